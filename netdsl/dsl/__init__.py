@@ -1,4 +1,4 @@
-"""The layer DSL: nets in Python, with the SparkNet paper's layer functions and one function for every layer type."""
+"""The layer DSL: nets in Python, with the SparkNet paper's layer functions and a function for each layer type."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        from netdsl.layers import LAYERS  # needs torch, for which nobody should wait who only describes a net
+        from netdsl.layers import LAYERS  # imports torch, which isn't needed to describe a net
 
         if not name.startswith("_") and name in LAYERS:  # registered by a program or a plug-in
             return Constructor(name, LAYERS[name])

@@ -1,4 +1,4 @@
-"""Functions for repeated layers: the layers are the body, and what differs, as a part of their names, a parameter."""
+"""Functions for repeated layers in generated code. The parts in which the layers differ become parameters."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from netdsl.dsl.expression import (
 )
 
 Values = tuple[str, ...]
-_MAX_PARAMETERS = 8  # with more, a call says less than its layers
+_MAX_PARAMETERS = 8  # with more parameters, a call is less clear than its layers
 Column = tuple[Leaf, ...]  # the leaves at one place, one for each repetition
 Difference = tuple[LeafKind, Values]  # the values of a column that varies; columns with equal values share a parameter
-_MAX_LAYERS = 40  # layers in a block; a longer function is no easier to read than its layers
-_MIN_SAVED = 200  # characters that a function must save; a program that is hardly shorter isn't more readable
-_PER_PARAMETER = 40  # characters that each parameter must save, since readers of a call have to know it
+_MAX_LAYERS = 40  # layers in a block; a longer function isn't easier to read than its layers
+_MIN_SAVED = 200  # characters that a function must save; a slightly shorter program isn't more readable
+_PER_PARAMETER = 40  # characters that each parameter must save, since readers have to learn it
 Positions = list[int]
 
 
 def fold_repetitions(
     layers: Sequence[CompoundExpression], used_names: set[str]
 ) -> tuple[list[Expression], list[Block]]:
-    """Replace repeated layers by calls; the result has the layers and calls, and the functions that they call."""
+    """Replace repeated layers by calls of functions. Returns the layers and calls, and the functions."""
     used_names, forms = set(used_names), _forms(layers)
     sizes = [_size(layer) for layer in layers]
     blocks: list[Block] = []
@@ -67,7 +67,7 @@ def _size(expression: Expression) -> int:
 
 
 def _forms(layers: Sequence[CompoundExpression]) -> list[int | None]:
-    """Return a number for every layer; layers that differ only in names and numbers have the same one."""
+    """Return a number for each layer. Layers that differ only in names and numbers have the same number."""
     numbers: dict[Expression, int] = {}
     return [numbers.setdefault(with_leaves(layer, _form), len(numbers)) for layer in layers]
 
@@ -96,7 +96,8 @@ def _best_block(
 
 
 def _repeated_runs(forms: list[int | None], sizes: list[int]) -> Iterator[tuple[int, int, Positions]]:
-    """Repeated runs of layers of the same forms: the characters that they could save, their length and positions."""
+    """Yield repeated runs of layers with the same forms: the characters that they could save, their length and
+    positions."""
     for length in range(2, min(_MAX_LAYERS, len(forms) // 2) + 1):
         positions_by_forms: defaultdict[tuple[int | None, ...], Positions] = defaultdict(list)
         for position in range(len(forms) - length + 1):
@@ -113,7 +114,7 @@ def _repeated_runs(forms: list[int | None], sizes: list[int]) -> Iterator[tuple[
 
 @dataclass(frozen=True)
 class _BlockParameter:
-    """A parameter of the function, and the code of its argument in every call."""
+    """A parameter of the function, and the code of its argument in each call."""
 
     name: str
     kind: LeafKind
@@ -136,7 +137,7 @@ class Block:
         return [*head, *(INDENT + line for line in lines_of(layers, WIDTH - len(INDENT), before="return "))]
 
     def calls(self) -> list[CompoundExpression]:
-        """Return the call for every repetition. Numbers are keyword arguments if the calls fit on a line then."""
+        """Return the call for each repetition. Numbers are keyword arguments if all calls then fit on a line."""
         repetitions = range(len(self.parameters[0].arguments))
         calls = [self._call(repetition, keywords=True) for repetition in repetitions]
         fits = all(len(f"{INDENT}{call},") <= WIDTH for call in calls)
@@ -151,8 +152,7 @@ class Block:
 
 
 def _make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names: Iterable[str]) -> Block | None:
-    """Return the block for repeated sequences of layers of the same form; None if they differ in too much or not at
-    all."""
+    """Return the block for repeated sequences of layers, or `None` if they differ in too many places or nowhere."""
     leaves_by_repetition = [[list(leaves(layer)) for layer in layers] for layers in repetitions]
     layers: list[list[Column]] = [
         list(zip(*same_place, strict=True)) for same_place in zip(*leaves_by_repetition, strict=True)
@@ -178,7 +178,7 @@ def _difference_of(column: Column) -> Difference | None:
 
 
 def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, _NamePattern] | None:
-    """Patterns for the names that differ, all with the same middle part; None if there are no such patterns."""
+    """Return patterns for the names that differ, or `None` if they don't all have the same middle part."""
     tops: dict[Values, None] = {}
     bottoms: dict[Values, None] = {}
     for column in (column for layer in layers for column in layer):
@@ -201,7 +201,7 @@ def _parameter_count(layers: list[list[Column]], patterns: dict[Values, _NamePat
 def _parameters(
     layers: list[list[Column]], patterns: dict[Values, _NamePattern]
 ) -> tuple[dict[Difference, str], list[_BlockParameter]]:
-    """Return the parameters, and the code that uses one for each difference."""
+    """Return the parameters, and the code that replaces each difference."""
     codes = {(LeafKind.NAME, difference): pattern.code("name") for difference, pattern in patterns.items()}
     parameters = [
         _BlockParameter("name", LeafKind.NAME, tuple(map(quoted, pattern.middles)))
@@ -217,7 +217,10 @@ def _parameters(
 def _parameter_names(
     layers: list[list[Column]], patterns: dict[Values, _NamePattern], assigned: Iterable[Difference]
 ) -> dict[Difference, str]:
-    """Parameter names of the other differences: the field's name, with the layer's if several layers have the field."""
+    """Return the parameter names of the other differences.
+
+    A name is that of the field, followed by the layer's name if several layers have the field.
+    """
     roles: dict[Difference, tuple[str, str]] = {}
     for layer in layers:
         pattern = patterns.get(tuple(leaf.value for leaf in layer[0]))
@@ -249,7 +252,7 @@ def _with_parameters(layer: CompoundExpression, columns: list[Column], codes: di
 
 
 def _block_name(first_layer: list[Column], patterns: dict[Values, _NamePattern], call: str) -> str:
-    """Return the function's name, from the name or the type of the first layer."""
+    """Return the function's name, which is based on the name or the type of the first layer."""
     pattern = patterns.get(tuple(leaf.value for leaf in first_layer[0]))
     words = re.findall("[a-z]+", pattern.prefix.lower()) if pattern is not None else []
     return "_".join([*(words or [call.partition("(")[0].lower()]), "block"])
@@ -264,7 +267,7 @@ class _NamePattern:
     suffix: str
 
     def code(self, variable: str) -> str:
-        """Return the Python expression that makes the names from a variable with the middle part."""
+        """Return the Python expression for the names, given a variable with the middle part."""
         if not self.prefix and not self.suffix:
             return variable
         return f'f"{self.prefix}{{{variable}}}{self.suffix}"'
@@ -282,7 +285,10 @@ class _NamePattern:
 
 
 def name_patterns(tops: Iterable[Values], bottoms: Iterable[Values]) -> dict[Values, _NamePattern] | None:
-    """Patterns of all tops, and of the bottoms with the same middle parts; None if the tops' middle parts differ."""
+    """Return the patterns of all tops, and of the bottoms with the same middle parts.
+
+    Returns `None` if the tops' middle parts differ.
+    """
     shortest = {values: name_pattern(values) for values in tops}
     middles = {pattern.middles for pattern in shortest.values()}
     if len(middles) > 1 or not all(pattern.plain for pattern in shortest.values()):
@@ -309,12 +315,15 @@ def _identifier(text: str) -> str:
 
 def _common_prefix(values: Sequence[str]) -> str:
     """Return the longest common prefix."""
-    pairs = zip(min(values), max(values), strict=False)  # a common prefix of the first and the last is one of all
+    pairs = zip(
+        min(values), max(values), strict=False
+    )  # a common prefix of the first and the last value is common to all
     return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def with_whole_words(names: _NamePattern) -> _NamePattern:
-    """Return the pattern with a middle part of whole words and numbers: `2a`, `2b` and not `a`, `b`."""
+    """Return the pattern with a middle part of whole words and numbers, such as `2a` and `2b` instead of `a` and
+    `b`."""
     left = len(names.prefix)
     while left and any(_is_within_word(names.prefix[left - 1], middle[:1]) for middle in _middles(names, left)):
         left -= 1
@@ -331,5 +340,5 @@ def _middles(names: _NamePattern, left: int, right: int = 0) -> list[str]:
 
 
 def _is_within_word(first: str, second: str) -> bool:
-    """Return whether a cut between these characters would be within a word, a number, or a number and its letter."""
+    """Return whether a cut between two characters would split a word, a number, or a number and its letter."""
     return (first.isalpha() and second.isalpha()) or (first.isdigit() and second.isalnum())

@@ -1,4 +1,4 @@
-"""Constructors of layers of any type, whose keyword arguments are set as the fields of the type's settings message."""
+"""Constructors of layers of any type. Keyword arguments set the fields of the type's settings message."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _EXPECTED = {
 COMMON_FIELDS = fields_of(pb.LayerParameter)
 _SET_BY = {"name": "the first argument", "type": "the function", "bottom": "bottoms=[...]", "top": "tops=[...]"}
 STRUCTURE = frozenset(_SET_BY)
-# What Caffe calls the settings that have names of their own in the SparkNet paper.
+# Caffe's names for settings that have other names in the SparkNet paper.
 CAFFE_NAMES = {"num_filters": "num_output", "num_outputs": "num_output", "kernel": "kernel_size"}
-# What other frameworks call settings, and arguments of `Net.train`.
+# Other frameworks' names for settings and for arguments of `Net.train`.
 _FRAMEWORK_NAMES = {
     "lr": "base_lr",
     "learning_rate": "base_lr",
@@ -61,29 +61,30 @@ _FRAMEWORK_NAMES = {
     "groups": "group",
     "bias": "bias_term",
 }
-ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the other arguments of a call, beside settings
+ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the arguments of a call that aren't settings
 
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """What a constructor has to know of a layer type: a net can be described without its class, which needs torch."""
+    """The facts that a constructor needs about a layer type. Describing a net thus doesn't import the type's class and
+    torch."""
 
     doc: str
-    config: type[Message] | None = None  # the type's own settings
+    config: type[Message] | None = None  # the message of the type's own settings
     has_tops: bool = True
 
     @classmethod
     def of(cls, layer_class: type[Layer]) -> LayerFacts:
-        """Return the facts that a class says."""
+        """Return the facts about a class."""
         return cls(cleandoc(layer_class.__doc__ or ""), layer_class.config, layer_class.tops[1] != 0)
 
 
 class Constructor:
     """Makes layers of one type: `Convolution("conv1", ["data"], num_output=20, kernel_size=5)`.
 
-    `bottoms` are blob names. The top is called as the layer unless `tops` says otherwise; `in_place=True` gives the
-    top the name of the bottom. Settings are fields of the type's own message, or of every layer (`loss_weight`,
-    `param`, `include`, ...); where both have one of that name, `layer={...}` sets the layer's.
+    `bottoms` are blob names. The top has the layer's name unless `tops` is given. With `in_place=True`, it has the
+    bottom's name. Settings are fields of the type's own message, or common fields such as `loss_weight`, `param` and
+    `include`. If both contain the same name, `layer={...}` sets the common field.
     """
 
     def __init__(self, type_name: str, layer_class: type[Layer] | LayerFacts | None = None) -> None:
@@ -95,7 +96,7 @@ class Constructor:
 
     @cached_property
     def field(self) -> str | None:
-        """The field of a layer's message that has the type's own settings, if it has some."""
+        """The field of a layer's message that contains the type's own settings, or `None`."""
         return settings_field(self.config) if self.config is not None else None
 
     @cached_property
@@ -134,9 +135,9 @@ class Constructor:
         self, layer_message: pb.LayerParameter, tops: Sequence[str] | str | None, in_place: bool, what: str
     ) -> Sequence[str]:
         if in_place and tops is not None:
-            raise NetError(f"{what}: give tops or in_place, not both")
+            raise NetError(f"{what}: tops and in_place can't be combined; remove one of them")
         if in_place and not layer_message.bottom:
-            raise NetError(f"{what}: in_place needs a bottom")
+            raise NetError(f"{what}: in_place needs a bottom; add one")
         if in_place:
             return layer_message.bottom[:1]
         return self.default_tops(layer_message) if tops is None else _blob_names(tops, f"{what}: tops")
@@ -146,7 +147,7 @@ class Constructor:
             if name in self.type_settings:
                 continue
             if name in STRUCTURE:
-                raise NetError(f"{what}: '{name}' isn't a setting; it is set by {_SET_BY[name]}")
+                raise NetError(f"{what}: '{name}' isn't a setting; set it with {_SET_BY[name]}")
             if name not in COMMON_FIELDS:
                 raise _unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
 
@@ -156,14 +157,17 @@ class Constructor:
 
 
 def settings_field(config: type[Message]) -> str:
-    """Return the field of LayerParameter for settings of a message type."""
+    """Return the field of LayerParameter that has a given type of settings message."""
     descriptor = descriptor_of(config)
     return next(name for name, field in COMMON_FIELDS.items() if field.message_type is descriptor)
 
 
 def _type_setting_names(config: type[Message]) -> frozenset[str]:
-    """Return the names of the type's own settings. Of two fields with one name, BVLC's has a lower number than a
-    fork's."""
+    """Return the names of the type's own settings.
+
+    If two fields have the same name, the one with the lower number counts, because BVLC's numbers are lower than
+    forks'.
+    """
     return frozenset(
         name
         for name, field in fields_of(config).items()
@@ -176,14 +180,15 @@ def _blob_names(value: Sequence[str] | str, what: str) -> Sequence[str]:
     names = [value] if isinstance(value, str) else value
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        raise NetError(f"{what} are names of blobs, not a {type(wrong).__name__}")
+        raise NetError(f"{what} must be names of blobs, not a {type(wrong).__name__}")
     return names
 
 
 def assign(message: Message, settings: Mapping[str, Any], what: str, arguments: Collection[str] = ()) -> None:
-    """Set fields of a message by name: a dict sets a message, a list a repeated field, a name an enum's value.
+    """Set fields of a message by name. A dict sets a message, a list a repeated field, and a name an enum's value.
 
-    None leaves a field unset. `arguments` are what the call takes besides, which may be meant by an unknown name.
+    `None` leaves a field unset. `arguments` are the call's other arguments, which an error can suggest for an unknown
+    name.
     """
     fields = fields_of(message)
     for name, value in settings.items():
@@ -196,10 +201,10 @@ def assign(message: Message, settings: Mapping[str, Any], what: str, arguments: 
 def _unknown_setting(
     name: object, names: Iterable[str], what: str, other_names: Mapping[str, str] = MappingProxyType({})
 ) -> NetError:
-    """Return the error for a setting that doesn't exist, with the one that has this name elsewhere, or else the closest
-    one.
+    """Return the error for a setting that doesn't exist. It suggests another framework's equivalent or the closest
+    name.
 
-    `other_names` has what some settings are called elsewhere, and their names here, beside those of other frameworks.
+    `other_names` maps further names of settings, besides those of other frameworks, to names in this one.
     """
     known = set(names)
     here = {other: name for other, name in {**_FRAMEWORK_NAMES, **other_names}.items() if name in known}
@@ -215,7 +220,7 @@ def _unknown_setting(
 def _assign_field(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
     many = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     if many and not field.is_repeated:
-        raise NetError(f"{what} takes one value, not {len(value)}")
+        raise NetError(f"{what} must be a single value, not {len(value)} values")
     for item in value if many else [value]:
         if field.message_type is not None:
             _assign_message(message, field, item, what)
@@ -233,7 +238,7 @@ def _assign_message(message: Message, field: FieldDescriptor, value: Any, what: 
     elif isinstance(value, Message) and value.DESCRIPTOR is target.DESCRIPTOR:
         target.CopyFrom(value)
     else:
-        raise NetError(f"{what} takes a dict of settings, not {value!r}")
+        raise NetError(f"{what} must be a dict of settings, not {value!r}")
 
 
 def _assign_scalar(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
@@ -244,7 +249,7 @@ def _assign_scalar(message: Message, field: FieldDescriptor, value: Any, what: s
         else:
             setattr(message, field.name, field_value)
     except (TypeError, ValueError):
-        raise NetError(f"{what} takes {_expected_value(field)}, not {value!r}{_suggestion(field, value)}") from None
+        raise NetError(f"{what} must be {_expected_value(field)}, not {value!r}{_suggestion(field, value)}") from None
 
 
 def _enum_value(field: FieldDescriptor, value: Any) -> Any:

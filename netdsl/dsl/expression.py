@@ -26,7 +26,7 @@ _FLOATS = (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
 
 
 class LeafKind(Enum):
-    """The kind of a leaf; its value is the Python type of a parameter that takes its place."""
+    """The kind of a leaf. Its value is the Python type of a parameter that replaces the leaf."""
 
     CODE = "code"
     NAME = "str"  # of a layer, a blob or a shared parameter
@@ -36,7 +36,7 @@ class LeafKind(Enum):
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value: its code, or for a name the name itself. `role` is its use, such as bottom or num_output."""
+    """A value. `value` is its code, or the name itself for a name. `role` is its use, such as bottom or num_output."""
 
     value: str
     kind: LeafKind = LeafKind.CODE
@@ -48,7 +48,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class CompoundExpression:
-    """A call, a list or a dict. An item has the text before a value, such as `pad=`, and the value."""
+    """A call, a list or a dict. Each item has the text before a value, such as `pad=`, and the value."""
 
     opening: str
     items: tuple[tuple[str, Expression], ...]
@@ -63,13 +63,13 @@ Items = list[tuple[str, Expression]]
 
 
 def quoted(text: str | bytes) -> str:
-    """Return a string literal with double quotes where possible, as formatters prefer."""
+    """Return a string literal, with double quotes where possible, as formatters prefer."""
     literal = repr(text)
     return literal if '"' in literal else '"'.join(literal.rsplit("'", 1)).replace("'", '"', 1)
 
 
 def lines_of(expression: Expression, width: int = WIDTH, before: str = "", after: str = "") -> list[str]:
-    """Return the lines of an expression: one if it fits, else one for each item."""
+    """Return the lines of an expression: a single line if it fits, or else one for each item."""
     line = f"{before}{expression}{after}"
     if len(line) <= width or isinstance(expression, Leaf) or not expression.items:
         return [line]
@@ -91,23 +91,23 @@ def leaves(expression: Expression) -> Iterator[Leaf]:
 
 
 def with_leaves(expression: Expression, change: Callable[[Leaf], Leaf]) -> Expression:
-    """Return the same tree with every leaf changed."""
+    """Return the same tree with each leaf changed."""
     if isinstance(expression, Leaf):
         return change(expression)
     return replace(expression, items=tuple((name, with_leaves(value, change)) for name, value in expression.items))
 
 
 class LayerWriter:
-    """Writes layers as calls, and collects the functions that they need; unknown types get constructors."""
+    """Writes layers as calls and collects the functions that they need. Unknown types get constructors."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
-        self.unknown_types: dict[str, str] = {}  # the names of their constructors by type
+        self.unknown_types: dict[str, str] = {}  # constructor names of unknown types, by type
 
     def layer(self, layer: pb.LayerParameter) -> CompoundExpression:
         """Return the call that makes a layer."""
         if not layer.HasField("type"):
-            raise NetError(f"layer '{layer.name}': has no type")
+            raise NetError(f"layer '{layer.name}' has no type; set one")
         if _is_rdd_layer(layer):
             self.used.add("RDDLayer")
             shape = [Leaf(str(dim), LeafKind.INTEGER, "dim") for dim in layer.input_param.shape[0].dim]
@@ -140,7 +140,7 @@ class LayerWriter:
 
 
 def unique_name(name: str, used_names: Iterable[str]) -> str:
-    """Return the name, followed by a number if it is in use, or by an underscore if it is a Python keyword."""
+    """Return the name, with a number if it is in use or an underscore if it is a Python keyword."""
     name, count = f"{name}_" if iskeyword(name) else name, 1
     candidate = name
     while candidate in used_names:
@@ -169,8 +169,10 @@ def _tops_argument(layer: pb.LayerParameter, constructor: Constructor) -> Items:
 
 
 def _settings_arguments(layer: pb.LayerParameter, constructor: Constructor) -> Items:
-    """Return the settings of a layer as keyword arguments; common fields with the name of a type's setting go to
-    `layer=`."""
+    """Return the settings of a layer as keyword arguments.
+
+    Common fields with the name of a type's setting are in `layer=`.
+    """
     type_settings, common, ambiguous = [], [], []
     for field, value in set_fields(layer):
         if field.name in STRUCTURE or field.name == "blobs":
@@ -189,7 +191,7 @@ def _settings_arguments(layer: pb.LayerParameter, constructor: Constructor) -> I
 
 
 def _fits_keywords(settings: Message, constructor: Constructor) -> bool:
-    """Return whether all set fields can be keyword arguments; an empty message that is present can't."""
+    """Return whether all set fields can be keyword arguments. An empty message that is present can't."""
     names = {field.name for field, _ in settings.ListFields()}
     return bool(names) and names <= constructor.type_settings and not any(map(iskeyword, names))
 

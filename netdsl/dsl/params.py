@@ -1,4 +1,4 @@
-"""Nets in Python: NetParams, and layer functions with the names of the SparkNet paper."""
+"""Nets in Python: NetParams, and layer functions with the SparkNet paper's names."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Pair = int | Sequence[int]
 
 
 class NetParams:
-    """The description of a net: an optional name and its layers. Layers that don't fit each other are a NetError.
+    """The description of a net: an optional name and its layers. Raises a `NetError` if the layers don't match.
 
-    `message` is the net as Caffe's message; `prototxt()` is its text. `dialect` names the fork of Caffe that the net
-    is for, where forks mean different things by the same type.
+    `message` is the net as Caffe's message, and `prototxt()` returns its text. `dialect` names the fork of Caffe that
+    the net is for, because forks can define the same type differently.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class NetParams:
 def net_message(
     name_and_layers: Sequence[Any], settings: Mapping[str, Any], dialect: str | None = None
 ) -> pb.NetParameter:
-    """Return the message for the arguments of NetParams, without any checks of the net."""
+    """Return the message for the arguments of NetParams without checking the net."""
     has_name = bool(name_and_layers) and isinstance(name_and_layers[0], str)
     net = pb.NetParameter(name=name_and_layers[0] if has_name else None)
     what = f"net '{net.name}'"
     for number, layer in enumerate(name_and_layers[has_name:], 1):
         if not isinstance(layer, pb.LayerParameter):
             hint = "; write * before it" if isinstance(layer, (list, tuple)) else ""
-            raise NetError(f"{what}: number {number} of its layers is a {type(layer).__name__}, not a layer{hint}")
+            raise NetError(f"{what}: layer number {number} is a {type(layer).__name__}, not a layer{hint}")
         net.layer.append(layer)
     assign(net, settings, what)
     if dialect is not None:
@@ -76,8 +76,8 @@ def net_message(
 
 
 def check_net(net: pb.NetParameter) -> None:
-    """Raise a NetError if layer types, connections, shapes or fillers are wrong in a phase of the net."""
-    from netdsl.model.data_shapes import settle  # needs torch, for which nobody should wait who only describes a net
+    """Raise a `NetError` if layer types, connections, shapes or fillers are wrong in any phase of the net."""
+    from netdsl.model.data_shapes import settle  # imports torch, which isn't needed to describe a net
     from netdsl.model.model import Model
     from netdsl.net.build import check_fillers
 
@@ -96,17 +96,17 @@ def _window_settings(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair
 
 
 def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, Any]:
-    """Return the settings of a size in Caffe: one field for a square, two for height and width."""
+    """Return Caffe's settings for a size: one field for a square, or two for height and width."""
     if value is None:
         return {}
     sizes = list(value) if isinstance(value, (list, tuple)) else [value]
     if len(sizes) not in (1, 2):
-        raise NetError(f"layer '{layer}': {what} takes one number or (height, width), not {value!r}")
+        raise NetError(f"layer '{layer}': {what} must be one number or (height, width), not {value!r}")
     return {square: sizes[0]} if len(set(sizes)) == 1 else {f"{what}_h": sizes[0], f"{what}_w": sizes[1]}
 
 
 def _needs_settings(function: Callable[P, pb.LayerParameter]) -> Callable[P, pb.LayerParameter]:
-    """Return the function, with an error that says which setting is missing, and which may be meant by another."""
+    """Return the function with a check that reports a missing setting and a similar name, if the call has one."""
     parameters = signature(function).parameters.values()
     required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
 
@@ -125,10 +125,10 @@ def _needs_settings(function: Callable[P, pb.LayerParameter]) -> Callable[P, pb.
 
 @_needs_settings
 def RDDLayer(name: str, shape: Sequence[int], **settings: Any) -> pb.LayerParameter:  # noqa: N802 - the paper's name
-    """Bring a blob into the net: `RDDLayer("data", shape=[64, 1, 28, 28])`, of 64 images in a batch.
+    """Add an input blob: `RDDLayer("data", shape=[64, 1, 28, 28])` for batches of 64 images.
 
-    Its values come from what the net trains on or predicts for: arrays, a table, an RDD, a DataFrame, or the arguments
-    of `forward`. `shape` begins with the batch. Settings are those of Caffe's `Input`.
+    Its values come from the data for training or prediction: arrays, a table, an RDD, a DataFrame, or the arguments of
+    `forward`. `shape` starts with the batch size. Settings are those of Caffe's `Input`.
     """
     return Input(name, shape={"dim": shape}, **settings)
 
@@ -144,9 +144,9 @@ def ConvLayer(  # noqa: N802
     pad: Pair | None = None,
     **settings: Any,
 ) -> pb.LayerParameter:
-    """Convolve images with filters that are learned: `ConvLayer("conv1", ["data"], kernel=(5, 5), num_filters=20)`.
+    """Convolve images with learned filters: `ConvLayer("conv1", ["data"], kernel=(5, 5), num_filters=20)`.
 
-    `kernel`, `stride` and `pad` are heights and widths; a stride is 1 and a pad 0 if not given. Other settings are
+    `kernel`, `stride` and `pad` are (height, width). The default stride is 1 and the default pad 0. Other settings are
     those of Caffe's `Convolution`, such as `weight_filler={"type": "xavier"}`, `group=2` or `dilation=[2]`.
     """
     sides = _window_settings(name, kernel=kernel, stride=stride, pad=pad)
@@ -164,10 +164,10 @@ def PoolLayer(  # noqa: N802
     pad: Pair | None = None,
     **settings: Any,
 ) -> pb.LayerParameter:
-    """Take one value of each window of an image: `PoolLayer("pool1", ["conv1"], kernel=(2, 2), stride=(2, 2))`.
+    """Pool each window of an image: `PoolLayer("pool1", ["conv1"], kernel=(2, 2), stride=(2, 2))`.
 
-    `pool` is Max, Average or Stochastic. `kernel`, `stride` and `pad` are heights and widths; a stride is 1 and a pad 0
-    if not given. Other settings are those of Caffe's `Pooling`.
+    `pool` is Max, Average or Stochastic. `kernel`, `stride` and `pad` are (height, width). The default stride is 1 and
+    the default pad 0. Other settings are those of Caffe's `Pooling`.
     """
     return Pooling(
         name, bottoms, pool=pool, **_window_settings(name, kernel=kernel, stride=stride, pad=pad), **settings
@@ -176,7 +176,7 @@ def PoolLayer(  # noqa: N802
 
 @_needs_settings
 def LinearLayer(name: str, bottoms: Names, *, num_outputs: int, **settings: Any) -> pb.LayerParameter:  # noqa: N802
-    """Connect all values of an item with all outputs: `LinearLayer("ip1", ["pool1"], num_outputs=500)`.
+    """Connect all values of an item to all outputs: `LinearLayer("ip1", ["pool1"], num_outputs=500)`.
 
     Settings are those of Caffe's `InnerProduct`, such as `weight_filler={"type": "xavier"}` or `bias_term=False`.
     """
@@ -189,8 +189,8 @@ def ActivationLayer(  # noqa: N802
 ) -> pb.LayerParameter:
     """Apply a function to each value: `ActivationLayer("relu1", ["ip1"], activation=ReLU)`.
 
-    `activation` is a layer type, such as ReLU, TanH or Sigmoid; settings are those of that type.
+    `activation` is a layer type, such as ReLU, TanH or Sigmoid. Settings are those of that type.
     """
     if not callable(activation):
-        raise NetError(f"layer '{name}': activation takes a layer type, as ReLU, not {activation!r}")
+        raise NetError(f"layer '{name}': activation must be a layer type, such as ReLU, not {activation!r}")
     return activation(name, bottoms, **settings)

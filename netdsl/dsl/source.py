@@ -1,4 +1,4 @@
-"""Generated Python source that describes a net in the DSL."""
+"""Generated Python source code that describes a net in the DSL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from netdsl.dsl.params import RDDLayer, net_message
 
 @dataclass(frozen=True)
 class _Program:
-    """The source of a module: imports, and a body that can be run with other names in their place."""
+    """The source of a module: imports, and a body that can also run with other functions under the imported names."""
 
     head: str
     body: str
@@ -31,9 +31,9 @@ class _Program:
 
 
 def to_python(net: pb.NetParameter) -> str:
-    """Return the source of a module with `params`, a NetParams that equals the net without its weights.
+    """Return the source of a module that defines `params`, a NetParams equal to the net without its weights.
 
-    Repeated layers become a function if it makes exactly the same layers.
+    Repeated layers become a function only if it makes exactly the same layers.
     """
     writer = LayerWriter()
     layers = [writer.layer(layer) for layer in net.layer]
@@ -62,7 +62,7 @@ def _after_blank_lines(lines: list[str], blank: int) -> list[str]:
 
 
 def _params(net: pb.NetParameter, calls: Sequence[Expression]) -> list[str]:
-    """Return the lines of the net, one for each layer even if all would fit on one."""
+    """Return the lines of the net, with one for each layer even if all would fit on a single line."""
     name = [Leaf(quoted(net.name))] if net.HasField("name") else []
     items = [*(("", call) for call in (*name, *calls)), *settings_of(net, without=("name", "layer"))]
     dialect = dialect_to_record(net)

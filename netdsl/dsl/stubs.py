@@ -1,5 +1,7 @@
-"""The generator of `layer_types.py`, which has a constructor for every layer type without the types' classes, and of
-`layer_types.pyi`, which declares their settings for editors and type checkers.
+"""The generator of `layer_types.py` and `layer_types.pyi`.
+
+`layer_types.py` has a constructor for each layer type and doesn't import the types' classes. `layer_types.pyi` declares
+their settings for editors and type checkers.
 """
 
 from __future__ import annotations
@@ -95,7 +97,7 @@ def _settings_fields(constructors: Iterable[Constructor]) -> Iterable[FieldDescr
 
 
 def _reachable(fields: Iterable[FieldDescriptor]) -> tuple[list[Descriptor], list[EnumDescriptor]]:
-    """Return the messages and enums that fields contain, sorted by name."""
+    """Return the messages and enums that the fields contain, sorted by name."""
     messages: dict[str, Descriptor] = {}
     enums: dict[str, EnumDescriptor] = {}
     pending = list(fields)
@@ -140,7 +142,7 @@ def _type(field: FieldDescriptor) -> str:
 
 
 def _typed_dict(name: str, fields: Fields, base: str = "TypedDict") -> str:
-    """Return the declaration of a TypedDict: a class, or a call if a field's name is a Python keyword."""
+    """Return the declaration of a TypedDict: a class, or a call if the name of a field is a Python keyword."""
     if any(map(iskeyword, fields)):
         items = "".join(f'        "{key}": {_type(field)},\n' for key, field in fields.items())
         return f'{name} = TypedDict(\n    "{name}",\n    {{\n{items}    }},\n    total=False,\n)\n'

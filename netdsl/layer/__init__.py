@@ -1,4 +1,4 @@
-"""What every layer type is made of: `Layer`, its blobs, and the mixins that say what else a type can do."""
+"""The base of all layer types: `Layer`, its blobs, and mixins for further abilities."""
 
 from __future__ import annotations
 

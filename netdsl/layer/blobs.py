@@ -1,4 +1,4 @@
-"""The blobs of a layer: what it learns and what it keeps, in Caffe's order and layout, and their first values."""
+"""The blobs of a layer, learned or kept, in Caffe's order and layout, and their fillers."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Shape = tuple[int, ...]
 
 
 class LayerBlobs(nn.Module):
-    """A torch module with named blobs, of which other layers may share some."""
+    """A torch module with named blobs. Other layers may share some of them."""
 
     blobs: ClassVar[tuple[str, ...]] = ()  # attributes in Caffe's order: parameters, or buffers that aren't learned
-    fillers_make_blobs: ClassVar[bool] = False  # whether a layer has some blobs only because their fillers are set
+    fillers_make_blobs: ClassVar[bool] = False  # whether some blobs exist only if their fillers are set
 
     def __init__(self) -> None:
         super().__init__()
         self._reshaped: dict[str, tuple[LayerBlobs, str, torch.Size]] = {}
 
     def blob_names(self) -> list[str]:
-        """Return the names of the blobs that this layer has, in Caffe's order."""
+        """Return the names of this layer's blobs, in Caffe's order."""
         return [name for name in self.blobs if getattr(self, name, None) is not None]
 
     def blob_tensors(self) -> Iterator[Tensor]:
-        """Yield the tensors of the blobs, in the same order."""
+        """Yield the tensors of the blobs, in Caffe's order."""
         for name in self.blob_names():
             yield getattr(self, name)
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
-        """Give the blobs memory and their first values. `done` has those that other layers share, by their identity."""
+        """Allocate the blobs and fill them. `done` maps the ids of shared blobs to their allocated tensors."""
         for name, buffer in list(self.named_buffers()):
-            if not buffer.is_meta:  # a table that the layer made ready by itself
+            if not buffer.is_meta:  # the layer has filled this buffer itself
                 setattr(self, name, buffer.to(device))
         for name in self.blob_names():
             empty = getattr(self, name)
@@ -50,26 +50,26 @@ class LayerBlobs(nn.Module):
                 setattr(self, name, done[id(empty)])
 
     def with_own_blobs(self) -> Self:
-        """Return a copy that shares all with this layer but its tensors, which get memory and change by themselves."""
+        """Return a copy that shares everything with this layer except its tensors, which have their own memory."""
         own = copy(self)
         tables = {name: copy(value) for name, value in vars(self).items() if isinstance(value, dict)}
-        vars(own).update(tables)  # torch's, of tensors and hooks, and that of blobs in another shape
+        vars(own).update(tables)  # torch's dicts of tensors and hooks, and that of reshaped blobs
         for name, buffer in self.named_buffers(recurse=False):
             setattr(own, name, buffer if buffer.is_meta else buffer.clone())
         return own
 
     def share_with_copies(self, copies: Mapping[LayerBlobs, LayerBlobs]) -> None:
-        """Use the parameters of copies, where this layer uses one of another layer in another shape."""
+        """Use the copies' parameters for reshaped blobs that belong to other layers."""
         self._reshaped = {name: (copies[owner], owned, shape) for name, (owner, owned, shape) in self._reshaped.items()}
 
     def check_fillers(self) -> None:
-        """Raise a NetError if a blob can't get its first values."""
+        """Raise a `NetError` if a filler can't fill its blob."""
         for blob in self.blob_tensors():
             if (filler := getattr(blob, "filler", None)) is not None:
                 _check_filler(filler, tuple(blob.shape))
 
     def share_reshaped(self, name: str, owner: LayerBlobs, owned: str) -> None:
-        """Use another layer's parameter in the shape of this layer's own."""
+        """Use another layer's parameter, in the shape of this layer's own."""
         shape = getattr(self, name).shape
         delattr(self, name)
         self._reshaped[name] = (owner, owned, shape)
@@ -82,20 +82,20 @@ class LayerBlobs(nn.Module):
         return super().__getattr__(name)
 
     def reshaped_blobs(self) -> list[str]:
-        """Return the names of the blobs that are another layer's, in a shape of this one's own."""
+        """Return the names of the blobs that belong to another layer and have another shape there."""
         return list(self._reshaped)
 
     def owner_of(self, name: str) -> Tensor:
-        """Return the tensor that a blob's values are really in, which may have another shape."""
+        """Return the tensor that stores a blob's values. Its shape may differ."""
         owner, owned, _ = self._reshaped.get(name, (self, name, None))
         tensor: Tensor = getattr(owner, owned)
         return tensor
 
 
 def new_blob(filler: pb.FillerParameter, shape: Shape, *, value: float | None = None) -> nn.Parameter:
-    """Return a learned blob that has a shape but no memory yet, and knows its filler.
+    """Return a learned blob with a shape and a filler but without memory.
 
-    `value` is what a constant filler starts from where a layer's own default differs from 0.
+    `value` is the start value if the filler is unset and the layer's default isn't 0.
     """
     parameter = nn.Parameter(torch.empty(shape, device="meta"))
     if value is not None and not filler.ByteSize():
@@ -105,7 +105,7 @@ def new_blob(filler: pb.FillerParameter, shape: Shape, *, value: float | None = 
 
 
 def new_statistics(shape: Shape) -> Tensor:
-    """Sums that a layer keeps by itself, zero at first, without memory yet. Register it as a buffer."""
+    """Return zeros without memory, for sums that a layer maintains. The layer must register them as a buffer."""
     return torch.zeros(shape, device="meta")
 
 
@@ -118,28 +118,31 @@ def _filled(empty: Tensor, device: torch.device | str) -> Tensor:
 
 
 def fill(tensor: Tensor, filler: pb.FillerParameter) -> None:
-    """Give a tensor its first values."""
+    """Fill a tensor with its first values."""
     _check_filler(filler, tuple(tensor.shape))
     with torch.no_grad():
         _FILLERS[filler.type](tensor, filler)
 
 
 def _check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
-    """Raise a NetError if a filler doesn't exist, or can't give values to a blob of this shape."""
+    """Raise a `NetError` if a filler doesn't exist or can't fill a blob of this shape."""
     if filler.type not in _FILLERS:
         near = get_close_matches(filler.type.lower(), _FILLERS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"Caffe has {', '.join(_FILLERS)}"
+        hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(_FILLERS)}"
         raise NetError(f"there is no filler '{filler.type}'; {hint}")
     if filler.type == "uniform" and not filler.min <= filler.max:
-        raise NetError(f"a uniform filler needs a min up to its max, not {filler.min:g} and {filler.max:g}")
+        raise NetError(
+            f"a uniform filler's min must not be more than its max, but they are {filler.min:g} and {filler.max:g}"
+        )
     if filler.type == "gaussian" and not filler.std >= 0:
-        raise NetError(f"a gaussian filler needs a std of 0 or more, not {filler.std:g}")
+        raise NetError(f"a gaussian filler's std is {filler.std:g}; set it to 0 or more")
     if filler.type == "bilinear" and (len(shape) != 4 or shape[2] != shape[3]):
-        raise NetError(f"a bilinear filler needs a square kernel, not {list(shape)}")
+        raise NetError(f"a bilinear filler needs a square kernel, not a blob of shape {list(shape)}")
 
 
 def _fans(tensor: Tensor) -> tuple[float, float]:
-    """Caffe's rule: the first axis is what goes out, all others what comes in."""
+    """Return the numbers of inputs and outputs. Caffe's rule: the first axis counts the outputs, and all others the
+    inputs."""
     shape, count = tensor.shape, tensor.numel()
     return count / shape[0], count / (shape[1] if len(shape) > 1 else 1)
 
@@ -161,7 +164,7 @@ def _uniform(tensor: Tensor, filler: pb.FillerParameter) -> None:
 
 def _gaussian(tensor: Tensor, filler: pb.FillerParameter) -> None:
     tensor.normal_(filler.mean, filler.std)
-    if filler.sparse >= 0:  # of every output's inputs, that many on average are not zero
+    if filler.sparse >= 0:  # this many inputs of each output are nonzero on average
         kept = filler.sparse / max(tensor.shape[0], 1)
         tensor.mul_(torch.bernoulli(torch.full_like(tensor, min(kept, 1.0))))
 

@@ -1,4 +1,4 @@
-"""What a layer type can do, and whose Caffe it comes from, as its class and the schema say."""
+"""The capabilities of a layer type, from its class and the schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.layer.onnx_form import HasOnnxForm
 
 
 class Deployment(Enum):
-    """What becomes of a layer in a net to deploy."""
+    """What happens to a layer in a deployed net."""
 
     STAYS = "stays"
     REMOVED = "goes"
@@ -22,7 +22,7 @@ class Deployment(Enum):
 
 
 class DataAccess(Enum):
-    """How a layer comes to data."""
+    """How a layer gets data."""
 
     NONE = "no data"
     INPUT = "is an input"
@@ -32,10 +32,10 @@ class DataAccess(Enum):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a layer type can do. All run on a CPU.
+    """The capabilities of a layer type. All types run on a CPU.
 
-    `replacement` is the type that a net to deploy has in its place. `origins` are the names of dialects whose schema
-    has the type's settings, or the plug-in that added the type without any.
+    `replacement` is the type that replaces it in a deployed net. `origins` are the dialects whose schema contains the
+    type's settings, or the plug-in that added a type without settings.
     """
 
     blobs: tuple[str, ...]
@@ -61,7 +61,7 @@ def capabilities(kind: type[Layer]) -> Capabilities:
 
 
 def _passes_gradient(kind: type[Layer]) -> bool:
-    """Return whether some bottom, or a blob, can get a gradient through a top."""
+    """Return whether any bottom or blob can get a gradient through a top."""
     least, most = kind.bottoms
     places = range(max(least, 1) if most is None else most)
     return kind.tops[1] != 0 and (bool(kind.blobs) or any(place not in kind.no_gradient for place in places))

@@ -1,4 +1,4 @@
-"""`Layer`, the torch module that every layer type is: its settings, how many blobs it takes, what it computes."""
+"""`Layer`, the base class of all layer types: a torch module with settings, blobs and a computation."""
 
 from __future__ import annotations
 
@@ -18,68 +18,74 @@ from netdsl.layer.samples import BlobKind
 
 T = TypeVar("T")
 
-Count = tuple[int, int | None]  # at least, at most; None is without limit
+Count = tuple[int, int | None]  # minimum and maximum; `None` means no limit
 
 
 @dataclass(frozen=True)
 class DialectDoubt:
-    """What a layer may mean otherwise, and the dialects in which it does."""
+    """A different meaning that a layer may have, and the dialects in which it has it."""
 
     sentence: str
     dialects: tuple[str, ...]
 
 
 class Layer(LayerBlobs):
-    """One layer of a net. A type is a subclass in a file of its own, named as Caffe names the type.
+    """One layer of a net. Each type is a subclass in its own file, with Caffe's name for the type.
 
-    `__init__` gets the message and the shapes of its bottoms, checks them, and makes the blobs with `new_blob`; nothing
-    is allocated yet. `forward` takes the bottoms and gives the top, or a tuple of tops. It reads shapes from its
-    inputs, because a net can be reshaped, and it must run on meta tensors, or `top_shapes` must be overridden.
+    `__init__` receives the message and the shapes of the bottoms, checks them, and creates the blobs with `new_blob`,
+    without memory. `forward` receives the bottoms and returns the top or a tuple of tops. It must read shapes from its
+    inputs, because a net can be reshaped. It must also run on meta tensors, unless `top_shapes` is overridden.
 
-    What only some types can do is in mixins: `BringsData`, `HasOnnxForm`, `Loss` and the others of this package.
+    Abilities of some types only are in mixins: `BringsData`, `HasOnnxForm`, `Loss` and others in this package.
     """
 
-    config: ClassVar[type[Message] | None] = None  # the type's own settings
+    config: ClassVar[type[Message] | None] = None  # the message of the type's own settings
     bottoms: ClassVar[Count] = (1, 1)
     tops: ClassVar[Count] = (1, 1)
     in_place: ClassVar[bool] = False  # whether a top may be a bottom
-    in_place_in_caffe: ClassVar[str] = ""  # what goes wrong in Caffe if one is, though Caffe takes it
-    no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get one
-    bottom_kinds: ClassVar[tuple[BlobKind, ...]] = ()  # what bottoms have, where not any numbers make sense
-    any_layout: ClassVar[bool] = False  # whether images may lie in memory with channels last, as tops do then
-    keeps_values: ClassVar[bool] = False  # whether tops have the bottom's values, which may be in another shape
-    waits: ClassVar[str] = ""  # why a GPU's program waits here for values, as "makes as many rows as boxes stay"
-    chooses: ClassVar[str] = ""  # what the host chooses in each training pass, as "draws how images are changed"
-    deploys_as: ClassVar[str | None] = None  # the type that a deploy net has in the layer's place
-    origin: ClassVar[str | None] = None  # who added the type to Caffe, where the schema doesn't say it
+    in_place_in_caffe: ClassVar[str] = ""  # Caffe's fault in place, for types that Caffe accepts in place
+    no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get a gradient
+    bottom_kinds: ClassVar[tuple[BlobKind, ...]] = ()  # the kinds of the bottoms, if arbitrary numbers aren't valid
+    any_layout: ClassVar[bool] = False  # whether images can be stored with channels last; the tops then are, too
+    keeps_values: ClassVar[bool] = False  # whether tops have the bottom's values, possibly in another shape
+    waits: ClassVar[str] = ""  # why the host waits for a GPU here, such as "outputs one row for each remaining box"
+    chooses: ClassVar[str] = (
+        ""  # the host's choice in each training pass, such as "draws random image changes on the host"
+    )
+    deploys_as: ClassVar[str | None] = None  # the type that replaces the layer in a deployed net
+    origin: ClassVar[str | None] = None  # the origin of the type, if the schema doesn't show it
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__()
         self.layer = layer
-        self.doubts: list[DialectDoubt] = []  # what may be meant otherwise; `build` warns of it
-        self.caffe_notes: list[str] = []  # what Caffe refuses or does otherwise; `zoo check` lists it
+        self.doubts: list[DialectDoubt] = []  # possible other meanings, of which `build` warns
+        self.caffe_notes: list[str] = []  # differences from Caffe, which `zoo check` lists
         self._check_count("bottom", len(bottoms), type(self).bottoms)
         self._check_count("top", len(layer.top), type(self).tops)
         if len(layer.loss_weight) not in (0, len(layer.top)):
-            raise NetError(f"{len(layer.loss_weight)} loss_weight for {len(layer.top)} tops; give one for each or none")
+            raise NetError(
+                f"there are {len(layer.loss_weight)} loss_weight for {len(layer.top)} tops; give one for each or none"
+            )
         if self.in_place_in_caffe and self.works_in_place():
-            self.caffe_notes.append(f"in place {self.in_place_in_caffe}; give the top a name of its own")
+            self.caffe_notes.append(f"in place, {self.in_place_in_caffe}; give the top another name")
 
     def _check_count(self, what: str, count: int, allowed: Count) -> None:
         least, most = allowed
         if count < least or (most is not None and count > most):
             limits = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
-            raise NetError(f"a layer of type {self.layer.type} takes {limits} {what}s, not {count}")
+            raise NetError(
+                f"a layer of type {self.layer.type} must have {limits} {what}{'' if limits == '1' else 's'}, not {count}"
+            )
 
     def works_in_place(self) -> bool:
         """Return whether a top has the name of a bottom."""
         return not set(self.layer.top).isdisjoint(self.layer.bottom)
 
     def by_dialect(self, rules: Mapping[str, T], usual: T, doubt: str = "") -> T:
-        """Return what the net's fork does, of something that forks do in different ways: by its dialect, or what is
-        usual.
+        """Return the value for the net's dialect, where forks of Caffe differ, or else the usual value.
 
-        If the net may be in dialects that differ, it is what is usual, and `doubt` says what that is and who differs.
+        If the possible dialects of the net differ, the result is the usual value. `doubt` then describes this choice
+        and its alternatives to the user.
         """
         names = tuple(self.layer.dialects or all_dialects())
         possible = {rules.get(name, usual) for name in names}
@@ -91,13 +97,13 @@ class Layer(LayerBlobs):
         return usual
 
     def freeze(self, message: pb.LayerParameter) -> None:
-        """Change the layer's message in a net so that training leaves its blobs as they are."""
+        """Change the layer's message so that training doesn't change its blobs."""
         add_specs(message, len(self.blob_names()))
         for spec in message.param:
             spec.lr_mult = spec.decay_mult = 0
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the shapes of the tops, by running on tensors without memory."""
+        """Return the shapes of the tops. The layer is run on tensors without memory."""
         blobs = {name: tensor.to("meta") for name, tensor in (*self.named_parameters(), *self.named_buffers())}
         dtype = next((tensor.dtype for tensor in blobs.values() if tensor.is_floating_point()), None)
         inputs = tuple(torch.empty(shape, device="meta", dtype=dtype) for shape in bottoms)
@@ -105,38 +111,40 @@ class Layer(LayerBlobs):
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
 
     def has_hooks(self) -> bool:
-        """Return whether a program looks at what goes through this layer, by torch's hooks."""
+        """Return whether a program observes this layer with torch's hooks."""
         passes = self._forward_hooks or self._forward_pre_hooks
         return bool(passes or self._backward_hooks or self._backward_pre_hooks)
 
     def bottom_kind(self, place: int) -> BlobKind:
-        """Return what values a bottom has: unless `bottom_kinds` says it, labels in all but the first that get no
-        gradient."""
+        """Return the kind of a bottom's values.
+
+        Unless `bottom_kinds` sets it, each bottom after the first that gets no gradient contains labels.
+        """
         if place < len(self.bottom_kinds):
             return self.bottom_kinds[place]
         return BlobKind.LABEL if place and place in self.no_gradient else BlobKind.NUMBER
 
     def loss_weights(self) -> list[float]:
-        """Return what each top adds to the loss."""
+        """Return the loss weight of each top."""
         return list(self.layer.loss_weight) or [0.0] * len(self.layer.top)
 
 
 def add_specs(layer: pb.LayerParameter, blobs: int) -> None:
-    """Give each of a layer's blobs settings of its own, such as a learning rate, where it has only the usual ones."""
+    """Add default settings, such as a learning rate, for each blob of a layer that has none."""
     for _ in range(len(layer.param), blobs):
         layer.param.add()
 
 
 def positive(settings: Message, name: str) -> int:
-    """Return a whole number that a layer can't do without; an error says whether it is missing or too small."""
+    """Return a required whole number. Raises a `NetError` if it is missing or less than 1."""
     value: int = getattr(settings, name)
     if value < 1:
-        raise NetError(f"{name} is {value if settings.HasField(name) else 'missing'}; it must be 1 or more")
+        raise NetError(f"{name} is {value if settings.HasField(name) else 'missing'}; set it to 1 or more")
     return value
 
 
 def axis_of(axis: int, dims: int, what: str = "axis") -> int:
-    """Return an axis counted from the front; Caffe counts negative ones from the back."""
+    """Return an axis counted from the front. Caffe counts negative axes from the end."""
     if not -dims <= axis < dims:
         raise ShapeError(f"{what} {axis} doesn't exist: the bottom has {dims} axes")
     return axis % dims if dims else 0

@@ -1,4 +1,4 @@
-"""`BringsData`: layers whose tops come from outside the net, and what those tops are read from."""
+"""`BringsData`: layers whose tops come from outside the net, and the sources of these tops."""
 
 from __future__ import annotations
 
@@ -19,117 +19,119 @@ from netdsl.layer.core import Layer
 from netdsl.layer.samples import BlobKind
 
 INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
-UNKNOWN = -1  # a length in a shape that settings don't say; divided by a stride it stays unknown
-_BATCH_FIELDS = "batch_size", "batchsize"  # that say how many items a batch has
+UNKNOWN = -1  # a length that the settings don't determine; divided by a stride, it stays unknown
+_BATCH_FIELDS = "batch_size", "batchsize"  # fields that contain a batch size
 
 
 class DataOrigin(Enum):
-    """Where the tops of a data layer come from."""
+    """The origin of a data layer's tops."""
 
-    INPUT = auto()  # they are the net's inputs, which its caller gives by name
-    ARRAYS = auto()  # the program hands over all items at once
-    FILES = auto()  # the layer reads them itself
+    INPUT = auto()  # inputs of the net, which the caller passes by name
+    ARRAYS = auto()  # the program passes all items at once
+    FILES = auto()  # the layer reads them
 
 
 class BringsData(Layer):
-    """A layer without bottoms whose tops come from outside; its `forward` is never called."""
+    """A layer without bottoms whose tops come from outside the net. Its `forward` is never called."""
 
     bottoms = (0, 0)
     data_origin: ClassVar[DataOrigin]
-    any_size: ClassVar[bool] = False  # whether images keep their sizes, so that the shape has only a typical one
+    any_size: ClassVar[bool] = False  # whether images keep their sizes, so that the shape is only a typical one
 
     def top_kind(self, place: int) -> BlobKind:
-        """Return what values a top has, as far as that doesn't depend on who reads it."""
+        """Return the kind of a top's values, as far as it doesn't depend on the layers that read the top."""
         return BlobKind.NUMBER
 
     def known_shapes(self) -> list[Shape | None]:
-        """Return what the settings say of the shapes of its tops: UNKNOWN where a length is missing, None for no
-        shape."""
+        """Return the shapes of the tops according to the settings.
+
+        Missing lengths are UNKNOWN. A shape is `None` if nothing about it is known.
+        """
         shapes = self.top_shapes([])
         if any(min(shape, default=0) < 0 for shape in shapes):
-            raise NetError("no length can be negative")
+            raise NetError("a shape contains a negative length; correct it")
         return [shape or None for shape in shapes]
 
     def stated_batch(self) -> int | None:
-        """Return how many items of a top without any known shape are in a batch, if the settings say it."""
+        """Return the batch size of tops without a known shape, or `None` if the settings don't contain it."""
         return None
 
     def typical_size(self) -> tuple[int, int] | None:
-        """Return the height and width that images of its data set usually have, if it is for one."""
+        """Return the usual height and width of images in the layer's data set, or `None` if it isn't for a certain
+        one."""
         return None
 
     def reading(self, seed: int) -> Reading:
-        """Open the files that the tops are read from."""
+        """Open the files from which the tops are read."""
         kind = self.layer.type
-        raise NetError(f"data of type {kind} can't be read; give its tops by name, or take another data layer")
+        raise NetError(f"data of type {kind} can't be read; pass its tops by name, or use another data layer")
 
     def note_data(self, layer: pb.LayerParameter) -> None:
-        """Write into the layer's message in a net what only its data say, once they are open.
+        """Write facts that only the data contain, once they are open, into the layer's message in a net.
 
-        The shapes of its tops are written for every type.
+        The shapes of the tops are written for all types.
         """
 
     def intake(self) -> Intake:
-        """Return what the layer takes of every row of a table."""
+        """Return the columns and shapes that the layer reads from each row of a table."""
         shapes = self.top_shapes([])
         sizes = {shape[0] if shape else 0 for shape in shapes}
         if len(sizes) > 1 or 0 in sizes:
-            raise NetError("needs shapes with the same first number, which says how many rows a batch has")
+            raise NetError("all shapes must start with the same length, which is the batch size")
         gray = self.layer.transform_param.force_gray or any(len(shape) == 4 and shape[1] == 1 for shape in shapes)
         return Intake(tuple(self.layer.top), sizes.pop(), tuple(shape[1:] for shape in shapes), self.transform(), gray)
 
     def transform(self) -> Transform | None:
-        """Return what is done to the images that the layer takes; there is chance in it in the TRAIN phase only."""
+        """Return the transformation of the layer's images, or `None`. It is random only in the TRAIN phase."""
         p = self.layer
         return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
 
 
 class NamesSource(BringsData):
-    """A data layer whose own settings name what it reads, though it has no `data_param`."""
+    """A data layer whose own settings name its source, although it has no `data_param`."""
 
     @classmethod
     def name_source(cls, layer: pb.LayerParameter, source: str) -> None:
-        """Let a layer's message name another source."""
+        """Change the source in a layer's message."""
         raise NotImplementedError
 
 
 class HasDatabaseForm(BringsData):
-    """A data layer of images with labels, whose items fit into a database that Caffe reads by a layer of its own."""
+    """A data layer with images and labels that can be stored in a database, which Caffe can read with another layer."""
 
     def unknown_source(self) -> str | None:
-        """Return the name of the source if it is one that Caffe doesn't know."""
+        """Return the source if Caffe doesn't support it, or `None`."""
         return None
 
     def from_database(self, path: str, settings: pb.TransformationParameter) -> pb.LayerParameter:
-        """Return the layer that reads batches of the same size from an LMDB, and transforms images by these
-        settings."""
+        """Return a layer that reads batches of the same size from an LMDB and transforms images with these settings."""
         raise NotImplementedError
 
 
 class HasSampleFiles(BringsData):
-    """A layer that reads files, and can make such files up, so that a net is tried where its data set isn't."""
+    """A layer that reads files and can also make up such files, to try a net without its data set."""
 
     def stored(self, values: Array, kind: BlobKind) -> Array:
-        """Made-up values of a top as files have them, by the kind that those who read the top want."""
+        """Return made-up values of a top in the form of the files, given the kind that the readers of the top need."""
         return values
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        """Write a batch of made-up values of its tops into an empty folder, as files of the form that the layer reads.
+        """Write made-up values of a batch to an empty folder, in the files' form.
 
-        What is returned is the layer that reads them, with the same settings otherwise.
+        Returns the layer that reads these files, with otherwise equal settings.
         """
         raise NotImplementedError
 
 
 class MakesData(Layer):
-    """A layer without bottoms that computes its tops by itself, the first time when the net is set up."""
+    """A layer without bottoms that computes its tops itself. It runs for the first time during the setup of the net."""
 
     bottoms = (0, 0)
     deploys_as = INPUT_TYPE
 
 
 def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
-    """Write how many items a batch has into a data layer's message; False if nothing in it says that."""
+    """Write the batch size into a data layer's message. Returns whether the message has a place for it."""
     for shape in layer.input_param.shape:
         shape.dim[:1] = [batch] if shape.dim else []
     settings = [
@@ -144,7 +146,7 @@ def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
 
 
 def limit_batch(layer: pb.LayerParameter, most: int) -> None:
-    """Let a layer that brings or makes data have no larger batch, as far as its message says one."""
+    """Limit the batch size in a data layer's message."""
     for _, settings in layer.ListFields():
         for setting, value in settings.ListFields() if isinstance(settings, Message) else ():
             if setting.name in _BATCH_FIELDS and value > most:
@@ -154,12 +156,12 @@ def limit_batch(layer: pb.LayerParameter, most: int) -> None:
 
 
 def stated_shapes(layer: pb.LayerParameter) -> list[Shape]:
-    """Return the shapes of a data layer's tops, as far as its message states them."""
+    """Return the shapes of a data layer's tops that its message states."""
     return [tuple(shape.dim) for shape in layer.input_param.shape]
 
 
 def state_shapes(layer: pb.LayerParameter, shapes: Iterable[Shape]) -> None:
-    """Write the shapes of its tops into a data layer's message, whatever it stated before."""
+    """Write the shapes of the tops into a data layer's message, in place of earlier ones."""
     layer.input_param.ClearField("shape")
     for shape in shapes:
         layer.input_param.shape.add(dim=shape)

@@ -1,4 +1,4 @@
-"""What becomes of layers in a net to use: they go, or are rewritten, also together with their neighbours."""
+"""What happens to layers in a deployed net: they are removed or rewritten, alone or with adjacent layers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer.blobs import Shape
 from netdsl.layer.core import Layer
 
-NewLayer = tuple[pb.LayerParameter, list[Tensor]]  # a layer in the place of another one, and its blobs
+NewLayer = tuple[pb.LayerParameter, list[Tensor]]  # a replacement for a layer, with its blobs
 
 
 class NotDeployed(Layer):
-    """A layer that measures, compares with labels, or only serves others that do."""
+    """A layer that measures, compares with labels, or only serves layers that do."""
 
-    predictions: ClassVar[tuple[int, ...]] = ()  # the bottoms that are what the net predicts
+    predictions: ClassVar[tuple[int, ...]] = ()  # the bottoms that are predictions of the net
 
 
 class Loss(NotDeployed):
-    """A layer whose first top counts as a loss, also where the net names no top and no weight for it."""
+    """A layer whose first top counts as a loss, even if the net doesn't name the top or its weight."""
 
     predictions: ClassVar[tuple[int, ...]] = (0,)
-    unset_weight: float = 1.0  # what the first top weighs where the message has no weights
+    unset_weight: float = 1.0  # the weight of the first top if the message contains no weights
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -32,46 +32,47 @@ class Loss(NotDeployed):
             self.caffe_notes.append(f"Caffe refuses {len(layer.top)} tops without loss_weight; give one for each")
 
     def loss_weights(self) -> list[float]:
-        """Return what each top adds to the loss: as a rule 1 for the first one, where the message has no weights."""
+        """Return the loss weight of each top. By default, the first top has the weight `unset_weight`, usually 1."""
         weights = super().loss_weights()
         return weights if self.layer.loss_weight else [self.unset_weight, *weights[1:]]
 
 
 class WritesFile(NotDeployed):
-    """A layer that writes its bottoms to a file, and makes no top."""
+    """A layer that writes its bottoms to a file and has no top."""
 
     waits = "writes a file"
     tops = (0, 0)
 
 
 class ChannelAffine(Layer):
-    """A layer that may do nothing else, in a test, than to multiply every channel and add to it."""
+    """A layer that may only scale each channel and add to it in the TEST phase."""
 
     def channel_affine(self) -> tuple[Tensor, Tensor] | None:
-        """Return what every channel is multiplied by, and what is added then; None if this layer does something
-        else."""
+        """Return the factor and the addend of each channel, or `None` if this layer computes something else."""
         raise NotImplementedError
 
 
 class AbsorbsAffine(Layer):
-    """A layer that can do the work of a `ChannelAffine` layer after it."""
+    """A layer that can include the computation of a `ChannelAffine` layer after it."""
 
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
-        """Return a layer that also multiplies every channel of its top and adds to it, if there can be one."""
+        """Return a layer that also scales each output channel and adds to it, or `None` if that is impossible."""
         raise NotImplementedError
 
 
 class AbsorbsPreparation(Layer):
-    """A layer that can prepare the images that it takes by itself."""
+    """A layer that can prepare its input images itself."""
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
-        """Return a layer that first puts channels in another order and adds a number to each, if there can be one."""
+        """Return a layer that also reorders channels and adds to each before its computation, or `None` if that is
+        impossible."""
         raise NotImplementedError
 
 
 class BecomesConvolution(Layer):
-    """A layer that a convolution can stand for."""
+    """A layer that can be replaced by a convolution."""
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """Return a convolution that computes the same and, of a larger image, at every place; if there can be one."""
+        """Return a convolution that computes the same, and for larger images at each position, or `None` if that is
+        impossible."""
         raise NotImplementedError

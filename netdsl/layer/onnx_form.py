@@ -1,4 +1,4 @@
-"""`HasOnnxForm`: layers that can be written in ONNX's operators, and the graph that they write themselves to."""
+"""`HasOnnxForm`: layers that write themselves in ONNX operators, and the graph to which they write."""
 
 from __future__ import annotations
 
@@ -10,111 +10,115 @@ import numpy as np
 from netdsl.errors import ConversionError
 from netdsl.layer.core import Layer
 
-UNKNOWN = -1  # the length of an axis that is known only when the model runs; ONNX's Reshape has it for what is left
+UNKNOWN = -1  # the length of an axis that is known only when the model runs; in ONNX's Reshape, the remaining length
 
 
 class OnnxGraph(Protocol):
-    """A graph that takes nodes, constants and blobs. A value is its name.
+    """An ONNX graph under construction. Values are identified by their names.
 
-    Operators are those of `opset`, which is 18 or more.
+    `opset` is the version of the operators, 18 or newer.
     """
 
     opset: int
 
     def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """Return the one output of a new node; an input that is left out is an empty name."""
+        """Add a node and return its only output. An empty name stands for an omitted input."""
         ...
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
-        """Return the outputs of a new node that has several."""
+        """Add a node with several outputs and return them."""
         ...
 
     def constant(self, values: Any) -> str:
-        """Numbers: whole ones as int64, others in the type that the net computes in."""
+        """Add a constant. Whole numbers become int64, and others have the type in which the net computes."""
         ...
 
     def blob(self, layer: Layer, name: str, shape: Sequence[int] | None = None) -> str:
-        """Return a layer's blob, there once for all layers that share it; perhaps in another shape."""
+        """Return a layer's blob, optionally in another shape. Layers that share a blob share it in the graph, too."""
         ...
 
     def shape(self, bottom: str) -> tuple[int, ...]:
-        """Return the lengths of a bottom's axes, the batch included; UNKNOWN for those that can change."""
+        """Return the lengths of a bottom's axes with the batch. Lengths that can change are UNKNOWN."""
         ...
 
     def length(self, bottom: str, axis: int) -> int:
-        """Return the length of an axis that the layer has to know, and which therefore can't change."""
+        """Return the length of an axis. It becomes fixed in the graph, because the layer depends on it."""
         ...
 
     def at_most(self, opset: int) -> None:
-        """Say that onnxruntime lacks one of the layer's operators in newer opsets than this one."""
+        """Limit the opset, because onnxruntime lacks one of the layer's operators in newer ones."""
         ...
 
     def to_float(self, value: str) -> str:
-        """Return a value of another type in the type that the net computes in."""
+        """Convert a value to the type in which the net computes."""
         ...
 
 
 class HasOnnxForm(Layer):
-    """A layer that ONNX's operators can compute."""
+    """A layer that ONNX operators can compute."""
 
     varying_axis: ClassVar[int | None] = None  # the axis of the tops whose length is known only when the layer runs
-    discontinuous = False  # whether the last digit of a bottom can change a top altogether, as a maximum's place
+    discontinuous = (
+        False  # whether a rounding error in a bottom can change a top completely, such as a maximum's position
+    )
 
     def onnx(self, g: OnnxGraph, *bottoms: Any, **_: Any) -> str | tuple[str, ...]:
-        """Write what the layer computes in the TEST phase: the names of its tops, from those of its bottoms."""
+        """Write the computation in the TEST phase, and return the names of the tops."""
         raise NotImplementedError
 
 
 def reshaped(g: OnnxGraph, x: str, *dims: int) -> str:
-    """Return a value in another shape: 0 keeps the length at the same place, UNKNOWN is what is left."""
+    """Return a value in another shape. 0 copies a length, and UNKNOWN is the remaining length."""
     if dims.count(UNKNOWN) > 1:
-        raise ConversionError("has more than one length in its shape that is known only when the model runs")
+        raise ConversionError(
+            "can't be exported with more than one length in its shape that is known only when the model runs"
+        )
     return g.node("Reshape", x, g.constant(dims))
 
 
 def flattened(g: OnnxGraph, x: str, axis: int) -> str:
-    """Everything from an axis on as one."""
+    """Return a value with all axes from one on combined."""
     return reshaped(g, x, *[0] * axis, UNKNOWN)
 
 
 def part(g: OnnxGraph, x: str, axis: int, begin: int, end: int, step: int = 1) -> str:
-    """Return what lies between two places of an axis."""
+    """Return the range of an axis from `begin` to `end`."""
     return g.node("Slice", x, *(g.constant([each]) for each in (begin, end, axis, step)))
 
 
 def reversed_along(g: OnnxGraph, x: str, axis: int) -> str:
-    """Return the values of an axis from the last to the first."""
+    """Return a value with an axis reversed."""
     return part(g, x, axis, -1, np.iinfo(np.int64).min, -1)
 
 
 def scaled(g: OnnxGraph, x: str, scale: float, shift: float = 0) -> str:
-    """Return a value scaled and shifted, without the steps that change nothing."""
+    """Return scale * x + shift without the steps that change nothing."""
     x = g.node("Mul", x, g.constant(float(scale))) if scale != 1 else x
     return g.node("Add", x, g.constant(float(shift))) if shift else x
 
 
 def reduced(g: OnnxGraph, op: str, x: str, axes: Sequence[int], *, keep: bool = True) -> str:
-    """Axes reduced by ReduceSum, ReduceMean and the like."""
+    """Return a value with axes reduced by an operator such as ReduceSum or ReduceMean."""
     return g.node(op, x, g.constant(axes), keepdims=int(keep))
 
 
 def clamped(g: OnnxGraph, x: str, least: float, most: float) -> str:
-    """Return values between two bounds, which may be infinite."""
+    """Return values clamped between two bounds, which may be infinite."""
     bounds = [g.constant(float(bound)) if np.isfinite(bound) else "" for bound in (least, most)]
     return g.node("Clip", x, *(bounds if bounds[1] else bounds[:1])) if any(bounds) else x
 
 
 def transposed(g: OnnxGraph, x: str, *order: int) -> str:
-    """Return the axes in another order."""
+    """Return a value with its axes in another order."""
     return g.node("Transpose", x, perm=list(order))
 
 
 def whole(g: OnnxGraph, x: str) -> str:
-    """Numbers as integers, cut as C cuts them."""
+    """Return numbers as integers, cut as in C."""
     return g.node("Cast", x, to=7)
 
 
 def repeated(g: OnnxGraph, x: str, down: int, across: int) -> str:
-    """Return every pixel of an image repeated so often."""
+    """Return an image with each pixel repeated `down` times vertically and `across` times horizontally."""
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return g.node("Resize", x, "", g.constant([float(down), float(across)]), axes=[2, 3], **how)

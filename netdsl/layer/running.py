@@ -1,4 +1,5 @@
-"""What matters when layers run one after the other: passes merged, states kept, memory written over as in Caffe."""
+"""Traits of layers that run one after another: merged passes, kept states, and memory that is overwritten as in
+Caffe."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ _REPETITIONS = ContextVar("repetitions", default=1)
 
 
 def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a layer's method with what torch's compiler can't see through.
+    """Exclude a layer's method from torch's compiler, which can't trace it.
 
-    torch has a decorator for that, which loads the whole compiler; here it is loaded only when it is at work.
+    torch has a decorator for this, but it loads the whole compiler. This one loads it only during a compilation.
     """
 
     @wraps(method)
@@ -36,14 +37,14 @@ def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def at_least_single(values: Tensor) -> Tensor:
-    """Return the values, in float32 if they have two bytes each."""
+    """Return the values, converted to float32 if they have two bytes each."""
     return values.float() if values.dtype in OF_TWO_BYTES else values
 
 
 def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a layer's forward that computes with float32 also where it gets numbers of two bytes, which it gives back.
+    """Make a layer's forward compute in float32 for inputs of two bytes. Its results have the inputs' type.
 
-    It is for sums of squares, which are more than float16 holds.
+    Sums of squares need this, because they can exceed float16.
     """
 
     @wraps(forward)
@@ -58,18 +59,18 @@ def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def on_cpu(tensor: Tensor) -> bool:
-    """Return whether a tensor is on a CPU, or is on meta and stands for one that is."""
+    """Return whether a tensor is on a CPU, or on meta in place of a tensor on a CPU."""
     return tensor.is_cpu or (tensor.is_meta and _META_IS_CPU.get())
 
 
 def can_be_read(values: Tensor) -> bool:
-    """Return whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
+    """Return whether reading the values neither waits for a device nor breaks a compiler's graph."""
     return on_cpu(values) and not torch.compiler.is_compiling()
 
 
 @contextmanager
 def meta_stands_for(device: torch.device) -> Iterator[None]:
-    """Inside, layers do with tensors on meta what they do with those on a device."""
+    """Make layers treat meta tensors like tensors on a device."""
     token = _META_IS_CPU.set(device.type == "cpu")
     try:
         yield
@@ -78,12 +79,13 @@ def meta_stands_for(device: torch.device) -> Iterator[None]:
 
 
 def repetitions() -> int:
-    """Return how many times the same is done with values as is done now on meta."""
+    """Return how many times the current step on meta tensors is repeated with real values."""
     return _REPETITIONS.get()
 
 
 def in_pieces(count: int, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """So many items of all tensors at a time. On meta, the first piece stands for all that are as long."""
+    """Yield pieces of all tensors with `count` items each. On meta, one piece stands for all pieces of the same
+    length."""
     pieces = list(zip(*(torch.split(tensor, count) for tensor in tensors), strict=True))
     if not tensors[0].is_meta:
         yield from pieces
@@ -96,57 +98,58 @@ def in_pieces(count: int, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 class MergesWithNext(Layer):
-    """A layer that can do the work of some following layers along with its own, in one pass over memory."""
+    """A layer that can compute some following layers together with itself, in one pass over memory."""
 
     def merges_with(self, following: Layer) -> bool:
-        """Return whether `forward_merged` can do this following layer's work."""
+        """Return whether `forward_merged` can compute this following layer."""
         raise NotImplementedError
 
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
-        """Return the top of the following layer, from the bottoms of this one."""
+        """Return the top of the following layer, given the bottoms of this one."""
         raise NotImplementedError
 
 
 class MakesNewMemory(Layer):
-    """A layer whose every top is memory of its own, which its backward pass doesn't read: it may be written over."""
+    """A layer whose tops have their own memory. Its backward pass doesn't read them, so that they may be
+    overwritten."""
 
 
 class OverwritesBottom(Layer):
-    """A layer that can write its top over a bottom, where nobody else needs that."""
+    """A layer that can write its top over a bottom if no other layer needs that bottom."""
 
-    may_overwrite: tuple[int, ...] = ()  # places of such bottoms, set by the net, which knows them
+    may_overwrite: tuple[int, ...] = ()  # the indices of such bottoms, set by the net
 
     def overwritten(self) -> tuple[int, ...]:
-        """Return the places of bottoms to write over: none while hooks look at them."""
+        """Return the indices of the bottoms to overwrite. The result is empty while hooks observe the layer."""
         return () if self.has_hooks() else self.may_overwrite
 
 
 class PrefersChannelsLast(Layer):
-    """A layer that can be computed faster if the channels of its bottoms lie last in memory."""
+    """A layer that may be faster if the channels of its bottoms are last in memory."""
 
     def prefers_channels_last(self) -> bool:
-        """Return whether that is so with its settings."""
+        """Return whether it is faster with its settings."""
         raise NotImplementedError
 
 
 class NeedsValues(Layer):
     """A layer that can't run on tensors without values.
 
-    Where costs are counted, it is taken to read its bottoms once and to write its tops once.
+    Cost estimates assume that it reads its bottoms once and writes its tops once.
     """
 
 
 class KeepsState(Layer):
-    """A layer that carries a state from one batch to the next, which is part of what a training goes on from."""
+    """A layer that passes a state from one batch to the next. The state is part of a training snapshot."""
 
-    begins_at = 1  # the place of the bottom that is 0 where a sequence begins
+    begins_at = 1  # the index of the bottom that is 0 where a sequence begins
 
     def kept(self) -> dict[str, Tensor]:
         """Return the state, by the names of its parts."""
         raise NotImplementedError
 
     def keep(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a state that was kept."""
+        """Continue from a kept state."""
         raise NotImplementedError
 
     def reset(self) -> None:
@@ -154,50 +157,50 @@ class KeepsState(Layer):
         raise NotImplementedError
 
     def follow(self, sequences: Sequence[int]) -> None:
-        """Go on with the states of these sequences, in this order; the same one may be there several times."""
+        """Continue with the states of these sequences, in this order. A sequence may be repeated."""
         raise NotImplementedError
 
 
 class Reads(Enum):
-    """How much of a blob's data a layer reads."""
+    """The part of a blob's data that a layer reads."""
 
     NOTHING = auto()
-    SIGNS = auto()  # which values are positive, where a gradient comes to them
-    PASSED = auto()  # values to which a gradient comes
+    SIGNS = auto()  # the signs of values that get a gradient
+    PASSED = auto()  # the values that get a gradient
     VALUES = auto()
 
 
 class ReadsInBackward(Layer):
-    """A layer whose backward, in Caffe, reads bottoms or tops, over which layers in place may have written by then.
+    """A layer whose backward pass in Caffe reads bottoms or tops, which in-place layers may have overwritten by then.
 
-    A layer that keeps what it needs in memory of its own isn't one. One in place finds its top where its bottom was; if
-    that does as well, as for a ReLU, it reads its top. Labels don't count.
+    A layer that saves its data in separate memory isn't included. An in-place layer finds its top where its bottom was.
+    If the top is sufficient, as for a ReLU, it reads the top. Labels don't count.
     """
 
     def reads_bottoms(self) -> Reads:
-        """Return what its backward reads of bottoms."""
+        """Return the part of the bottoms that the backward pass reads."""
         return Reads.NOTHING
 
     def reads_tops(self) -> Reads:
-        """Return what its backward reads of tops."""
+        """Return the part of the tops that the backward pass reads."""
         return Reads.NOTHING
 
     def is_in_place(self) -> bool:
-        """Return whether its first top is its first bottom."""
+        """Return whether the first top is the first bottom."""
         return self.layer.bottom[:1] == self.layer.top[:1]
 
     def loses_gradient(self) -> bool:
-        """Return whether its backward, if it is in place, writes over its top's gradient before it has read that."""
+        """Return whether the in-place backward pass overwrites its top's gradient before reading it."""
         return False
 
     def caffe_gradients(
         self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
     ) -> Sequence[Tensor | None]:
-        """Caffe's gradients of the bottoms, and after them of the blobs, from those of the tops.
+        """Return Caffe's gradients of the bottoms, and then those of the blobs, given the gradients of the tops.
 
-        `seen` are the bottoms that forward saw; what a layer keeps in memory of its own comes from them. `bottoms` and
-        `tops` are what lies in their memory now. A type that reads bottoms only needs no rule of its own: its gradients
-        are those of `forward` for the bottoms that lie there now.
+        `seen` contains the bottoms during the forward pass, from which separate memory was computed. `bottoms` and
+        `tops` contain the present values of their memory. A type that reads only bottoms doesn't need to override this:
+        its gradients are those of `forward` for the present bottoms.
         """
         places = [bottom.detach().requires_grad_(bottom.is_floating_point()) for bottom in bottoms]
         with torch.enable_grad():
@@ -211,19 +214,19 @@ class ReadsInBackward(Layer):
 
 
 class KeepsSigns(Layer):
-    """A layer whose top is positive exactly where its bottom is, but for places through which no gradient passes."""
+    """A layer whose top is positive exactly where its bottom is, except where no gradient passes."""
 
     def keeps_signs(self) -> bool:
         """Return whether it does so with its settings."""
         return True
 
     def keeps_passed(self) -> bool:
-        """Return whether all values through which a gradient passes stay as they are."""
+        """Return whether all values through which a gradient passes stay unchanged."""
         return False
 
 
 class SharesMemory(Layer):
-    """A layer whose tops lie, in Caffe, in the memory of its bottom."""
+    """A layer whose tops share the memory of its bottom in Caffe."""
 
     def shares_memory(self) -> bool:
         """Return whether they do with its settings."""

@@ -1,4 +1,4 @@
-"""Made-up values for blobs in which not any numbers make sense: labels, sizes of images, boxes."""
+"""Made-up values for blobs that need valid ones: labels, image sizes and boxes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ Size = tuple[int, int]  # height and width
 
 
 class BlobKind(Enum):
-    """What the values of a blob are."""
+    """The kind of a blob's values."""
 
     NUMBER = auto()  # any number
-    LABEL = auto()  # a class, or an index: a whole number
+    LABEL = auto()  # a class or an index, as a whole number
     IMAGE_SIZE = auto()  # rows of an image's height, width and scale
     REGION = auto()  # rows of an image's index, and a box in its pixels
     LABELLED_BOX = auto()  # rows of a box in an image's pixels, and its class
     BOX_CODE = auto()  # boxes as a net predicts them, relative to others: small numbers
-    PRIORS = auto()  # boxes in parts of the image, one after the other, and then four variances for each
-    COUNTED_BOX = auto()  # rows of boxes as DIGITS writes them; an image's first one says how many follow
-    OBJECT = auto()  # rows of an image's index, a class, a number, a box in parts of the image, a flag
+    PRIORS = auto()  # consecutive boxes in fractions of the image, then four variances for each
+    COUNTED_BOX = auto()  # rows of boxes as DIGITS writes them; an image's first row contains their number
+    OBJECT = auto()  # rows of an image's index, a class, a number, a box in fractions of the image, and a flag
 
 
-BOX_VALUES = 16  # of a box in DIGITS' databases: left, top, width, height, an angle, the class, and more
-TYPICAL_ITEMS = {BlobKind.COUNTED_BOX: (1, 4, BOX_VALUES)}  # the shapes of items whose kind alone says one
+BOX_VALUES = 16  # in a box of DIGITS' databases: left, top, width, height, an angle, the class and others
+TYPICAL_ITEMS = {BlobKind.COUNTED_BOX: (1, 4, BOX_VALUES)}  # the shapes of items whose kind determines one
 
 
 def sample_values(
     kind: BlobKind, shape: Sequence[int], image: Size, random: np.random.Generator
 ) -> npt.NDArray[np.float32]:
-    """Return values of a kind, in the shape of a blob, for images of a size. A single label for each item is 0."""
+    """Return values of a kind in the shape of a blob, for images of a given size. If there is one label per item, it is
+    0."""
     if kind is BlobKind.NUMBER:
         return random.standard_normal(shape, np.float32)
     if kind is BlobKind.LABEL:
@@ -45,7 +46,7 @@ def sample_values(
     if kind is BlobKind.COUNTED_BOX:
         return _counted_boxes(shape, image)
     length = len(_row(kind, image, random))
-    if math.prod(shape) % length:  # no such rows; the reader will say so
+    if math.prod(shape) % length:  # no rows of this length fit; the layer that reads them reports it
         return np.zeros(shape, np.float32)
     rows = [_row(kind, image, random) for _ in range(math.prod(shape) // length)]
     return np.array(rows, np.float32).reshape(shape)
@@ -57,7 +58,7 @@ def _priors(shape: Sequence[int], random: np.random.Generator) -> npt.NDArray[np
 
 
 def _counted_boxes(shape: Sequence[int], image: Size) -> npt.NDArray[np.float32]:
-    """Return a box of class 1 in each image, behind the row that counts it."""
+    """Return a box of class 1 in each image, after a row with the number of boxes."""
     values, (height, width) = np.zeros((shape[0], math.prod(shape[1:])), np.float32), image
     first = [1, BOX_VALUES, *[0] * (BOX_VALUES - 2), width / 4, height / 4, width / 2, height / 2, 0, 1]
     values[:, : len(first)] = first[: values.shape[1]]

@@ -1,4 +1,4 @@
-"""What tops mean to those who use, score or learn from them: detections, regions, classes, targets."""
+"""The meaning of tops for code that uses, scores or trains on them: detections, regions, classes and targets."""
 
 from __future__ import annotations
 
@@ -20,61 +20,62 @@ Rows = tuple[tuple[float, ...], ...]
 class MakesDetections(Layer):
     """A layer whose top has a row for each detection: image, label, score, left, top, right, bottom.
 
-    Boxes are in parts of the image's width and height. A row with a negative label is there for an image without any.
+    Boxes are in fractions of the image's width and height. A row with a negative label stands for an image without
+    detections.
     """
 
     def label_count(self) -> int:
-        """Return how many labels there are, the background among them."""
+        """Return the number of labels, including the background."""
         raise NotImplementedError
 
     def background(self) -> int | None:
-        """Return the label of what is nothing; None if all labels are classes."""
+        """Return the label of the background, or `None` if all labels are classes."""
         return 0
 
 
 class MakesRegions(Layer):
     """A layer whose first top has a row for each region that may be an object: image, left, top, right, bottom.
 
-    Boxes are in pixels of the net's input, whose last pixels belong to them.
+    Boxes are in pixels of the net's input and include their last pixels.
     """
 
     def keep_regions(self, most: int) -> None:
-        """Make at most this many regions of an image from now on, of all that there are."""
+        """Make at most `most` regions per image from now on, chosen among all regions."""
         raise NotImplementedError
 
 
 class MakesIndices(Layer):
-    """A layer whose top may have the indices of classes in place of their scores."""
+    """A layer whose top may contain the indices of classes instead of their scores."""
 
-    index_axis: ClassVar[int] = 1  # the axis of scores that became one of indices
+    index_axis: ClassVar[int] = 1  # the axis of the scores, whose indices the top contains
 
     def makes_indices(self) -> bool:
-        """Return whether the top has indices of that axis alone."""
+        """Return whether the top contains only indices along that axis."""
         raise NotImplementedError
 
 
 class JudgesDetections(NotDeployed):
-    """A layer whose top says which detections are right; there is a row for each, so it has no mean over batches."""
+    """A layer whose top marks correct detections. It has one row for each, so that averaging over batches isn't
+    possible."""
 
     predictions: ClassVar[tuple[int, ...]] = (0,)
 
     def judged(self, top: NDArray[np.float64]) -> JudgedDetections:
-        """Return what the top says."""
+        """Return the top's contents."""
         raise NotImplementedError
 
     def boxes(self, bottoms: Sequence[NDArray[np.float64]]) -> tuple[DetectedBoxes, ObjectBoxes] | None:
-        """Return the detections and the objects that it compared, numbered by their images in the batch; None if it
-        can't say.
+        """Return the compared detections and objects, or `None` if the layer can't tell.
 
-        Boxes are in parts of the image.
+        Images are numbered within the batch. Boxes are in fractions of the image.
         """
         return None
 
 
 class ComparesClasses(NotDeployed):
-    """A layer that compares the scores of classes, its first bottom, with labels, its second one."""
+    """A layer that compares the scores of classes, its first bottom, with labels, its second bottom."""
 
-    axis: int  # of the classes
+    axis: int  # the axis of the classes
 
     def ignored_labels(self) -> Sequence[int]:
         """Return the labels that don't count."""
@@ -83,9 +84,9 @@ class ComparesClasses(NotDeployed):
 
 @dataclass(frozen=True)
 class TargetUnits:
-    """The means that were taken off targets, and the deviations that they were divided by then.
+    """The means that were subtracted from targets, and the deviations by which they were divided.
 
-    Both have a row for each class, or for each anchor, with a number for each value that is predicted.
+    Both have a row for each class or anchor, with one number for each predicted value.
     """
 
     means: Rows
@@ -93,13 +94,13 @@ class TargetUnits:
 
 
 class NormalizesTargets(Layer):
-    """A layer one of whose tops has targets in units of their own.
+    """A layer one of whose tops contains normalised targets.
 
-    What a net learns from them predicts in these units, so its weights are changed where they are saved to be used.
+    A net learns to predict in these units, so its weights are converted when they are saved for use.
     """
 
     targets_top: ClassVar[int]
 
     def target_units(self) -> TargetUnits | None:
-        """Return the units of the targets; None if they are as they are used."""
+        """Return the units of the targets, or `None` if they aren't normalised."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Layers that users write in Python: the names that nets call them by, what they see, and what errors say."""
+"""Layers that users write in Python: their names in nets, their interface, and notes on their exceptions."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ Array = NDArray[Any]
 
 
 class RunsUserCode(NeedsValues):
-    """A layer that runs code which the net names. `user` is the object of the user's class."""
+    """A layer that runs user code which the net names. `user` is the object of the user's class."""
 
     waits = "runs Python code on the host"
     user: Any
 
 
 class ReplacesUserCode(Layer):
-    """A layer type that does what some well-known Python layers do."""
+    """A layer type that replaces some well-known Python layers."""
 
-    python_names: ClassVar[tuple[str, ...]]  # those layers, as `python_name` calls them
+    python_names: ClassVar[tuple[str, ...]]  # the replaced layers, as returned by `python_name`
 
 
 def python_name(layer: pb.LayerParameter) -> str | None:
-    """Return the module and class that a Python layer names, as module.class; None for other layers."""
+    """Return the module and class of a Python layer as module.class, or `None` for other layers."""
     python = layer.python_param
     return f"{python.module}.{python.layer}" if layer.HasField("python_param") else None
 
 
 def is_allowed(layer: pb.LayerParameter) -> bool:
-    """Return whether the code that a Python layer names may be run."""
+    """Return whether the user has allowed the code that a Python layer names."""
     return layer.python_param.module in PYTHON_LAYERS
 
 
 @contextmanager
 def running_user_code(layer: pb.LayerParameter) -> Iterator[None]:
-    """Let exceptions of a user's code pass as they are, with a note that has the layer and the line of its file."""
+    """Add a note with the layer and the line of its file to exceptions of user code, and raise them unchanged."""
     try:
         yield
     except Exception as problem:
@@ -57,27 +57,27 @@ def running_user_code(layer: pb.LayerParameter) -> Iterator[None]:
 
 
 def _line_of(problem: Exception, layer: pb.LayerParameter) -> str:
-    """Return the line of the user's own file where it happened."""
+    """Return the line of the user's file at which the exception occurred, as text, or an empty text."""
     file = getattr(sys.modules.get(layer.python_param.module), "__file__", None)
     lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
     return f", {Path(file).name}:{lines[-1]}" if file and lines else ""
 
 
 class ArrayBlob:
-    """Values and gradients of one blob."""
+    """The values and gradients of one blob."""
 
     def __init__(self, shape: tuple[int, ...] = (), dtype: DTypeLike = np.float32) -> None:
         self.data: Array = np.zeros(shape, dtype)
         self.diff: Array = np.zeros(shape, dtype)
 
     def reshape(self, *shape: int) -> None:
-        """Take another shape; what was in it is lost."""
+        """Set the shape. Values are lost if it changes."""
         if shape != self.data.shape:
             self.data = np.zeros(shape, self.data.dtype)
             self.diff = np.zeros(shape, self.data.dtype)
 
     def hold(self, values: Array) -> None:
-        """Have a copy of these values, and no gradient."""
+        """Store a copy of these values, and clear the gradient."""
         self.data = values.copy()
         self.diff = np.zeros_like(self.data)
 
@@ -104,5 +104,5 @@ class ArrayBlobs(list[ArrayBlob]):
     """A layer's own blobs."""
 
     def add_blob(self, *shape: int) -> None:
-        """One more, of zeros."""
+        """Add a blob of zeros."""
         self.append(ArrayBlob(tuple(int(size) for size in shape)))

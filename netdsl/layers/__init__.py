@@ -1,4 +1,5 @@
-"""Every layer type, one file each. `LAYERS` has them by Caffe's name, with those that `register_layer` added."""
+"""The layer types, one per file. `LAYERS` maps Caffe's names to classes, including those added with
+`register_layer`."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ LAYERS = Registry[type[Layer]]("layer type")
 
 
 def _register_all() -> None:
-    """Register the layer classes of this package's modules; files that begin with `_` hold what several share."""
+    """Register the layer classes of this package's modules. Files that begin with `_` contain only shared code."""
     for module in iter_modules(__path__, f"{__name__}."):
         if module.name.rpartition(".")[2].startswith("_"):
             continue
@@ -31,7 +32,7 @@ _register_all()
 
 
 def type_of(layer: pb.LayerParameter) -> type[Layer] | None:
-    """Return the class for a layer: the one that replaces the user's code which it names, or the one of its type."""
+    """Return the class for a layer: the replacement for the user code that it names, or else the class of its type."""
     name = python_name(layer)
     if name is not None:
         for kind in LAYERS.values():
@@ -41,6 +42,6 @@ def type_of(layer: pb.LayerParameter) -> type[Layer] | None:
 
 
 def data_layer_of(message: pb.LayerParameter) -> BringsData | None:
-    """Return the layer of a message, with a copy of it, if its tops come from outside the net; None if they don't."""
+    """Return the layer for a message, built on a copy of it, or `None` if its tops don't come from outside the net."""
     kind = type_of(message)
     return kind(copy_of(message), []) if kind is not None and issubclass(kind, BringsData) else None

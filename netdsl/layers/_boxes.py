@@ -1,4 +1,4 @@
-"""Boxes as two corners (x1, y1, x2, y2): codes relative to other boxes, overlaps, non-maximum suppression."""
+"""Boxes given by two corners (x1, y1, x2, y2): encoding relative to priors, overlaps and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
 from netdsl.layers._constants import constants
 
 Code = pb.PriorBoxParameter.CodeType
-_BLOCK, _DEVICE_BLOCK = 256, 4096  # boxes that are compared with each other at once, by a CPU and by others
-_CROWDED = 0.5  # where less of a CPU's block stays, what follows is compared with what stayed at once
-_PAIRS = 1 << 16  # that are compared then at a time, so that they stay in the cache
-LOWEST_FALLING = 0.5  # Caffe's rule: a threshold that isn't above it doesn't fall by eta
+_BLOCK, _DEVICE_BLOCK = 256, 4096  # how many boxes are compared with each other at once, on a CPU and on other devices
+_CROWDED = (
+    0.5  # if a smaller share of a CPU's block is kept, the remaining boxes are compared with the kept ones right away
+)
+_PAIRS = 1 << 16  # how many pairs are compared at a time in that case, so that they fit in the cache
+LOWEST_FALLING = 0.5  # Caffe's rule: eta lowers a threshold only while it is above this
 
 
 def prior_boxes(priors: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the boxes and the variances that PriorBox makes; one set serves all images."""
+    """Return the boxes and the variances that PriorBox makes. All images share them."""
     boxes, variances = priors.detach().reshape(priors.shape[0], 2, -1, 4)[0]
     return boxes, variances
 
 
 def encode(code: Code, boxes: Tensor, priors: Tensor, variances: Tensor | None = None) -> Tensor:
-    """Return what a net has to predict for boxes, relative to priors."""
+    """Return the targets of a box regression: the boxes, encoded relative to priors."""
     sides = _sides(priors)
     if code == pb.PriorBoxParameter.CENTER_SIZE:
         shift = (_centres(boxes) - _centres(priors)) / sides
@@ -38,7 +40,7 @@ def encode(code: Code, boxes: Tensor, priors: Tensor, variances: Tensor | None =
 
 
 def decode(code: Code, codes: Tensor, priors: Tensor, variances: Tensor | None = None) -> Tensor:
-    """Return the boxes that predictions mean, relative to priors."""
+    """Return the boxes that predictions encode relative to priors."""
     codes = codes if variances is None else codes * variances
     sides = _sides(priors)
     if code == pb.PriorBoxParameter.CENTER_SIZE:
@@ -59,44 +61,46 @@ def _centres(boxes: Tensor) -> Tensor:
 
 
 def areas(boxes: Tensor, pixel: float = 0) -> Tensor:
-    """Areas; 0 for a box whose corners are the wrong way round. Boxes that count pixels include their last: 1."""
+    """Return the area of each box, or 0 if its corners are swapped. `pixel` is 1 for boxes that include their last
+    pixel."""
     width, height = _sides(boxes).unbind(-1)
     return (width + pixel) * (height + pixel) * ((width >= 0) & (height >= 0))
 
 
 @torch.no_grad()
 def overlaps(one: Tensor, other: Tensor, pixel: float = 0) -> Tensor:
-    """Intersections over unions, box by box. New memory costs more than numbers here, so it is used again."""
-    columns = (boxes.movedim(-1, 0).contiguous() for boxes in (one, other))  # so that the last axis is long
+    """Return the intersection over union of each pair of boxes. The computation reuses memory, since allocation is
+    slower than arithmetic here."""
+    columns = (boxes.movedim(-1, 0).contiguous() for boxes in (one, other))  # makes the last axis long
     (left, top, right, bottom), (left_, top_, right_, bottom_) = columns
     least = torch.maximum(left, left_)
     width = torch.minimum(right, right_).sub_(least).add_(pixel).clamp_min_(0)
     height = torch.minimum(bottom, bottom_).sub_(torch.maximum(top, top_, out=least)).add_(pixel).clamp_min_(0)
     common = width.mul_(height)
     union = torch.add(areas(one, pixel), areas(other, pixel), out=least).sub_(common)
-    return common.div_(union).nan_to_num_(0)  # 0 / 0 is that of points
+    return common.div_(union).nan_to_num_(0)  # 0 / 0 occurs if both boxes are points
 
 
 def best_first(groups: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Return an order by group and then by falling score, and the rank within its group of each item in that order."""
+    """Return an order by group and then by falling score, and the rank of each ordered item within its group."""
     order = scores.argsort(descending=True, stable=True)
     order = order[groups[order].argsort(stable=True)]
     return order, _ranks(groups[order])
 
 
 def _ranks(groups: Tensor) -> Tensor:
-    """For each item how many of its group come before; groups are in order."""
+    """Return how many items of the same group come before each item. The groups are sorted."""
     return torch.arange(len(groups), device=groups.device) - torch.searchsorted(groups, groups)
 
 
 def suppressed(
     boxes: Tensor, groups: Tensor, threshold: float, *, eta: float = 1, pixel: float = 0, limit: int | None = None
 ) -> Tensor:
-    """Return the indices of those boxes that overlap with no better box of their group that stays by more than a
-    threshold.
+    """Return the indices of the boxes that survive non-maximum suppression within their groups.
 
-    Boxes come as `best_first` orders them. In each group at most `limit` stay. With `eta` below 1 the threshold falls
-    with each box that stays, while it is above a half.
+    A box is dropped if it overlaps a better kept box of its group by more than the threshold. The boxes are in the
+    order of `best_first`. Each group keeps at most `limit` boxes. If `eta` is below 1, each kept box lowers the
+    threshold while it is above 0.5.
     """
     stays = torch.zeros_like(groups, dtype=torch.bool)
     thresholds = constants(_thresholds(threshold, eta), boxes)
@@ -108,7 +112,7 @@ def suppressed(
         earlier = boxes[stays & (groups == group[0])]
         if limit is not None and len(earlier) >= limit and bool(group[0] == group[-1]):
             continue
-        first = group == group[0]  # the only group that can have begun in an earlier block
+        first = group == group[0]  # only the block's first group can have begun in an earlier block
         most = overlaps(own[:, None], earlier, pixel).amax(1) * first if len(earlier) else torch.zeros_like(own[:, 0])
         count = first * len(earlier)
         left = (most <= _after(thresholds, count)).nonzero()[:, 0]
@@ -123,10 +127,9 @@ def suppressed(
 
 
 def _thinned(places: Tensor, boxes: Tensor, same: Tensor, rivals: Tensor, threshold: Tensor, pixel: float) -> Tensor:
-    """Return the places without those of the rivals' group, the first ones, whose boxes overlap with a rival by too
-    much.
+    """Return the places without the boxes of the rivals' group that overlap a rival by too much.
 
-    The next rivals are compared only with what those before them left.
+    The boxes of this group come first. Each step compares the next rivals only with the boxes that are left.
     """
     count = int(same.sum())
     near, others = places[:count], places[count:]
@@ -138,10 +141,10 @@ def _thinned(places: Tensor, boxes: Tensor, same: Tensor, rivals: Tensor, thresh
 
 
 def _settled(boxes: Tensor, groups: Tensor, most: Tensor, count: Tensor, thresholds: Tensor, pixel: float) -> Tensor:
-    """Return which boxes of a block stay: guessed until the guess confirms itself, as it must, the first box being
-    certain.
+    """Return which boxes of a block are kept.
 
-    `most` and `count` are the largest overlap with boxes of earlier blocks and their number.
+    The function repeats a guess until it doesn't change. It converges because the first box is always kept. `most` and
+    `count` are the largest overlap with kept boxes of earlier blocks and the number of these boxes.
     """
     before = (groups[:, None] == groups).tril(-1).to(boxes)
     common = overlaps(boxes[:, None], boxes, pixel) * before
@@ -159,12 +162,12 @@ def _settled(boxes: Tensor, groups: Tensor, most: Tensor, count: Tensor, thresho
 
 
 def _after(thresholds: Tensor, count: Tensor) -> Tensor:
-    """Return the threshold after this many boxes."""
+    """Return the threshold after `count` kept boxes."""
     return thresholds[count.clamp_max(len(thresholds) - 1)]
 
 
 def _thresholds(threshold: float, eta: float) -> list[float]:
-    """Return the thresholds after 0, 1, 2... boxes; the last one stays."""
+    """Return the thresholds after 0, 1, 2... kept boxes. The last one applies to all further boxes."""
     thresholds = [threshold]
     while eta < 1 and thresholds[-1] > LOWEST_FALLING:
         thresholds.append(thresholds[-1] * eta)
@@ -172,7 +175,7 @@ def _thresholds(threshold: float, eta: float) -> list[float]:
 
 
 def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: str | None = None) -> str:
-    """Return the boxes that predictions mean, relative to priors; all have the corners or codes on their last axis."""
+    """Return the boxes that predictions encode relative to priors. Corners and codes are on the last axis."""
     codes = codes if variances is None else g.node("Mul", codes, variances)
     first, last = _halves(g, priors)
     sides = g.node("Sub", last, first)
@@ -189,7 +192,7 @@ def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: st
 
 
 def corners_onnx(g: OnnxGraph, centres: str, sizes: str) -> str:
-    """Return boxes by centre and size as left, top, right and bottom."""
+    """Return the corners (left, top, right, bottom) of boxes given by centre and size."""
     halves = g.node("Mul", sizes, g.constant(0.5))
     return g.node("Concat", g.node("Sub", centres, halves), g.node("Add", centres, halves), axis=-1)
 
@@ -197,15 +200,15 @@ def corners_onnx(g: OnnxGraph, centres: str, sizes: str) -> str:
 def suppressed_onnx(
     g: OnnxGraph, boxes: str, scores: str, threshold: float, *, limit: int, least: float = -np.inf, pixel: float = 0
 ) -> tuple[str, str]:
-    """Of (groups, boxes, 4) and (groups, boxes) those that overlap with no better one of their group that stays.
+    """Return the group and the index of each box that survives non-maximum suppression, both of shape (count, 1).
 
-    What comes back are group and index of each, both (count, 1), by group and falling score. Only boxes whose score is
-    above `least` count. Boxes that count pixels include their last: 1.
+    `boxes` is (groups, boxes, 4) and `scores` is (groups, boxes). The result is sorted by group and falling score. Only
+    boxes whose score is above `least` are considered. `pixel` is 1 for boxes that include their last pixel.
     """
     if pixel:
         boxes = g.node("Add", boxes, g.constant([0.0, 0.0, pixel, pixel]))
     inputs = [boxes, g.node("Unsqueeze", scores, g.constant([1])), g.constant([limit])]
-    inputs.append(g.node("Cast", g.constant([min(float(threshold), 1.0)]), to=1))  # no boxes overlap by more
+    inputs.append(g.node("Cast", g.constant([min(float(threshold), 1.0)]), to=1))  # an overlap can't be more than 1
     if np.isfinite(least):
         inputs.append(g.node("Cast", g.constant([float(least)]), to=1))
     chosen = g.node("NonMaxSuppression", *inputs)
@@ -213,12 +216,12 @@ def suppressed_onnx(
 
 
 def picked(g: OnnxGraph, values: str, group: str, index: str) -> str:
-    """Return the entries of (groups, places, ...) at some groups and places."""
+    """Return the entries of `values` (groups, places, ...) at the given groups and places."""
     return g.node("GatherND", values, g.node("Concat", group, index, axis=1))
 
 
 def detections_or_none(g: OnnxGraph, rows: str, like: str) -> str:
-    """Return rows (count, 7) as a blob of four axes. Caffe's rule: if there are none, every item has a row of -1."""
+    """Return rows (count, 7) as a blob with four axes. Caffe's rule: without any row, each item gets a row of -1."""
     items = g.node("Squeeze", g.node("Shape", like, start=0, end=1), g.constant([0]))
     numbers = reshaped(g, g.to_float(g.node("Range", g.constant(0), items, g.constant(1))), UNKNOWN, 1)
     empty = g.node("Concat", numbers, g.node("Expand", g.constant(-1.0), _six(g, like)), axis=1)

@@ -1,4 +1,4 @@
-"""Numbers that a layer knows beforehand, brought to where its bottoms are."""
+"""Constant numbers that a layer needs as tensors on the device of its bottoms."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_KEPT = 1024  # tensors: more than a net with fixed shapes asks for
+_KEPT = 1024  # tensors, which is more than a net with fixed shapes uses
 
 
 def constants(values: Sequence[Any], like: Tensor) -> Tensor:
-    """Numbers as a tensor of another one's type, on its device, which nobody may write to.
+    """Return numbers as a tensor with the type and the device of `like`. The tensor must not be modified.
 
-    They are sent to a GPU once: a step that it repeats can't send anything. `new_tensor` would wait until it is done.
+    The numbers are copied to a GPU only once, because a recorded step can't copy anything to it. `new_tensor` would
+    wait for the copy.
     """
     if torch.compiler.is_compiling() or not like.is_cuda:
         return torch.tensor(values, dtype=like.dtype).to(like.device)
@@ -24,7 +25,7 @@ def constants(values: Sequence[Any], like: Tensor) -> Tensor:
 
 @lru_cache(_KEPT)
 def _sent(values: tuple[Any, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # since the next one may ask for gradients
+    with torch.inference_mode(False):  # a later caller may need gradients
         return torch.tensor(values, dtype=dtype).to(device, non_blocking=True)
 
 

@@ -1,4 +1,4 @@
-"""What layers share that read data: tops from outside, whose shapes the settings say as far as they can."""
+"""The shared code of data layers: tops from outside the net, whose shapes follow from the settings where possible."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from netdsl.layer.data import (
 )
 from netdsl.layers._settings import refuse
 
-_FORKS = 500000000  # the fields of forks are numbered from here
+_FORKS = 500000000  # the field numbers of forks start here
 _DATABASES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
 _OF_DATABASES = ("shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
 Size = tuple[int, int]
 
 
 class _HasSource(Protocol):
-    """Settings of a layer that reads files."""
+    """The settings of a layer that reads files."""
 
     @property
     def source(self) -> str: ...
 
 
 class DataLayer(BringsData):
-    """A layer without bottoms. A type says how many items a batch has, and with `item_shapes` what one looks like.
+    """A layer without bottoms. A subclass states the batch size and, in `item_shapes`, the shape of an item.
 
-    The shape of a top is the one in `input_param`, if somebody who knows put one there for it, as an Input layer has
-    it; it isn't a setting of the layer's, and not kept in its message. Otherwise it is what crop, new size or resizing
-    make of an image; lengths that these don't say are unknown until the data are read.
+    The shape of a top is the one in `input_param` if the caller has written it there, as for an Input layer.
+    `input_param` isn't a setting of the layer, so it is removed from the message. Otherwise the shape follows from the
+    settings for crop, new size and resizing. Other lengths are unknown until the data are read.
     """
 
     tops: ClassVar[Count] = (2, 2)
     data_origin = DataOrigin.FILES
     deploys_as = INPUT_TYPE
-    images_alone: ClassVar[bool] = False  # whether transform_param is for the first top, and the others stay
+    images_alone: ClassVar[bool] = False  # whether transform_param applies only to the first top
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -65,49 +65,56 @@ class DataLayer(BringsData):
             raise NetError(f"{len(self.assumed)} shapes are assumed for {len(layer.top)} tops")
         layer.ClearField("input_param")
         if self.batch_size() < 1:
-            raise NetError(f"needs a batch_size of 1 or more, not {self.batch_size()}")
+            raise NetError(f"batch_size is {self.batch_size()}; set it to 1 or more")
 
     def batch_size(self) -> int:
-        """Return how many items its settings ask for."""
+        """Return the number of items in a batch according to the settings."""
         raise NotImplementedError
 
     def stated_batch(self) -> int:
         return self.batch_size()
 
     def item_shapes(self) -> Sequence[Shape | None]:
-        """Return what the settings say of one item's tops, by default an image and a number: None for no shape at
-        all."""
+        """Return the shapes of one item's tops as far as the settings determine them: by default, an image and a
+        number.
+
+        A shape is `None` if nothing about it is known.
+        """
         return [self.image(), ()]
 
     def known_shapes(self) -> list[Shape | None]:
-        """Return those that are assumed; else the items', with the batch in front of those that don't have it yet."""
+        """Return the assumed shapes, or else the items' shapes with the batch in front."""
         batch = self.assumed[0][0] if self.assumed and self.assumed[0] else self.batch_size()
         items = self.item_shapes()[: len(self.layer.top)]
         own = [shape if shape is None or len(shape) == 4 else (batch, *shape) for shape in items]
         return [known or shape for known, shape in zip_longest(self.assumed, own)]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the known shapes; an error if one isn't."""
+        """Return the known shapes. Raises a `NetError` if a shape isn't fully known."""
         shapes = self.known_shapes()
         for name, shape in zip(self.layer.top, shapes, strict=False):
             if shape is None or UNKNOWN in shape:
-                raise NetError(f"nothing says the shape of '{name}'; it is known when the data are read, or said")
+                raise NetError(
+                    f"the shape of '{name}' isn't known before the data are read; state it, as in {name}=3x224x224"
+                )
         return [shape for shape in shapes if shape is not None]
 
     def intake(self) -> Intake:
-        """Return only the data say what shapes items have."""
+        """Return an intake with unknown shapes, since only the data determine them."""
         if self.layer.HasField("transform_param") and not self.images_alone:
             raise refuse_table()
         tops = tuple(self.layer.top)
         return Intake(tops, self.batch_size(), (None,) * len(tops), self.transform(), self.is_gray())
 
     def is_gray(self) -> bool:
-        """Return whether images are read without colours. Caffe asks `force_gray` only about encoded images of
-        databases."""
+        """Return whether images are read in gray. Caffe reads `force_gray` only for encoded images in databases."""
         return False
 
     def image(self, *sizes: Size) -> Shape:
-        """Channels, height and width of the first top: assumed, or what the first of these sizes that is set makes."""
+        """Return the channels, height and width of the first top.
+
+        They are the assumed ones, or follow from the first of these sizes that is set.
+        """
         if self.assumed and self.assumed[0]:
             return self.assumed[0][-3:]
         p = self.layer.transform_param
@@ -117,17 +124,17 @@ class DataLayer(BringsData):
         return self.channels(), height, width
 
     def channels(self) -> int:
-        """Return the channels of images."""
+        """Return the number of channels of the images."""
         return GRAY if self.is_gray() else COLORS
 
 
 class DatumData(DataLayer, HasDatabaseForm):
-    """A layer of images and numbers, as Caffe's databases have them."""
+    """A layer that reads images and labels that fit into a Caffe database."""
 
     images_alone = True
 
     def settings(self) -> pb.DataParameter | pb.ImageDataParameter:
-        """Return what the layer's own message says of the source and the batch."""
+        """Return the part of the layer's settings that names the source and the batch size."""
         raise NotImplementedError
 
     def batch_size(self) -> int:
@@ -146,10 +153,10 @@ class DatumData(DataLayer, HasDatabaseForm):
 
 
 class ImagesWithMaps(DataLayer, HasSampleFiles):
-    """A type that brings images from files with a map of labels of the same size, as image_data_param says."""
+    """A layer that reads images and label maps of the same size from files. `image_data_param` has its settings."""
 
     config = pb.ImageDataParameter
-    white: ClassVar[int] = 1  # how bright the label 1 is in a map
+    white: ClassVar[int] = 1  # the brightness that stands for the label 1 in a map
 
     def batch_size(self) -> int:
         return self.layer.image_data_param.batch_size
@@ -172,70 +179,73 @@ class ImagesWithMaps(DataLayer, HasSampleFiles):
         return made
 
     def write_labels(self, folder: Path, maps: Array) -> list[str]:
-        """Write the maps of made-up images; what a list says of each behind the image's name."""
+        """Write the label maps of made-up images. Returns the text that follows each image's name in the list."""
         return write_images((as_labels(self.white * labels) for labels in maps), folder, "map")
 
 
 def refuse_table() -> NetError:
-    """Return the error about columns of a table for a layer whose tops are made of each other."""
-    return NetError("transforms its tops together, which a table's columns can't be; take an Input layer")
+    """Return the error for a layer whose tops depend on each other, so that a table's columns can't supply them."""
+    return NetError(
+        "the layer transforms its tops together, which isn't possible for a table's columns; use an Input layer"
+    )
 
 
 def check_forks(settings: Message, *known: str) -> None:
-    """Refuse what forks of Caffe can ask of their data and we don't do, but for what only makes them faster."""
+    """Raise a `NetError` for forks' data settings that aren't supported. `known` are settings that only affect
+    speed."""
     own = [field.name for field in settings.DESCRIPTOR.fields if field.number > _FORKS and field.name not in known]
     refuse(settings, *own)
 
 
 def check_source(settings: _HasSource) -> None:
-    """Raise a NetError if a layer's settings don't say what it reads."""
+    """Raise a `NetError` if the settings don't name a source."""
     if not settings.source:
-        raise NetError("needs a source, the path of what it reads")
+        raise NetError("source is missing; set it to the path of the data")
 
 
 def check_database(p: pb.DataParameter) -> None:
-    """Refuse settings of a database that names none, or asks for what we don't do."""
+    """Raise a `NetError` if the settings name no database or contain an unsupported setting."""
     check_source(p)
     check_forks(p, *_OF_DATABASES)
 
 
 def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) -> DatumSource:
-    """Return the database that a layer names."""
+    """Return the source that reads the layer's database."""
     if p.backend not in _DATABASES:
-        raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
+        raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} isn't supported; use LMDB or LEVELDB")
     return _DATABASES[p.backend](p.source, database_color(p, transform))
 
 
 def database_color(p: pb.DataParameter, transform: pb.TransformationParameter) -> Color:
-    """Return the channels that encoded images of a database are decoded to."""
+    """Return the colour mode in which encoded images of a database are decoded."""
     return Color.COLOR if p.force_encoded_color else Color.of(transform)
 
 
 def channels_in_database(layer: pb.LayerParameter) -> int:
-    """Return the channels of images in a database: as they were stored, unless they are decoded to gray or to
-    colours."""
+    """Return the channels of images in a database, or UNKNOWN if the images keep their stored colours."""
     return GRAY if decodes_gray(layer) else COLORS if layer.data_param.force_encoded_color else UNKNOWN
 
 
 def decodes_gray(layer: pb.LayerParameter) -> bool:
-    """Return whether the encoded images of a database that a layer names lose their colours."""
+    """Return whether the layer decodes the database's encoded images to gray."""
     return layer.transform_param.force_gray and not layer.data_param.force_encoded_color
 
 
 def passed_over(rand_skip: int, seed: int) -> int:
-    """Caffe's rule: some items, fewer than `rand_skip`, are passed over at the beginning."""
+    """Return how many items are skipped at the beginning. Caffe's rule: fewer than `rand_skip`."""
     return int(np.random.default_rng(seed).integers(rand_skip)) if rand_skip else 0
 
 
 def both_or_none(height: int, width: int, what: str) -> Size:
-    """Return a size of which Caffe wants both numbers or neither."""
+    """Return a size for which Caffe requires both numbers or neither."""
     if bool(height) != bool(width):
-        raise NetError(f"{what}_height and {what}_width go together: give both or neither")
+        raise NetError(f"only one of {what}_height and {what}_width is set; set both or neither")
     return height, width
 
 
 class LabelledImages(ImagesWithMaps):
-    """A type whose list says what `label_type` names, and in `windows` also the part of an image that is shown."""
+    """A layer whose list contains labels as `label_type` defines them, and with `windows` also the part of each image
+    to show."""
 
     windows: ClassVar[bool] = False
 

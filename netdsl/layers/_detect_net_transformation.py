@@ -1,4 +1,5 @@
-"""DetectNet's transformation: images and boxes are changed by chance, and maps say which cells see which object."""
+"""DetectNet's transformation: random augmentation of images and boxes, and maps of the cells that each object
+covers."""
 
 from __future__ import annotations
 
@@ -19,21 +20,21 @@ from netdsl.layer.samples import BOX_VALUES
 from netdsl.layers._constants import constants
 
 Size = tuple[int, int]  # height and width
-_DRAWS = 12  # random numbers of an image
-_LEAST_ANGLE = torch.finfo(torch.float32).eps  # Caffe's: what is turned by less isn't turned
+_DRAWS = 12  # how many random numbers are drawn for each image
+_LEAST_ANGLE = torch.finfo(torch.float32).eps  # Caffe's rule: smaller rotations are skipped
 _LEAST_PALENESS = 1 / 255
-_SECTORS = (1.0, 3.0, 5.0)  # where blue, green and red begin on the circle of hues, which has six sectors
-_STEPS = 1024  # OpenCV's steps of a pixel where it adds up places, and then
-_SUBPIXELS = 32  # those in which it reads them
-_CLASS = 5  # the place of the class among a box's values
-_MAPS = 8  # before those of the classes: an object, its four corners, two inverse sizes, the inverse of what is covered
-_EPSILON = torch.finfo(torch.float32).eps  # Caffe's smallest area of a box, and of what is covered of a cell
-_KITTI_CAR = {1: 0}  # Caffe's classes where the settings name none
+_SECTORS = (1.0, 3.0, 5.0)  # where blue, green and red begin on the hue circle, which has six sectors
+_STEPS = 1024  # OpenCV's steps per pixel when it adds coordinates
+_SUBPIXELS = 32  # OpenCV's steps per pixel when it reads pixels
+_CLASS = 5  # the index of the class among a box's values
+_MAPS = 8  # the maps before the classes: coverage, four corners, two inverse sizes and the inverse of the covered area
+_EPSILON = torch.finfo(torch.float32).eps  # Caffe's smallest area of a box and smallest covered part of a cell
+_KITTI_CAR = {1: 0}  # Caffe's default if the settings name no classes
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What is done to one image: a turn of its hues in degrees, how much colour stays, and where its pixels go."""
+    """The random changes of one image: a hue rotation in degrees, the remaining saturation, and the geometry."""
 
     size: Size
     hue: float = 0.0
@@ -45,8 +46,10 @@ class Augmentation:
 
     @classmethod
     def draw(cls, p: pb.DetectNetAugmentationParameter, size: Size, wanted: Size) -> Augmentation:
-        """Return one for an image of a size, of which a part of the wanted size is taken, in the order of Caffe's
-        draws."""
+        """Return a random augmentation for an image of a given size. The result has the size `wanted`.
+
+        The random numbers are drawn in Caffe's order.
+        """
         random = _Draws()
         hue = random.between(-p.hue_rotation, p.hue_rotation, p.hue_rotation_prob, usual=0)
         saturation = random.between(1, 1 - p.desaturation_max, p.desaturation_prob, usual=1)
@@ -60,14 +63,14 @@ class Augmentation:
         return cls(scaled, max(-180.0, min(hue, 180.0)), saturation, flipped, degrees, top, left)
 
     def coloured(self, image: Tensor) -> Tensor:
-        """Return an image of blue, green and red with other hues, or with less colour."""
+        """Return a BGR image with a rotated hue and a lower saturation."""
         pales = self.saturation < 1 - _LEAST_PALENESS
         if not pales and abs(self.hue) <= _LEAST_ANGLE:
             return image
         return _with_hue(image, self.hue, self.saturation if pales else 1.0)
 
     def moved(self, image: Tensor, out: Tensor) -> None:
-        """Write an image, flipped, scaled, turned and cropped, over zeros."""
+        """Flip, scale, rotate and crop an image, and write it over the zeros of `out`."""
         image = image.flip(-1) if self.flipped else image
         if tuple(image.shape[1:]) != self.size:
             image = resized(image, self.size)
@@ -76,9 +79,9 @@ class Augmentation:
         _crop(image, self.top, self.left, out)
 
     def moved_boxes(self, boxes: Tensor, size: Size) -> Tensor:
-        """Return the boxes of an image of a size; Caffe's flip takes their right edge for their last pixel.
+        """Return the boxes of an image after the same flip, scaling, rotation and crop.
 
-        A box that is turned keeps its width and height.
+        Caffe's flip treats the right edge as the last pixel. A rotated box keeps its width and height.
         """
         left, top, width, height = boxes.unbind(-1)
         left = size[1] - left - width - 1 if self.flipped else left
@@ -91,7 +94,7 @@ class Augmentation:
 
 
 class _Draws:
-    """Random numbers for one image: as many whatever is done with them."""
+    """The random numbers of one image. Their count doesn't depend on which of them are used."""
 
     def __init__(self) -> None:
         self._numbers = iter(torch.rand(_DRAWS, device="cpu").tolist())
@@ -100,12 +103,12 @@ class _Draws:
         return bool(next(self._numbers) < chance)
 
     def between(self, first: float, last: float, chance: float, *, usual: float) -> float:
-        """Return a number between two, or else the usual one."""
+        """Return a random number between `first` and `last` with the given chance, and otherwise the usual value."""
         happens, place = self.happens(chance), next(self._numbers)
         return first + (last - first) * place if happens else usual
 
     def part(self, p: pb.DetectNetAugmentationParameter, whole: Size, part: Size) -> tuple[int, int]:
-        """Return where a part of an image begins, left and top: by chance, or else in the middle."""
+        """Return the left and top of a crop: random with the chance `crop_prob`, and otherwise centred."""
         shifts = (p.shift_x, p.shift_y) if (happens := self.happens(p.crop_prob)) else (0, 0)
         places = [number if happens else 0.5 for number in self._numbers]
         left, top = (
@@ -117,7 +120,7 @@ class _Draws:
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn about the middle of an image, which then lies in a larger one."""
+    """A rotation about the centre of an image. The result is a larger image that contains the rotated one."""
 
     cos: float
     sin: float
@@ -127,9 +130,10 @@ class Turn:
 
     @classmethod
     def of(cls, size: Size, degrees: float) -> Turn:
-        """That of an image of a size. OpenCV's rule: the larger image begins and ends with whole pixels.
+        """Return the rotation of an image of a given size. OpenCV's rule: the larger image starts and ends at whole
+        pixels.
 
-        How large it is follows from a middle without halves.
+        Its size is computed from a centre that is rounded down.
         """
         height, width = size
         cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
@@ -146,11 +150,11 @@ class Turn:
         )
 
     def place(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where a place of the image comes to lie."""
+        """Return the position of a point after the rotation."""
         return self.cos * x - self.sin * y + self.shift_x, self.sin * x + self.cos * y + self.shift_y
 
     def image(self, image: Tensor) -> Tensor:
-        """Return the larger image. OpenCV's rule: places are counted in parts of pixels, and what has no four pixels is
+        """Return the rotated image. OpenCV's rule: coordinates have fixed steps, and a pixel without four neighbours is
         0."""
         height, width = image.shape[1:]
         x, y = self._read_places(image.device)
@@ -166,7 +170,7 @@ class Turn:
         return torch.where(inside, upper + (lower - upper) * below, 0)
 
     def _read_places(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return where every pixel of the larger image is read, in parts of pixels."""
+        """Return the coordinates at which each pixel of the larger image is read, in subpixels."""
         y, x = (torch.arange(length, dtype=torch.float64, device=device) for length in self.size)
         start_x = -self.cos * self.shift_x - self.sin * self.shift_y
         start_y = self.sin * self.shift_x - self.cos * self.shift_y
@@ -177,7 +181,7 @@ class Turn:
 
 
 def resized(image: Tensor, size: Size) -> Tensor:
-    """Return an image at another size, between whose pixels are cubic curves, as OpenCV has them."""
+    """Return an image resized with OpenCV's bicubic interpolation."""
     return F.interpolate(image[None], size, mode="bicubic")[0]
 
 
@@ -191,7 +195,7 @@ def _subpixels(along: Tensor, start: Tensor) -> Tensor:
 
 
 def _with_hue(image: Tensor, degrees: float, saturation: float) -> Tensor:
-    """Return an image whose hues are turned, and of whose colour a part stays."""
+    """Return an image with a rotated hue and a scaled saturation."""
     blue, green, red = image
     value, least = image.amax(0), image.amin(0)
     spread = value - least
@@ -203,7 +207,7 @@ def _with_hue(image: Tensor, degrees: float, saturation: float) -> Tensor:
 
 
 def _crop(image: Tensor, top: int, left: int, out: Tensor) -> None:
-    """Write the part of an image that begins at a place, over zeros, which stay where there is no image."""
+    """Write the part of an image that starts at (top, left) over the zeros of `out`. The rest of `out` stays 0."""
     (height, width), (rows, columns) = image.shape[1:], out.shape[1:]
     y, x = max(top, 0), max(left, 0)
     part = image[:, y : max(min(top + rows, height), y), x : max(min(left + columns, width), x)]
@@ -212,15 +216,16 @@ def _crop(image: Tensor, top: int, left: int, out: Tensor) -> None:
 
 @dataclass(frozen=True)
 class LabelledBoxes:
-    """As many places for boxes in each image of a batch, of which some hold one: left, top, width and height."""
+    """The labelled boxes of a batch: left, top, width and height. Each image has the same number of slots for boxes."""
 
     boxes: Tensor  # images x places x 4
     classes: Tensor  # images x places
-    valid: Tensor  # whether there is a box in that place
+    valid: Tensor  # whether the slot contains a box
 
     @classmethod
     def of(cls, label: Tensor) -> LabelledBoxes:
-        """From DIGITS' rows. The first holds no box: it says how many follow, and how many numbers each has."""
+        """Return the boxes in rows as DIGITS writes them. The first row contains the number of boxes and the row
+        length."""
         rows = label.reshape(len(label), -1, BOX_VALUES)
         _check_first(rows[:, 0, :2], rows.shape[1] - 1)
         place = torch.arange(rows.shape[1], device=label.device)
@@ -228,33 +233,35 @@ class LabelledBoxes:
 
 
 def _check_first(rows: Tensor, places: int) -> None:
-    """Raise a NetError if first rows say anything else, where nobody has to wait to know that."""
+    """Raise a `NetError` if a first row has other numbers. Does nothing if reading the row would wait for a GPU."""
     for count, length in rows.tolist() if can_be_read(rows) else ():
         if length != BOX_VALUES or not 0 <= count <= places:
             raise NetError(
-                f"the label's first row says {count:g} boxes of {length:g} numbers, and there is room for {places} of "
-                f"{BOX_VALUES}, as DIGITS writes them"
+                f"the label's first row announces {count:g} boxes of {length:g} numbers, but there is room for "
+                f"{places} boxes of {BOX_VALUES}; write labels as DIGITS does"
             )
 
 
 class CoverageMaps:
-    """The maps of `detectnet_groundtruth_param`."""
+    """Computes the maps that `detectnet_groundtruth_param` describes."""
 
     def __init__(self, p: pb.DetectNetGroundTruthParameter) -> None:
         self.settings, self.stride = p, positive(p, "stride")
         self.height, self.width = p.image_size_y, p.image_size_x
         self.rows, self.columns = round(self.height / self.stride), round(self.width / self.stride)
         if min(self.rows, self.columns) < 1:
-            raise NetError(f"an image of {self.width} x {self.height} has no cells of {self.stride} pixels")
+            raise NetError(
+                f"an image of {self.width} x {self.height} pixels is smaller than a cell of {self.stride}; lower stride"
+            )
         self.classes = {mapping.src: mapping.dst for mapping in p.object_class} or _KITTI_CAR
 
     @property
     def shape(self) -> Shape:
-        """The maps of one image."""
+        """The shape of one image's maps."""
         return _MAPS + max(self.classes.values()) + 1, self.rows, self.columns
 
     def __call__(self, objects: LabelledBoxes) -> Tensor:
-        """Return the maps of a batch. Caffe's rule: a cell that several objects cover sees the last one."""
+        """Return the maps of a batch. Caffe's rule: if several objects cover a cell, the last one counts."""
         label = self._labels(objects.classes)
         box = self._cropped(objects.boxes)
         size = box[..., 2:] - box[..., :2]
@@ -263,21 +270,21 @@ class CoverageMaps:
         values = self._values(box, size, 4 * half.prod(-1), label)
         place = torch.arange(valid.shape[1], device=box.device)[:, None, None]
         covered = self._cells(middle - half, middle + half) & valid[..., None, None]
-        last = torch.where(covered, place, 0).amax(1).flatten(1)  # 0 isn't a box's place
+        last = torch.where(covered, place, 0).amax(1).flatten(1)  # slot 0 never contains a box
         values = torch.where(valid[:, None], values, 0)
         maps = values.gather(2, last[:, None].expand(-1, values.shape[1], -1)).view(len(last), *self.shape)
-        maps[:, 1:5] -= self._corners(box).repeat(2, 1, 1) * maps[:, :1]  # as they are seen from the cell
+        maps[:, 1:5] -= self._corners(box).repeat(2, 1, 1) * maps[:, :1]  # corners are relative to the cell
         return maps
 
     def _labels(self, classes: Tensor) -> Tensor:
-        """Return the map of each box among those of the classes; -1 for boxes of other classes."""
+        """Return the class map of each box, or -1 if its class has no map."""
         label = torch.full_like(classes, -1)
         for source, target in self.classes.items():
             label = torch.where(classes == source, target, label)
         return label
 
     def _cropped(self, boxes: Tensor) -> Tensor:
-        """Left, top, right and bottom, within the image if that is set."""
+        """Return left, top, right and bottom of each box, cropped to the image if `crop_bboxes` is set."""
         corners = torch.cat((boxes[..., :2], boxes[..., :2] + boxes[..., 2:]), -1)
         if not self.settings.crop_bboxes:
             return corners
@@ -285,7 +292,10 @@ class CoverageMaps:
         return torch.stack((x, y), -1).flatten(-2)
 
     def _covered_size(self, size: Tensor) -> Tensor:
-        """Width and height of what a box covers: a part of it, which is no smaller, or no larger, than a length."""
+        """Return the width and height of the area that each box covers.
+
+        It is a fixed part of the box with a minimum or a maximum length.
+        """
         p = self.settings
         part = size * p.scale_cvg
         if p.gridbox_type == pb.DetectNetGroundTruthParameter.GRIDBOX_MIN:
@@ -293,14 +303,14 @@ class CoverageMaps:
         return part.clamp_max(p.max_cvg_len)
 
     def _values(self, box: Tensor, size: Tensor, area: Tensor, label: Tensor) -> Tensor:
-        """Return what the maps have where an object is: images x maps x places."""
+        """Return the maps' values for each object: images x maps x places."""
         norm = (self.stride**2 / area).clamp_min(0 if self.settings.obj_norm else 1)
         kinds = torch.arange(self.shape[0] - _MAPS, device=box.device)[:, None] == label[:, None]
         parts = torch.ones_like(area)[:, None], box.mT, 1 / size.mT, norm[:, None], kinds.to(box.dtype)
         return torch.cat(parts, 1)
 
     def _cells(self, begin: Tensor, end: Tensor) -> Tensor:
-        """Return the cells that rectangles cover in part: images x places x rows x columns."""
+        """Return which cells each rectangle overlaps: images x places x rows x columns."""
         x, y = (
             (torch.minimum(end[..., axis, None], edge + self.stride) - torch.maximum(begin[..., axis, None], edge))
             for axis, edge in enumerate(self._edges(begin))
@@ -308,7 +318,7 @@ class CoverageMaps:
         return y.clamp_min(0)[..., None] * x.clamp_min(0)[..., None, :] > _EPSILON * self.stride**2
 
     def _corners(self, like: Tensor) -> Tensor:
-        """Return the left and the upper edge of every cell."""
+        """Return the left and the top edge of each cell."""
         x, y = self._edges(like)
         return torch.stack((x.expand(self.rows, -1), y[:, None].expand(-1, self.columns)))
 

@@ -1,4 +1,4 @@
-"""What DetectNet's layers share: settings, boxes at the cells of a grid, lists of boxes and groups of rectangles."""
+"""The shared code of DetectNet's Python layers: settings, boxes at grid cells, box lists and rectangle groups."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from netdsl.layer import Layer, Shape
 from netdsl.layer.running import NeedsValues, not_compiled
 from netdsl.layer.user_code import ReplacesUserCode
 
-MOST_BOXES = 50  # of one image, and of one class
-FIELDS = 5  # left, top, right, bottom, and a number about the box
-HIT, FALSE_ALARM, MISSED = 1.0, 2.0, 3.0  # that number, once detections are compared with objects
+MOST_BOXES = 50  # for each image and class
+FIELDS = 5  # left, top, right, bottom and a number that the layer defines
+HIT, FALSE_ALARM, MISSED = 1.0, 2.0, 3.0  # that number after detections were compared with objects
 Boxes = npt.NDArray[np.float64]  # rows of left, top, right, bottom
 Rectangles = npt.NDArray[np.int64]  # rows of x, y, width, height
 Counts = npt.NDArray[np.int64]
-_FEW_MEMBERS = 3  # members; a group with less goes wherever another one surrounds it
+_FEW_MEMBERS = 3  # a group with fewer members is dropped inside any other group
 
 
 def settings_of(layer: pb.LayerParameter, names: str, kinds: Sequence[Callable[[str], float]]) -> list[float]:
-    """Return the numbers of a layer's param_str; the last may be missing and is 1 then."""
+    """Return the numbers in a layer's `param_str`. The last number may be missing and is then 1."""
     text = layer.python_param.param_str
     words = [word for word in text.split(",") if word.strip()]
     words += ["1"] if len(words) == len(kinds) - 1 else []
     try:
         return [kind(word) for kind, word in zip(kinds, words, strict=True)]
     except ValueError:
-        raise NetError(f"param_str {text!r} must be numbers with commas between them: {names}") from None
+        raise NetError(f"param_str {text!r} isn't a list of numbers with commas between them; write {names}") from None
 
 
 @dataclass(frozen=True)
 class CellGrid:
-    """An image in cells."""
+    """An image that is divided into square cells."""
 
     width: int
     height: int
@@ -46,10 +46,12 @@ class CellGrid:
 
     def __post_init__(self) -> None:
         if self.stride < 1 or min(self.width, self.height) < self.stride:
-            raise NetError(f"an image of {self.width} x {self.height} has no cells of {self.stride} pixels")
+            raise NetError(
+                f"an image of {self.width} x {self.height} pixels is smaller than a cell of {self.stride}; lower stride"
+            )
 
     def boxes(self, covered: Tensor, corners: Tensor) -> Boxes:
-        """Return the boxes of the cells that are covered, row by row; the cells say how far away their corners are."""
+        """Return the boxes of the covered cells, row by row. `corners` are relative to the cells."""
         columns, rows = self.width // self.stride, self.height // self.stride
         row, column = np.nonzero(covered[:rows, :columns].cpu().numpy())
         places = np.stack((column * (self.width / columns), row * (self.height / rows)) * 2, 1)
@@ -58,7 +60,8 @@ class CellGrid:
 
 
 class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
-    """A layer with a top for each class, lists of boxes for every image, from which cells are covered by what."""
+    """A layer with one top per class, which lists the boxes of each image. The bottoms are maps over the cells of a
+    grid."""
 
     bottoms = (2, 2)
     tops = (1, None)
@@ -67,14 +70,19 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
     classes: int
 
     def check(self, bottoms: Sequence[Shape]) -> None:
-        """Raise an error unless bottoms and tops have the classes of the settings."""
+        """Raise an error unless bottoms and tops match the number of classes in the settings."""
         covered, corners = bottoms
         if len(self.layer.top) != self.classes:
-            raise NetError(f"param_str says {self.classes} classes, and there are {len(self.layer.top)} tops")
+            raise NetError(
+                f"param_str names {self.classes} classes, but there are {len(self.layer.top)} tops; give one top "
+                "for each"
+            )
         if len(covered) != 4 or covered[1] != self.classes:
             raise ShapeError(f"the first bottom must have 4 axes and {self.classes} channels, not {list(covered)}")
         if len(corners) != 4 or corners[1] < 4 or (corners[0], *corners[2:]) != (covered[0], *covered[2:]):
-            raise ShapeError(f"the second bottom must have 4 numbers for each cell of the first, not {list(corners)}")
+            raise ShapeError(
+                f"the second bottom must have 4 channels for each cell of the first, not shape {list(corners)}"
+            )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self.check(bottoms)
@@ -90,12 +98,12 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
         return tuple(_same_length(images, covered) for images in tops)
 
     def listed(self, covered: Tensor, corners: Tensor) -> Sequence[Sequence[float]]:
-        """Return the boxes of one image and class, with a number each."""
+        """Return the boxes of one image and class, each with one more number."""
         raise NotImplementedError
 
 
 def _same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Tensor:
-    """Return a table for each image, zeros behind its last box, in half precision as the fork has them."""
+    """Return a table for each image, padded with zeros and rounded to half precision as in the fork."""
     tables = []
     for rows in images:
         table = torch.zeros(MOST_BOXES, FIELDS, dtype=torch.half)
@@ -106,8 +114,10 @@ def _same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> T
 
 
 def group_rectangles(rectangles: Rectangles, least: int, eps: float) -> tuple[Rectangles, Counts]:
-    """Return the mean of each group of more than `least`, and how many it has. With a `least` of 0 nothing is
-    grouped."""
+    """Return the mean rectangle and the size of each group with more than `least` members.
+
+    If `least` is 0, no rectangles are grouped.
+    """
     if least <= 0 or not len(rectangles):
         return rectangles, np.ones(len(rectangles), np.int64)
     labels = _groups(_alike(rectangles, eps))
@@ -125,7 +135,10 @@ def _rounded(values: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Recta
 
 
 def _alike(rectangles: Rectangles, eps: float) -> npt.NDArray[np.bool_]:
-    """Return which pairs differ at all four sides by no more than a part of the smaller width and height."""
+    """Return which pairs of rectangles are similar.
+
+    Their sides differ by no more than a part of the smaller width and height.
+    """
     x, y, width, height = rectangles.T
     least = np.minimum(width[:, None], width) + np.minimum(height[:, None], height)
     sides = np.stack((x, y, x + width, y + height))
@@ -134,7 +147,8 @@ def _alike(rectangles: Rectangles, eps: float) -> npt.NDArray[np.bool_]:
 
 
 def _groups(alike: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the group of each rectangle, numbered by their first ones; what is like one of a group belongs to it."""
+    """Return the group number of each rectangle, ordered by the groups' first members. Groups join all chains of
+    similar rectangles."""
     labels = np.full(len(alike), -1)
     for first in range(len(alike)):
         pending = np.array([first]) if labels[first] < 0 else np.array([], np.int64)
@@ -146,8 +160,10 @@ def _groups(alike: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _surrounded(means: Rectangles, counts: Counts, eps: float) -> npt.NDArray[np.bool_]:
-    """Return which rectangles lie in another, give or take a part of its sides, which has more members unless they are
-    few."""
+    """Return which rectangles are inside another one that has more members, or inside any other if they have few.
+
+    The comparison has a tolerance, which is a part of the larger rectangle's sides.
+    """
     x, y, width, height = means.T
     across, down = _rounded(width * eps), _rounded(height * eps)
     inside = (x[:, None] >= x - across) & (y[:, None] >= y - down)

@@ -1,4 +1,4 @@
-"""What layers share that compute value by value: with a number, with another blob, or with a blob along some axes."""
+"""The shared code of elementwise layers: with a number, with another blob, or with a blob along some axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layer.onnx_form import reshaped
 
 
 class Elementwise(HasOnnxForm):
-    """A layer whose top has the shape of its first bottom, and may take its place."""
+    """A layer whose top has the shape of its first bottom and which can work in place."""
 
     in_place = True
     any_layout = True
@@ -23,40 +23,44 @@ class Elementwise(HasOnnxForm):
 
 
 def affine(x: Tensor, scale: float, shift: float) -> Tensor:
-    """Return a bottom scaled and shifted, without the steps that change nothing."""
+    """Return scale * x + shift without the steps that change nothing."""
     scaled = x * scale if scale != 1 else x.view_as(x)
     return scaled + shift if shift else scaled
 
 
 def log_of_base(base: float) -> float:
-    """Return the natural logarithm of a base, for which Caffe writes -1 if it is e."""
+    """Return the natural logarithm of a base. In Caffe, a base of -1 means e."""
     if base == -1:
         return 1.0
     if base <= 0:
-        raise NetError(f"base {base:g} must be positive, or -1 for e")
+        raise NetError(f"base is {base:g}; it must be positive, or -1 for e")
     return math.log(base)
 
 
 def check_pair(bottoms: Sequence[Shape]) -> None:
-    """Axes are compared from the last one on: each is equal in both, or is 1 in one of them."""
+    """Raise a `ShapeError` unless two shapes broadcast: from the last axis on, lengths are equal or one of them is
+    1."""
     a, b = bottoms
     if any(x != y and 1 not in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False)):
-        raise ShapeError(f"shapes {list(a)} and {list(b)} don't go together: axes must be equal or 1")
+        raise ShapeError(
+            f"shapes {list(a)} and {list(b)} don't match; each axis must have equal lengths or a length of 1"
+        )
 
 
 def span(bottom: Shape, axis: int, num_axes: int) -> Shape:
-    """Return the shape of a learned blob: `num_axes` axes of the bottom from `axis` on, or all the rest for -1."""
+    """Return the shape of a learned blob: `num_axes` axes of the bottom from `axis` on, or all of them for -1."""
     if num_axes < -1:
-        raise NetError(f"num_axes {num_axes} must be 0 or more, or -1 for all axes from axis {axis} on")
+        raise NetError(f"num_axes is {num_axes}; set it to 0 or more, or to -1 for all axes from axis {axis} on")
     start = axis_of(axis, len(bottom))
     stop = len(bottom) if num_axes == -1 else start + num_axes
     if stop > len(bottom):
-        raise ShapeError(f"{num_axes} axes from axis {axis} on are more than the bottom {list(bottom)} has")
+        raise ShapeError(f"the bottom {list(bottom)} doesn't have {num_axes} axes from axis {axis} on; lower num_axes")
     return bottom[start:stop]
 
 
 def check_second(bottoms: Sequence[Shape], axis: int) -> None:
-    """A second bottom has the lengths of the first one's axes from `axis` on; a scalar fits anywhere."""
+    """Raise a `ShapeError` unless a second bottom matches the first one's axes from `axis` on. A scalar always
+    matches."""
     if len(bottoms) < 2 or not bottoms[1]:
         return
     first, second = bottoms
@@ -66,7 +70,7 @@ def check_second(bottoms: Sequence[Shape], axis: int) -> None:
 
 
 def spread(blob: Tensor, x: Tensor, axis: int) -> Tensor:
-    """Return the blob with axes of length 1 behind it, so that it broadcasts over a bottom from `axis` on."""
+    """Return the blob with trailing axes of length 1, so that it broadcasts over a bottom from `axis` on."""
     if not blob.dim():
         return blob
     behind = x.dim() - axis_of(axis, x.dim()) - blob.dim()
@@ -74,7 +78,7 @@ def spread(blob: Tensor, x: Tensor, axis: int) -> Tensor:
 
 
 def spread_onnx(g: OnnxGraph, layer: Layer, name: str, second: str, x: str, axis: int) -> str:
-    """Return the same of a layer's blob or, if there is one, of a second bottom."""
+    """Return a layer's blob, or else its second bottom, with trailing axes of length 1 in an ONNX graph."""
     axes = len(g.shape(x))
     own = g.shape(second) if second else tuple(getattr(layer, name).shape)
     ones = (1,) * (axes - axis_of(axis, axes) - len(own)) if own else ()

@@ -1,4 +1,4 @@
-"""Which of SSD's boxes stand for which objects, and which of the others are worth learning from."""
+"""The matching of SSD's boxes to objects, and the choice of hard negatives to learn from."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from netdsl.layers._loss import classes_of
 
 @dataclass(frozen=True)
 class Objects:
-    """What the images of a batch show, as many places for each image as the fullest one needs.
+    """The objects of a batch. Each image has as many slots as the image with the most objects needs.
 
-    Where one would have to wait to know how full that is, there are places for all objects of the batch.
+    Where finding that number would wait for a GPU, each image has a slot for every object of the batch.
     """
 
     boxes: Tensor  # images x places x 4
     labels: Tensor  # images x places
-    valid: Tensor  # whether there is an object in that place
+    valid: Tensor  # whether the slot contains an object
 
     @classmethod
     def of(cls, rows: Tensor, images: int, background: int, layer: pb.LayerParameter, *, difficult: bool) -> Objects:
-        """From the rows that a layer reads: image, label, instance, x1, y1, x2, y2, difficult.
+        """Return the objects in rows of image, label, instance, x1, y1, x2, y2, difficult.
 
-        An image of -1 says that there is no object.
+        A row whose image is -1 contains no object.
         """
         rows = rows.detach().reshape(-1, 8)
         image = rows[:, 0].long()
@@ -39,33 +39,41 @@ class Objects:
             counts &= rows[:, 7] == 0
         known = can_be_read(rows)
         if known and bool((counts & (classes_of(rows[:, 1], layer) == background)).any()):
-            raise NetError(f"an object has label {background}, which background_label_id says is the background's")
+            raise NetError(
+                f"an object has label {background}, but background_label_id reserves it for the background; change "
+                "one of them"
+            )
         order, rank = best_first(torch.where(counts, image, images), torch.zeros_like(rows[:, 0]))
         rows, image, counts = rows[order], image[order], counts[order]
         places = int(torch.where(counts, rank, 0).max()) + 1 if known and len(rows) else max(len(rows), 1)
-        at = torch.where(counts, image, images), rank.clamp_max(places - 1)  # there is an image more, for the others
+        at = (
+            torch.where(counts, image, images),
+            rank.clamp_max(places - 1),
+        )  # one more image collects the rows that don't count
         table = rows.new_zeros((images + 1, places, 8)).index_put_(at, rows)[:images]
         valid = torch.zeros((images + 1, places), dtype=torch.bool, device=rows.device).index_put_(at, counts)[:images]
         return cls(table[..., 3:7], table[..., 1].long(), valid)
 
     def of_class(self, label: int) -> Objects:
-        """Return only the objects with one label, in their places."""
+        """Return only the objects with one label. They keep their slots."""
         return Objects(self.boxes, self.labels, self.valid & (self.labels == label))
 
 
 @dataclass(frozen=True)
 class Matching:
-    """How boxes are matched to objects."""
+    """The rule by which boxes are matched to objects."""
 
     per_prediction: bool
     threshold: float
     inside_only: bool
 
     def __call__(self, boxes: Tensor, objects: Objects) -> tuple[Tensor, Tensor]:
-        """Return the place of the object that each box stands for, and its overlap with the one it covers most.
+        """Return the slot of the object that each box is matched to, and the largest overlap of each box with any
+        object.
 
-        -1 is for none, -2 for a box that is left out since it crosses the image's border. First each object gets the
-        box that covers it most, the largest overlap choosing first; then other boxes go to what they cover enough.
+        -1 marks an unmatched box and -2 one that is ignored because it crosses the image's border. First each object
+        gets the box with the largest overlap, in the order of these overlaps. Then the remaining boxes are matched to
+        objects that they overlap enough.
         """
         overlap = overlaps(boxes[..., None, :], objects.boxes[:, None])
         overlap = torch.where((overlap > 1e-6) & objects.valid[:, None], overlap, 0)
@@ -82,7 +90,8 @@ class Matching:
 
 
 def _match_each_object(matches: Tensor, left: Tensor) -> None:
-    """Give each object a box. `left` is the overlaps that can still be chosen; both are changed."""
+    """Match one box to each object. `left` contains the overlaps that are still available. Both tensors are
+    modified."""
     images, places = torch.arange(len(left), device=left.device), left.shape[2]
     for _ in range(places):
         most, at = left.flatten(1).max(1)
@@ -94,7 +103,7 @@ def _match_each_object(matches: Tensor, left: Tensor) -> None:
 
 @dataclass(frozen=True)
 class Suppression:
-    """Before hard examples are chosen, those that overlap with harder ones go. Caffe's rule: an unset top_k is 0."""
+    """Drops hard examples that overlap harder ones before the choice. Caffe's rule: an unset top_k is 0."""
 
     threshold: float
     candidates: int
@@ -106,7 +115,7 @@ class Suppression:
         return cls(p.nms_param.nms_threshold, p.nms_param.top_k)
 
     def __call__(self, order: Tensor, eligible: Tensor, boxes: Tensor) -> Tensor:
-        """Return which of the eligible boxes are left, if in each image they come in this order; all are images x
+        """Return which of the eligible boxes survive if each image's boxes come in this order. All tensors are images x
         boxes."""
         passes = eligible.gather(1, order)
         if self.candidates >= 0:
@@ -121,8 +130,10 @@ class Suppression:
 
 
 def hardest(losses: Tensor, eligible: Tensor, count: Tensor, boxes: Tensor, suppression: Suppression | None) -> Tensor:
-    """Return which boxes of each image are among its `count` with the largest losses; all but `count` is images x
-    boxes."""
+    """Return which boxes of each image are among its `count` largest losses.
+
+    All tensors but `count` are images x boxes.
+    """
     order = losses.masked_fill(~eligible, -math.inf).argsort(dim=1, descending=True, stable=True)
     if suppression:
         eligible = suppression(order, eligible, boxes.expand(*losses.shape, 4))

@@ -1,7 +1,7 @@
-"""The permutohedral lattice of Adams, Baek and Davis (2010): a blur over points of many features, in linear time.
+"""The permutohedral lattice of Adams, Baek and Davis (2010): a blur over points with many features, in linear time.
 
-Points are spread over the corners of the simplices that they lie in, corners are blurred along each axis of the
-lattice, and points gather what their corners have. Features are in units of the blur's deviation.
+Each point adds its values to the corners of the simplex around it, the corners are blurred along each axis of the
+lattice, and each point reads the result from its corners. Features are in units of the blur's standard deviation.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from torch import Tensor
 from netdsl.errors import NetError
 from netdsl.layers._constants import constants
 
-_MOST_PLACES = 2**62  # corners are told apart by one number each, which must fit into 64 bits
+_MOST_PLACES = 2**62  # a corner is identified by one number, which must fit into 64 bits
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """The corners that points lie between. A place behind the last corner stands for corners that aren't there."""
+    """The lattice corners around some points. The index behind the last corner stands for corners that aren't
+    stored."""
 
-    corners: Tensor  # points x (features + 1): which corners a point lies between
-    shares: Tensor  # the same: what part of it each has
-    neighbours: Tensor  # axes x 2 x corners: the next corner on both sides
+    corners: Tensor  # points x (features + 1): the corners around each point
+    shares: Tensor  # same shape: the weight of each corner
+    neighbours: Tensor  # axes x 2 x corners: the adjacent corners on both sides
 
     @classmethod
     def of(cls, features: Tensor) -> Lattice:
-        """Return the lattice of points x features."""
+        """Return the lattice for points x features."""
         keys, shares = _simplices(features.detach().float())
         places, steps = _places(keys)
         known, corners = torch.unique(places, return_inverse=True)
         return cls(corners, shares, torch.stack([_neighbours(known, step) for step in steps]))
 
     def blur(self, values: Tensor, *, reverse: bool = False) -> Tensor:
-        """Return values (channels x points) blurred; `reverse` goes along the axes in the other order, for
-        gradients."""
+        """Return the blurred values (channels x points). `reverse` visits the axes in reverse order, for gradients."""
         corners = self._spread(values.T)
         for before, after in self.neighbours.flip(0) if reverse else self.neighbours:
             corners = corners + 0.5 * F.pad(corners[before] + corners[after], [0, 0, 0, 1])
@@ -48,7 +48,7 @@ class Lattice:
         return points.T / (1 + 2.0 ** -(self.corners.shape[1] - 1))
 
     def _spread(self, points: Tensor) -> Tensor:
-        """Return what the corners get of the points, and a row of zeros for those that aren't there."""
+        """Return the sums of the points' values at the corners, and a row of zeros for corners that aren't stored."""
         corners = points.new_zeros(self.neighbours.shape[2] + 1, points.shape[1])
         for corner, share in zip(self.corners.T, self.shares.to(points.dtype).T, strict=True):
             corners.index_add_(0, corner, share[:, None] * points)
@@ -67,23 +67,23 @@ class _Filtered(torch.autograd.Function):
 
 
 def blurred(values: Tensor, lattice: Lattice) -> Tensor:
-    """Return values (channels x points) blurred over a lattice."""
+    """Return values (channels x points) blurred over a lattice, with a gradient."""
     result: Tensor = _Filtered.apply(values, lattice)  # type: ignore[no-untyped-call]
     return result
 
 
 def _elevated(features: Tensor) -> Tensor:
-    """Return the points on the plane of the lattice, whose coordinates add up to 0. A blur has a deviation of 1
-    there."""
+    """Return the points on the plane of the lattice, where coordinates add up to 0 and the blur has a deviation of
+    1."""
     count = features.shape[1]
     order = torch.arange(1, count + 1, device=features.device, dtype=features.dtype)
     scaled = features * ((count + 1) * math.sqrt(2 / 3) / (order * (order + 1)).sqrt())
-    sums = F.pad(scaled.flip(1).cumsum(1).flip(1), [0, 1])  # of the features from each one on
+    sums = F.pad(scaled.flip(1).cumsum(1).flip(1), [0, 1])  # the sums of the features from each index on
     return sums - F.pad(scaled * order, [1, 0])
 
 
 def _simplices(features: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the corners of the simplex around each point, points x corners x features, and the point's shares in
+    """Return the corners of the simplex around each point (points x corners x features) and the point's weights for
     them."""
     count = features.shape[1]
     elevated = _elevated(features)
@@ -99,7 +99,8 @@ def _simplices(features: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _ranks(distances: Tensor) -> Tensor:
-    """Return how many coordinates of a point are larger; of equal ones the first counts as larger."""
+    """Return how many coordinates of a point are larger than each. Among equal coordinates, the first counts as
+    larger."""
     ours, theirs = distances[:, :, None], distances[:, None]
     later = torch.ones_like(ours[:1] + theirs[:1]).triu(1).bool()
     return torch.where(later, ours < theirs, ours <= theirs).to(distances).sum(2) - 1
@@ -115,19 +116,19 @@ def _barycentric(distances: Tensor, rank: Tensor) -> Tensor:
 
 
 def _places(keys: Tensor) -> tuple[Tensor, list[int]]:
-    """Return a number for each corner, and what it differs by from the next corner's along each axis."""
+    """Return a number for each corner, and by how much it differs from the next corner's along each axis."""
     count = keys.shape[2]
     least = keys.amin((0, 1)) - count
     lengths = [int(length) for length in keys.amax((0, 1)) + count + 1 - least]
     if math.prod(lengths) > _MOST_PLACES:
-        raise NetError("the image varies too much against theta_beta: it has too many places between its colours")
+        raise NetError("the image's colours vary too much for the lattice; raise theta_beta")
     radix = [math.prod(lengths[axis + 1 :]) for axis in range(count)]
     places = ((keys - least) * constants(radix, keys)).sum(2)
     return places, [(count + 1) * step - sum(radix) for step in (*radix, 0)]
 
 
 def _neighbours(known: Tensor, step: int) -> Tensor:
-    """Return the indices of the corners before and after each of those that are known, which are sorted."""
+    """Return the indices of the corners before and after each known corner. The known corners are sorted."""
     sought = torch.stack((known - step, known + step))
     at = torch.searchsorted(known, sought).clamp_max(len(known) - 1)
     return torch.where(known[at] == sought, at, len(known))

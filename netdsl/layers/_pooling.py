@@ -1,4 +1,4 @@
-"""Caffe's rules of pooling and unpooling: by torch's own functions where they do the same, and in ONNX's operators."""
+"""Caffe's rules for pooling and unpooling, in torch's own functions where they match and in ONNX operators."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from netdsl.layer.running import on_cpu
 from netdsl.layers._loss import indices_of
 from netdsl.layers._window import Numbers, Window
 
-_SMALLEST_SINGLE = -3.4028234663852886e38  # a single's smallest number, Caffe's -FLT_MAX
+_SMALLEST_SINGLE = -3.4028234663852886e38  # the smallest float32, Caffe's -FLT_MAX
 
 
 def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """Return the largest value in every window; the gradient goes to the first one that is."""
+    """Return the largest value in each window. The gradient goes to its first occurrence."""
     lowest = torch.finfo(x.dtype).min
     if on_cpu(x) and window.kernel != (1, 1) and not torch.compiler.is_compiling():
-        slow = not x.is_contiguous(memory_format=torch.channels_last)  # torch takes ten times as long
+        slow = not x.is_contiguous(memory_format=torch.channels_last)  # torch takes ten times as long in this layout
         learns = x.requires_grad and torch.is_grad_enabled()
         if not learns and (slow or window.kernel == window.stride):
             return _largest(_whole_windows(x, window, ceil, lowest), window)
@@ -38,9 +38,9 @@ def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
 
 
 def _largest(x: Tensor, window: Window) -> Tensor:
-    """Of every window, all of them whole, first along one axis and then along the other.
+    """Return the largest value in each window, along one axis after the other. All windows must be whole.
 
-    torch's own function also writes where it was, in 8 bytes for each window.
+    torch's own function also writes the position of each value, which takes 8 bytes for each window.
     """
     for axis, size, stride in zip((2, 3), window.kernel, window.stride, strict=True):
         x = reduce(torch.maximum, x.unfold(axis, size, stride).unbind(-1))
@@ -48,7 +48,8 @@ def _largest(x: Tensor, window: Window) -> Tensor:
 
 
 def max_pool_with_mask(x: Tensor, window: Window, ceil: bool) -> tuple[Tensor, Tensor]:
-    """Also where in its plane of the bottom every largest value is, as a float; -1 is nowhere."""
+    """Return the largest values and their positions in the bottom's plane as floats. A position of -1 is in the
+    padding."""
     padded, pad, ceil = _prepared(x, window, ceil, torch.finfo(x.dtype).min)
     values, index = F.max_pool2d(padded, window.kernel, window.stride, pad, ceil_mode=ceil, return_indices=True)
     if padded is not x:
@@ -59,10 +60,12 @@ def max_pool_with_mask(x: Tensor, window: Window, ceil: bool) -> tuple[Tensor, T
 
 
 def average_pool(x: Tensor, window: Window, ceil: bool, *, include_pad: bool = True) -> Tensor:
-    """Return the sum over every window divided by how much of it is in the bottom with its padding, or in the bottom
-    alone."""
+    """Return the sum over each window, divided by its size.
+
+    The size counts the part of the window in the bottom, and with `include_pad` also the part in the padding.
+    """
     if window.kernel == x.shape[2:] and not any(window.begin + window.end):
-        return x.mean((2, 3), keepdim=True)  # what avg_pool2d gives, in a fifth of its time
+        return x.mean((2, 3), keepdim=True)  # equals avg_pool2d in a fifth of the time
     if fits(x, window, ceil) and not (include_pad and _miscompiled(x, window, ceil)):
         return F.avg_pool2d(x, window.kernel, window.stride, window.begin, ceil, include_pad)
     areas = [_lengths(x, window, ceil, axis, include_pad) for axis in (0, 1)]
@@ -70,7 +73,7 @@ def average_pool(x: Tensor, window: Window, ceil: bool, *, include_pad: bool = T
 
 
 def weighted_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """Return the average over every window where each value is weighed by itself: what is to be expected of
+    """Return the average over each window, weighted by the values themselves. This is the expectation of
     `drawn_pool`."""
     total = _sum_pool(x, window, ceil)
     positive = total > 0
@@ -78,7 +81,7 @@ def weighted_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
 
 
 def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """Return one value of every window, drawn with a chance in proportion to itself."""
+    """Return a random value from each window, drawn with a probability proportional to the value."""
     x = _whole_windows(x, window, ceil, 0)
     for axis, size, stride in zip((2, 3), window.kernel, window.stride, strict=True):
         x = x.unfold(axis, size, stride)
@@ -89,16 +92,16 @@ def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
 
 
 def _sum_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """Return the sum over every window."""
+    """Return the sum over each window."""
     x, pad, ceil = _prepared(x, window, ceil, 0)
     return F.avg_pool2d(x, window.kernel, window.stride, pad, ceil, divisor_override=1)
 
 
 def fits(x: Tensor, window: Window, ceil: bool) -> bool:
-    """Return whether torch places the same windows.
+    """Return whether torch places the same windows as Caffe.
 
-    It pads both ends alike, by half a kernel at most. Like Caffe it drops a last window that would start in the
-    padding, but also one that would start behind a bottom without padding.
+    torch pads both ends equally, by half a kernel at most. Like Caffe, it drops a last window that would start in the
+    padding. It also drops one that would start behind a bottom without padding.
     """
     (top, left), (height, width), (down, right) = window.begin, window.kernel, window.stride
     half = 2 * top <= height and 2 * left <= width
@@ -112,7 +115,8 @@ def _last_inside(x: Tensor, window: Window) -> bool:
 
 
 def _miscompiled(x: Tensor, window: Window, ceil: bool) -> bool:
-    """Return whether a last window sticks out, where compiled averages get wrong gradients: pytorch issue 198119."""
+    """Return whether a last window extends beyond the padding. Compiled averages then have wrong gradients (pytorch
+    issue 198119)."""
     if not ceil or not torch.compiler.is_compiling() or torch.compiler.is_exporting():
         return False
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], window.end, strict=True)
@@ -126,7 +130,7 @@ def _last_starts(x: Tensor, window: Window, ceil: bool) -> list[int]:
 
 
 def pooled_size(sizes: Sequence[int], window: Window, ceil: bool) -> Numbers:
-    """Return how many windows there are along every axis."""
+    """Return the number of windows along each axis."""
     padded = any(window.begin) or any(window.end)
     axes = zip(sizes, window.kernel, window.stride, window.begin, window.end, strict=True)
     return tuple(_count(size, kernel, stride, begin, end, ceil, padded) for size, kernel, stride, begin, end in axes)
@@ -139,7 +143,7 @@ def _count(size: int, kernel: int, stride: int, begin: int, end: int, ceil: bool
 
 
 def _whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tensor:
-    """Return the bottom with padding, so that it has all windows and none of them sticks out."""
+    """Return the padded bottom in which all windows are whole."""
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], strict=True)
     ends = [max(0, last + kernel - size) for last, kernel, size in axes]
     sides = [window.begin[1], ends[1], window.begin[0], ends[0]]
@@ -147,14 +151,14 @@ def _whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tenso
 
 
 def _prepared(x: Tensor, window: Window, ceil: bool, value: float) -> tuple[Tensor, Numbers, bool]:
-    """Return the bottom, the padding and the ceil_mode with which torch does the same as Caffe."""
+    """Return the bottom, the padding and the ceil_mode with which torch computes the same as Caffe."""
     if fits(x, window, ceil):
         return x, window.begin, ceil
     return _whole_windows(x, window, ceil, value), (0, 0), False
 
 
 def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool) -> Tensor:
-    """Return how much of every window counts along one axis."""
+    """Return the length of each window that counts along one axis."""
     size, count = x.shape[2 + axis], pooled_size(x.shape[2:], window, ceil)[axis]
     start = torch.arange(count, dtype=x.dtype, device=x.device) * window.stride[axis] - window.begin[axis]
     stop = (start + window.kernel[axis]).clamp(max=size + (window.end[axis] if include_pad else 0))
@@ -163,7 +167,7 @@ def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool
 
 @dataclass(frozen=True)
 class _Placed:
-    """The windows over a bottom of a certain size: how many there are, and how far the last ones reach out of it."""
+    """The windows over a bottom of a known size: their number, and how far the last ones extend beyond the bottom."""
 
     window: Window
     sizes: Numbers
@@ -172,7 +176,7 @@ class _Placed:
 
     @classmethod
     def of(cls, g: OnnxGraph, x: str, window: Window, ceil: bool) -> _Placed:
-        """Place them."""
+        """Return the windows over an ONNX value."""
         sizes = (g.length(x, 2), g.length(x, 3))
         counts = pooled_size(sizes, window, ceil)
         axes = zip(sizes, counts, window.kernel, window.stride, window.begin, strict=True)
@@ -181,11 +185,12 @@ class _Placed:
 
     @property
     def global_(self) -> bool:
-        """Whether the only window is the whole bottom."""
+        """Whether the only window covers the whole bottom."""
         return self.window.kernel == self.sizes and not any(self.window.begin + self.window.end)
 
     def padded(self, g: OnnxGraph, x: str, value: float) -> tuple[str, list[int]]:
-        """Return the bottom, and the padding with which ONNX has the same windows; it must be less than a kernel."""
+        """Return the bottom and the padding with which ONNX uses the same windows. ONNX's padding must be less than the
+        kernel."""
         pads = [*self.window.begin, *self.ends]
         if all(pad < kernel for pad, kernel in zip(pads, self.window.kernel * 2, strict=True)):
             return x, pads
@@ -193,8 +198,10 @@ class _Placed:
         return g.node("Pad", x, g.constant([0, 0, top, left, 0, 0, bottom, right]), g.constant(value)), [0, 0, 0, 0]
 
     def share(self, axis: int, *, of_padding: bool) -> NDArray[np.float64]:
-        """Return what part of a kernel Caffe divides by along an axis: without what is behind the padding, or with
-        it."""
+        """Return the part of the kernel that counts in Caffe's divisor along an axis.
+
+        The part in the padding counts only with `of_padding`. What is behind the padding never counts.
+        """
         size, kernel, begin = self.sizes[axis], self.window.kernel[axis], self.window.begin[axis]
         start = np.arange(self.counts[axis]) * self.window.stride[axis] - begin
         stop = np.minimum(start + kernel, size + (self.window.end[axis] if of_padding else 0))
@@ -202,7 +209,7 @@ class _Placed:
 
 
 def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
-    """Return the largest value in every window."""
+    """Write `max_pool` in ONNX operators."""
     placed = _Placed.of(g, x, window, ceil)
     if placed.global_:
         return g.node("GlobalMaxPool", x)
@@ -211,18 +218,19 @@ def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
 
 
 def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> tuple[str, str]:
-    """Also where in its plane every largest value is; ONNX counts places over the whole blob."""
+    """Write `max_pool_with_mask` in ONNX operators. ONNX counts positions over the whole blob."""
     placed = _Placed.of(g, x, window, ceil)
     padded, pads = placed.padded(g, x, _SMALLEST_SINGLE)
     if padded != x:
-        raise ConversionError("has windows outside of the bottom, whose mask has no ONNX form")
+        raise ConversionError(
+            "can't be exported with a mask of windows that extend beyond the bottom; remove the mask or change pad"
+        )
     values, index = g.nodes("MaxPool", x, outputs=2, kernel_shape=window.kernel, strides=window.stride, pads=pads)
     return values, g.to_float(g.node("Mod", index, g.constant(math.prod(placed.sizes))))
 
 
 def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, include_pad: bool = True) -> str:
-    """Return the sum over every window divided by how much of it is in the bottom with its padding, or in the bottom
-    alone."""
+    """Write `average_pool` in ONNX operators."""
     placed = _Placed.of(g, x, window, ceil)
     if placed.global_:
         return g.node("GlobalAveragePool", x)
@@ -234,8 +242,7 @@ def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, inclu
 
 
 def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
-    """Return the average over every window where each value is weighed by itself, or 0 where their sum isn't
-    positive."""
+    """Write `weighted_pool` in ONNX operators. It is 0 where the sum isn't positive."""
     placed = _Placed.of(g, x, window, ceil)
     total, squares = _by_kernel(g, x, placed), _by_kernel(g, g.node("Mul", x, x), placed)
     positive = g.node("Greater", total, g.constant(0.0))
@@ -243,27 +250,30 @@ def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
 
 
 def _by_kernel(g: OnnxGraph, x: str, placed: _Placed) -> str:
-    """Return the sum over every window divided by the kernel's size."""
+    """Write the sum over each window, divided by the kernel's size, in ONNX operators."""
     window = placed.window
     x, pads = placed.padded(g, x, 0.0)
     return g.node("AveragePool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads, count_include_pad=1)
 
 
 def check_mask(bottoms: Sequence[Shape]) -> None:
-    """A ShapeError unless the second bottom has a place for each value of the first."""
+    """Raise a `ShapeError` unless the mask has a position for each value of the first bottom."""
     if bottoms[0] != bottoms[1]:
-        raise ShapeError(f"the mask has shape {list(bottoms[1])}, what it belongs to has {list(bottoms[0])}")
+        raise ShapeError(
+            f"the mask has shape {list(bottoms[1])}, but the first bottom has shape {list(bottoms[0])}; they must "
+            "be the same"
+        )
 
 
 def put_back(x: Tensor, mask: Tensor, height: int, width: int) -> Tensor:
-    """Return a plane of zeros for each of the bottom, with its values at the places that the mask says."""
+    """Return zeros with the bottom's values at the positions in the mask, for each plane."""
     empty = x.new_zeros(*x.shape[:2], height * width)
-    places = indices_of(mask.flatten(2), height * width, "places", "make the top as large as what was pooled")
+    places = indices_of(mask.flatten(2), height * width, "places", "make the top as large as the pooling's bottom")
     return empty.scatter(2, places, x.flatten(2)).view(*x.shape[:2], height, width)
 
 
 def put_back_onnx(g: OnnxGraph, x: str, mask: str, height: int, width: int) -> str:
-    """`put_back`, told to an ONNX graph."""
+    """Write `put_back` in ONNX operators."""
     planes = g.node("Shape", x, start=0, end=2)
     empty = g.node("Expand", g.constant(0.0), g.node("Concat", planes, g.constant([height * width]), axis=0))
     top = g.node("ScatterElements", empty, whole(g, flattened(g, mask, 2)), flattened(g, x, 2), axis=2)

@@ -1,4 +1,4 @@
-"""What recurrent layers share: their bottoms, the state that they keep, and the step of an LSTM."""
+"""The shared code of recurrent layers: their bottoms, the state that they keep, and the step of an LSTM."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from netdsl.layers._settings import refuse
 
 
 class Recurrent(KeepsState, HasOnnxForm):
-    """Bottoms are x: T x N x ..., cont: T x N, perhaps a static input N x ..., and with `expose_hidden` the states.
+    """A recurrent layer over bottoms x (T x N x ...), cont (T x N) and an optional static input (N x ...).
 
-    Where cont is 0, a sequence begins and the state before it is forgotten. States that aren't exposed are kept from
-    one batch to the next, as Caffe does; gradients never pass from batch to batch.
+    With `expose_hidden`, the states are further bottoms and tops. Where cont is 0, a sequence begins and the layer
+    forgets its state. A layer that doesn't expose its states keeps them from one batch to the next, as in Caffe.
+    Gradients never pass from batch to batch.
     """
 
     config = pb.RecurrentParameter
     no_gradient = (1,)
     states: ClassVar[tuple[str, ...]]  # in Caffe's order
-    gates: ClassVar[int]  # rows of weights for each output
+    gates: ClassVar[int]  # rows of the weights for each output
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -46,25 +47,27 @@ class Recurrent(KeepsState, HasOnnxForm):
             self.register_buffer(name, torch.zeros(1, bottoms[0][1], p.num_output), persistent=False)
 
     def _check_bottoms(self, bottoms: Sequence[Shape]) -> bool:
-        """Return whether there is a static input."""
+        """Check the bottoms and tops, and return whether there is a static input."""
         exposed = len(self.states) * self.exposed
         kept = f", {' and '.join(self.states)}" if exposed else ""
         if len(bottoms) - exposed not in (2, 3) or len(self.layer.top) != 1 + exposed:
             signature = f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} tops"
-            raise NetError(f"takes {signature}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops")
+            raise NetError(
+                f"the layer needs {signature}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops"
+            )
         has_static = len(bottoms) > 2 + exposed
         x, cont = bottoms[:2]
         if len(x) < 3 or cont != x[:2]:
             raise ShapeError(f"x must be T x N x ... and cont T x N; they are {list(x)} and {list(cont)}")
         if has_static and (len(bottoms[2]) < 2 or bottoms[2][0] != x[1]):
-            raise ShapeError(f"the static input must be {x[1]} x ..., it is {list(bottoms[2])}")
+            raise ShapeError(f"the static input must be {x[1]} x ..., but it is {list(bottoms[2])}")
         for name, shape in zip(self.states, bottoms[2 + has_static :], strict=False):
             if shape != (1, x[1], self.outputs):
-                raise ShapeError(f"the first {name} state must be {[1, x[1], self.outputs]}, it is {list(shape)}")
+                raise ShapeError(f"the first {name} state must be {[1, x[1], self.outputs]}, but it is {list(shape)}")
         return has_static
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Known without running, which would unroll all steps in time."""
+        """Return the shapes without running the layer, which would unroll all time steps."""
         steps, items = bottoms[0][:2]
         return [(steps, items, self.outputs), *[(1, items, self.outputs)] * (len(self.layer.top) - 1)]
 
@@ -82,7 +85,7 @@ class Recurrent(KeepsState, HasOnnxForm):
     def all_steps(
         self, x: Tensor, static: Tensor | None, cont: Tensor, states: list[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return the top and the last states, from the states before. What the inputs add is one product for all
+        """Return the top and the last states, given the states before. One matrix product adds the inputs of all
         steps."""
         inputs = F.linear(x, self.weight_x, self.bias)
         if static is not None and self.weight_static is not None:
@@ -90,7 +93,8 @@ class Recurrent(KeepsState, HasOnnxForm):
         return self.unroll(inputs, cont, states)
 
     def onnx(self, g: OnnxGraph, x: str, cont: str, *more: str) -> str | tuple[str, ...]:
-        """Unrolled in time. States that aren't exposed begin as 0: a model keeps nothing from batch to batch."""
+        """Write all time steps in ONNX operators. States that aren't exposed start at 0, because an ONNX model keeps no
+        state."""
         steps, items = g.length(x, 0), g.length(x, 1)
         inputs = self._added_onnx(g, "weight_x", x, steps, items, bias=True)
         if self.has_static:
@@ -106,17 +110,18 @@ class Recurrent(KeepsState, HasOnnxForm):
         return (top, *last) if self.exposed else top
 
     def _added_onnx(self, g: OnnxGraph, weight: str, x: str, steps: int, items: int, *, bias: bool) -> str:
-        """Return what a bottom adds to the gates of every step."""
+        """Return the contribution of a bottom to the gates of each step."""
         rows = reshaped(g, x, steps * items, -1)
         y = g.node("Gemm", rows, g.blob(self, weight), *([g.blob(self, "bias")] if bias else []), transB=1)
         return reshaped(g, y, steps, items, -1)
 
     def unroll_onnx(self, g: OnnxGraph, steps: Sequence[tuple[str, str]], states: list[str]) -> tuple[str, list[str]]:
-        """`unroll`, told to an ONNX graph: what the inputs add and whether the sequence goes on, step by step."""
+        """Write `unroll` in ONNX operators. Each step has the inputs' contribution and the value of cont."""
         raise NotImplementedError
 
     def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """Return all steps in time: the top and the last states, from what the inputs add and the states before."""
+        """Return the top and the last states of all time steps, given the inputs' contributions and the states
+        before."""
         raise NotImplementedError
 
     def reset(self) -> None:
@@ -124,16 +129,16 @@ class Recurrent(KeepsState, HasOnnxForm):
         self.keep({name: torch.zeros_like(state) for name, state in self.kept().items()})
 
     def kept(self) -> dict[str, Tensor]:
-        """Return the states after the last batch; none if they are exposed."""
+        """Return the states after the last batch. The result is empty if the states are exposed."""
         return {} if self.exposed else {name: getattr(self, name) for name in self.states}
 
     def keep(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from these states."""
+        """Continue from these states."""
         for name, before in self.kept().items():
             self._put(name, state[name].to(before.device))
 
     def _put(self, name: str, state: Tensor) -> None:
-        """Keep a state, if it fits where the one before lies: there a GPU finds it that repeats a recorded step."""
+        """Store a state, in the memory of the previous one if it fits, where a recorded GPU step reads it."""
         before = getattr(self, name)
         fits = (before.shape, before.dtype, before.device) == (state.shape, state.dtype, state.device)
         if fits and not before.is_inference():
@@ -142,20 +147,22 @@ class Recurrent(KeepsState, HasOnnxForm):
             setattr(self, name, state)
 
     def follow(self, sequences: Sequence[int]) -> None:
-        """Go on with the states of these sequences."""
+        """Continue with the states of these sequences."""
         self.keep({name: state[:, list(sequences)] for name, state in self.kept().items()})
 
     def _kept(self, x: Tensor) -> list[Tensor]:
-        """Return the states after the last batch, or zeros where that was another kind of batch."""
+        """Return the states after the last batch, or zeros if that batch had another size or device."""
         states = [getattr(self, name) for name in self.states]
         fit = all(state.shape[1] == x.shape[1] and state.device == x.device for state in states)
         if not fit:
             return [x.new_zeros(1, x.shape[1], self.outputs) for _ in states]
-        return [state.to(x.dtype, copy=True) for state in states]  # backward passes read it when it is written over
+        return [
+            state.to(x.dtype, copy=True) for state in states
+        ]  # the backward pass reads the copy after the state is overwritten
 
 
 def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the new hidden and cell states. Caffe's order of gates is input, forget, output, candidate."""
+    """Return the new hidden and cell states. Caffe orders the gates as input, forget, output, candidate."""
     size = cell.shape[-1]
     i, f, o = gates[..., : 3 * size].sigmoid().chunk(3, -1)
     cell = torch.addcmul(f * cell, i, gates[..., 3 * size :].tanh())
@@ -163,7 +170,7 @@ def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def lstm_step_onnx(g: OnnxGraph, gates: str, cell: str) -> tuple[str, str]:
-    """Return the same, told to an ONNX graph."""
+    """Write `lstm_step` in ONNX operators."""
     i, f, o, candidate = g.nodes("Split", gates, outputs=4, axis=-1, num_outputs=4)
     i, f, o = (g.node("Sigmoid", gate) for gate in (i, f, o))
     taken = g.node("Mul", i, g.node("Tanh", candidate))

@@ -1,4 +1,4 @@
-"""What the poolings of regions share: their regions, and the largest values of rectangles."""
+"""The shared code of region pooling: regions, and the maxima of rectangles in a feature map."""
 
 from __future__ import annotations
 
@@ -18,62 +18,65 @@ from netdsl.layer.onnx_form import scaled
 from netdsl.layer.running import on_cpu
 from netdsl.layers._loss import indices_of
 
-_CACHED_BYTES, _DEVICE_BYTES = 2 << 20, 256 << 20  # of what is worked on at a time by a CPU, and by others
+_CACHED_BYTES, _DEVICE_BYTES = 2 << 20, 256 << 20  # the memory to work on at a time, on a CPU and on other devices
 
 
 def rounded(x: Tensor) -> Tensor:
-    """C's rule, other than torch's: a half is rounded away from zero."""
+    """Return the rounded values. As in C and unlike in torch, halves are rounded away from zero."""
     whole = x.trunc()
     return whole + ((x - whole).abs() >= 0.5) * x.sign()
 
 
 def rounded_onnx(g: OnnxGraph, x: str) -> str:
-    """Return the same, told to an ONNX graph."""
+    """Write `rounded` in ONNX operators."""
     size = g.node("Floor", scaled(g, g.node("Abs", x), 1, 0.5))
     return g.node("Mul", g.node("Sign", x), size)
 
 
 def check_regions(bottoms: Sequence[Shape]) -> None:
-    """A ShapeError unless the bottoms are a feature map and regions."""
+    """Raise a `ShapeError` unless the bottoms are a feature map and regions."""
     x, regions = bottoms
     if len(x) != 4:
-        raise ShapeError(f"needs a feature map of (batch, channels, height, width), not {list(x)}")
+        raise ShapeError(f"the first bottom must be a feature map of (batch, channels, height, width), not {list(x)}")
     if not regions or math.prod(regions[1:]) != 5:
-        raise ShapeError(f"a region is (image, x1, y1, x2, y2), but the second bottom has shape {list(regions)}")
+        raise ShapeError(
+            f"the second bottom must have regions of (image, x1, y1, x2, y2), but it has shape {list(regions)}"
+        )
 
 
 def images_of(regions: Tensor, x: Tensor) -> Tensor:
-    """Return the image of every region; a NetError if the batch has none of that number."""
+    """Return the image index of each region. Raises a `NetError` if the batch doesn't have that image."""
     return indices_of(regions[:, 0], len(x), "images", "give the first bottom more items")
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Stretches of an axis, some for each region, each covered by two blocks of 2 ** level places."""
+    """Intervals of an axis for each region. Two blocks of 2 ** level positions cover each interval."""
 
     first: Tensor  # where the first block begins
     last: Tensor  # where the last block begins
     level: Tensor
-    full: Tensor  # whether there is anything in it
+    full: Tensor  # whether the interval isn't empty
 
     @classmethod
     def of(cls, start: Tensor, stop: Tensor, length: int) -> Spans:
-        """Stretches of an axis that has this many places."""
+        """Return the intervals from `start` to `stop` on an axis of a given length."""
         size = (stop - start).clamp_min(1)
         level = torch.frexp(size.double()).exponent - 1
         first = start.clamp_max(length - 1)
         return cls(first, first + size - 2**level, level, stop > start)
 
     def levels(self, length: int) -> int:
-        """Return how many levels are used; where one would have to wait to know, as many as the axis can have."""
+        """Return how many levels are used, or the most that the axis can have if counting them would wait for a GPU."""
         known = self.level.is_cpu and not torch.compiler.is_compiling()
         return int(self.level.max()) + 1 if known else length.bit_length()
 
 
 def largest_in_rectangles(x: Tensor, image: Tensor, down: Spans, across: Spans, learning: Tensor) -> Tensor:
-    """For each region, channel and pair of spans the largest value of the region's image; 0 where there is none.
+    """Return the largest value in each rectangle of a region's image, or 0 for an empty one.
 
-    A gradient goes to the first of equal values in the order of reading; a region that isn't learning has none.
+    There is one rectangle for each region, channel and pair of intervals. The gradient goes to the first of equal
+    values in reading order. A region that isn't learning gets no gradient.
     """
     rectangles = _Rectangles.of(x, image, down, across)
     if torch.is_grad_enabled() and x.requires_grad:
@@ -85,13 +88,13 @@ def largest_in_rectangles(x: Tensor, image: Tensor, down: Spans, across: Spans, 
 
 @dataclass(frozen=True)
 class _Rectangles:
-    """Rectangles of every region, each covered by four blocks whose sides are powers of 2.
+    """The rectangles of each region. Four blocks whose sides are powers of 2 cover each rectangle.
 
-    What is known of all blocks is a table (levels down x levels across x images x height x width) with a last row for
-    what is nowhere.
+    The values of all blocks form a table (levels down x levels across x images x height x width). Its last row stands
+    for empty rectangles.
     """
 
-    shape: tuple[int, ...]  # the table's, without its last row
+    shape: tuple[int, ...]  # the table's shape without its last row
     corners: tuple[Tensor, ...]  # regions x rectangles: the four blocks' rows in the table
 
     @classmethod
@@ -110,7 +113,7 @@ class _Rectangles:
 
     @property
     def size(self) -> int:
-        """How many places the maps have."""
+        """The number of positions in the maps."""
         return torch.Size(self.shape[2:]).numel()
 
     def values(self, x: Tensor) -> Tensor:
@@ -123,27 +126,29 @@ class _Rectangles:
         return whole
 
     def places(self, values: Tensor) -> Tensor:
-        """Return where in the maps the table's values are, the first of equals; a place more is nowhere.
+        """Return the positions of the table's values in the maps: the first of equal values, or the size for an empty
+        block.
 
-        Blocks become wider before they become higher, so that a block's first half is read before the second.
+        Blocks are doubled in width before height, so that a block's first half precedes the second in reading order.
         """
         whole, table = self._table(values, torch.int32)
         table[0, 0] = torch.arange(self.size, dtype=torch.int32, device=values.device).view(*self.shape[2:], 1)
         steps = zip(self._doublings(table), self._doublings(values[:-1].view_as(table)), strict=True)
         for (now, before, later), (_, value_before, value_later) in steps:
             is_later = (value_later > value_before).int()
-            torch.addcmul(before, later.sub_(before), is_later, out=now)  # on a CPU several times as fast as `where`
+            torch.addcmul(before, later.sub_(before), is_later, out=now)  # several times faster than `where` on a CPU
         whole[-1] = self.size
         return whole
 
     def _table(self, like: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Return an empty table, and a view of it without its last row."""
+        """Return an empty table and a view of it without its last row."""
         channels = like.shape[1]
         whole = torch.empty(torch.Size(self.shape).numel() + 1, channels, dtype=dtype, device=like.device)
         return whole, whole[:-1].view(*self.shape, channels)
 
     def _doublings(self, table: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Blocks, and those of half the size that are their two halves. What crosses the end is never asked for."""
+        """Yield blocks and their two halves, which are blocks of half the size. Blocks that cross the end are never
+        read."""
         for level in range(1, self.shape[1]):
             half = table[0, level - 1]
             yield table[0, level], half, half.roll(-(2 ** (level - 1)), 2)
@@ -152,8 +157,8 @@ class _Rectangles:
             yield table[level], half, half.roll(-(2 ** (level - 1)), 2)
 
     def pieces(self, x: Tensor) -> tuple[int, int]:
-        """Return how many channels and regions are worked on at a time, so that memory is bounded and caches are
-        used."""
+        """Return how many channels and regions to work on at a time, which bounds the memory and makes use of
+        caches."""
         regions, rectangles = self.corners[0].shape
         if torch.compiler.is_compiling():
             return x.shape[1], regions
@@ -163,8 +168,8 @@ class _Rectangles:
 
 
 def _searched(x: Tensor, rectangles: _Rectangles, *, with_places: bool) -> tuple[Tensor, Tensor]:
-    """Return the largest values (regions x channels x rectangles), and if they are asked for the places of the
-    first."""
+    """Return the largest values (regions x channels x rectangles), and with `with_places` the first positions of
+    each."""
     width, count = rectangles.pieces(x)
     top = x.new_empty((len(rectangles.corners[0]), x.shape[1], rectangles.corners[0].shape[1]))
     at = torch.empty_like(top if with_places else top[:0], dtype=torch.int32)
@@ -191,7 +196,7 @@ def _slices(length: int, size: int) -> list[slice]:
 
 
 class _Largest(torch.autograd.Function):
-    """Few passes over what a cache holds; for the way back only places are kept."""
+    """Computes the maxima in a few passes over cached data. The backward pass needs only the positions."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rectangles: _Rectangles, learning: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What layers share that resize images as TensorFlow does."""
+"""The shared code of layers that resize images as TensorFlow does."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Settings = TypeVar("Settings", pb.ResizeBilinearParameter, pb.ResizeNearestNeigh
 
 
 class Resizing(HasOnnxForm):
-    """An image at the size that is set, or scaled, one side after the other; its channels come last with NHWC."""
+    """Resizes an image to a fixed size or by a factor, one side after the other. With NHWC, the channels are last."""
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], p: Settings) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"resizes images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
         if p.data_format not in ("NHWC", "NCHW"):
-            raise NetError(f"data_format '{p.data_format}' must be NHWC or NCHW")
+            raise NetError(f"data_format is '{p.data_format}'; set it to NHWC or NCHW")
         self.first = 1 if p.data_format == "NHWC" else 2
         self.fixed = (
             p.output_height if p.HasField("output_height") else None,
@@ -35,9 +35,7 @@ class Resizing(HasOnnxForm):
         self.align_corners = p.align_corners
         for side, size in zip(("height", "width"), self.sizes(bottoms[0]), strict=True):
             if size < 1:
-                raise NetError(
-                    f"the {side} of the top would be {size}; give an output_{side}, or a larger scale_{side}"
-                )
+                raise NetError(f"the {side} of the top would be {size}; set output_{side}, or a larger scale_{side}")
 
     def sizes(self, shape: Sequence[int]) -> list[int]:
         sides = zip(self.fixed, self.scales, shape[self.first : self.first + 2], strict=True)
@@ -49,7 +47,8 @@ class Resizing(HasOnnxForm):
         return x
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """Along each side a matrix: what becomes of a picture of every single pixel."""
+        """Write the resizing as a matrix product along each side. The matrices result from resizing an identity
+        matrix."""
         lengths = [g.length(x, axis) if axis else 1 for axis in range(4)]
         last = self.first == 1
         x = transposed(g, x, 0, 3, 1, 2) if last else x
@@ -59,13 +58,13 @@ class Resizing(HasOnnxForm):
         return transposed(g, x, 0, 2, 3, 1) if last else x
 
     def along(self, x: Tensor, axis: int, size: int) -> Tensor:
-        """Return one side resized."""
+        """Return the image with one side resized."""
         raise NotImplementedError
 
     def places(self, x: Tensor, axis: int, size: int, *, middle: bool) -> Tensor:
-        """Return where the new pixels are among the old ones, in single precision as TensorFlow has it.
+        """Return the positions of the new pixels among the old ones, in single precision as in TensorFlow.
 
-        Pixels are their corners, or with `middle` their middles.
+        A pixel's position is its corner, or with `middle` its centre.
         """
         aligned = self.align_corners and size > 1
         step = (x.shape[axis] - 1) / (size - 1) if aligned else x.shape[axis] / size

@@ -1,4 +1,4 @@
-"""What RoIData reads: images of data sets with regions, and batches of them drawn as py-faster-rcnn draws them."""
+"""The data that RoIData reads: annotated images with regions, in batches that are drawn as in py-faster-rcnn."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from netdsl.layer.tops import TargetUnits
 from netdsl.layers._boxes import areas, overlaps
 from netdsl.layers._rpn import Numbers, RegionSettings, box_classes, chosen, class_targets, in_units, pixel_targets
 
-_MIRRORED = (-1.0, 1.0, 1.0, 1.0)  # what box targets are multiplied by where left and right are exchanged
-_CROWDED = 0.7  # the part of a region in a crowd from which on it isn't learned from
+_MIRRORED = (-1.0, 1.0, 1.0, 1.0)  # factors of box targets when left and right are swapped
+_CROWDED = 0.7  # a region isn't learned from if a larger share of it is in a crowd
 Places = NDArray[np.int64]
-_SAMPLE_SIDE = 320  # pixels: anchors of the usual sizes fit into it
+_SAMPLE_SIDE = 320  # pixels; anchors of the usual sizes fit into it
 _SAMPLE_OBJECT = (64, 32, 160, 200)  # left, top, width, height
 _SAMPLE_REGIONS = 200
 _SMALLEST_SAMPLE_REGION = 16  # pixels of a region's side
@@ -41,10 +41,10 @@ _SMALLEST_SAMPLE_REGION = 16  # pixels of a region's side
 
 @dataclass(frozen=True)
 class RoISettings(RegionSettings):
-    """More of py-faster-rcnn's settings, and the name of the data, which it has from its command line.
+    """Further settings of py-faster-rcnn, and the source of the data, which its command line sets.
 
-    `scales` are sizes of an image's shorter side, one of which is taken by chance, unless the longer one gets more than
-    `max_size`. `agnostic` is R-FCN's: boxes are learned for objects of all classes alike.
+    `scales` are sizes of an image's shorter side. One of them is drawn at random, and the longer side is limited to
+    `max_size`. `agnostic` is R-FCN's setting: objects of all classes share one box regression.
     """
 
     source: str = ""
@@ -61,10 +61,10 @@ class RoISettings(RegionSettings):
 
 @dataclass(frozen=True)
 class Regions:
-    """The regions of an image, its objects first.
+    """The regions of an image. Its objects come first.
 
-    `overlap` is the largest one with an object, and `label` and `target` are the class and the box of that object.
-    Regions in crowds have an overlap of -1, so that they are neither objects nor background.
+    `overlap` is the largest overlap with an object, and `label` and `target` are that object's class and box. Regions
+    in crowds have an overlap of -1, so that they count neither as objects nor as background.
     """
 
     boxes: Tensor
@@ -75,7 +75,7 @@ class Regions:
 
 @dataclass(frozen=True)
 class RoIImage:
-    """An image with the boxes of its objects, their classes, the boxes of crowds, and proposed regions."""
+    """An image with the boxes and classes of its objects, the boxes of crowds, and proposed regions."""
 
     image: AnnotatedImage = field(repr=False)
     objects: Tensor
@@ -86,7 +86,7 @@ class RoIImage:
 
     @classmethod
     def of(cls, image: AnnotatedImage, proposals: Tensor, *, difficult: bool) -> RoIImage:
-        """Return the image with its objects, of which the difficult ones are left out unless they are asked for."""
+        """Return the image with its objects. Difficult objects are included only if `difficult` is set."""
         boxes, labels, crowds = list[list[float]](), list[int](), list[list[float]]()
         for each in image.objects:
             box = _whole_pixels(each.edges, image)
@@ -100,7 +100,7 @@ class RoIImage:
         return cls(image, _box_rows(boxes), torch.tensor(labels, dtype=torch.long), _box_rows(crowds), proposals)
 
     def mirrored(self) -> RoIImage:
-        """Return the same image with left and right exchanged."""
+        """Return the image with left and right swapped."""
         objects, crowds, proposals = (
             _mirrored(boxes, self.image.width) for boxes in (self.objects, self.crowds, self.proposals)
         )
@@ -108,11 +108,11 @@ class RoIImage:
 
     @property
     def wide(self) -> bool:
-        """Whether it is at least as wide as high."""
+        """Whether the width is at least the height."""
         return self.image.width >= self.image.height
 
     def regions(self) -> Regions:
-        """Return what may be learned of the image's objects and of its proposed regions."""
+        """Return the objects and the proposed regions, with the object that each overlaps most."""
         boxes = torch.cat((self.objects, self.proposals))
         if not len(self.objects):
             overlap, labels, targets = boxes.new_zeros(len(boxes)), torch.zeros(len(boxes), dtype=torch.long), boxes
@@ -123,7 +123,7 @@ class RoIImage:
         return Regions(boxes, overlap, labels, targets)
 
     def usable(self, settings: RoISettings) -> bool:
-        """py-faster-rcnn's rule: whether a region of the image can be an object or background."""
+        """Return whether a region of the image counts as an object or as background, by py-faster-rcnn's rule."""
         s = settings
         if len(self.objects) and s.fg_thresh <= 1:
             return True
@@ -133,7 +133,7 @@ class RoIImage:
 
 
 def _whole_pixels(edges: Edges, image: AnnotatedImage) -> list[float]:
-    """Return a box within its image, cut to whole pixels as py-faster-rcnn's are."""
+    """Return a box within its image, cut to whole pixels as in py-faster-rcnn."""
     left, top = max(edges.left, 0), max(edges.top, 0)
     right, bottom = min(edges.right, image.width) - 1, min(edges.bottom, image.height) - 1
     return [float(np.floor(side)) for side in (left, top, right, bottom)]
@@ -149,7 +149,7 @@ def _mirrored(boxes: Tensor, width: int) -> Tensor:
 
 
 def _in_crowd(regions: Tensor, crowds: Tensor) -> Tensor:
-    """Return whether so much of each region is in one crowd that it may show objects which nobody marked."""
+    """Return whether a large part of each region is in one crowd, where it may contain unmarked objects."""
     if not len(crowds):
         return torch.zeros(len(regions), dtype=torch.bool)
     corner = torch.maximum(regions[:, None, :2], crowds[:, :2])
@@ -159,9 +159,9 @@ def _in_crowd(regions: Tensor, crowds: Tensor) -> Tensor:
 
 
 def target_statistics(images: Sequence[RoIImage], settings: RoISettings, classes: int, *, flipped: bool) -> TargetUnits:
-    """Return the means and deviations of the box targets of each class, over all regions that are objects.
+    """Return the means and deviations of each class's box targets, over all regions that count as objects.
 
-    A class whose targets are all the same, or which has none, has a deviation of 1.
+    The deviation is 1 if a class has no targets or if all its targets are equal.
     """
     counts, sums, squares = (torch.zeros(classes, numbers, dtype=torch.double) for numbers in (1, 4, 4))
     for image in images:
@@ -180,7 +180,7 @@ def target_statistics(images: Sequence[RoIImage], settings: RoISettings, classes
 
 
 class EncodedBatch(NamedTuple):
-    """The number of a batch, its images, and their files' bytes."""
+    """The number of a batch, its images, and the bytes of their files."""
 
     number: int
     images: list[RoIImage]
@@ -188,11 +188,11 @@ class EncodedBatch(NamedTuple):
 
 
 class RoIBatches:
-    """An endless sequence of batches, each of which is an item; batch n follows from (seed, n) alone.
+    """An endless sequence of batches. Each batch is one item, and batch n depends only on (seed, n).
 
-    An epoch has all images once and, in training, all of them mirrored too. Images of a batch are alike, both wide or
-    both high, except where an odd number of them is left. Boxes are learned for this many classes, in some units. With
-    `proposes` a batch has the image's size and its objects, otherwise the chosen regions and what is learned of them.
+    An epoch contains each image once and, in training, also mirrored. The images of a batch are all wide or all high,
+    except where an odd number is left. Boxes are learned for `box_classes` classes in the given units. With `proposes`,
+    a batch also contains the image's size and its objects. Otherwise, it contains the chosen regions and their targets.
     """
 
     def __init__(
@@ -218,11 +218,11 @@ class RoIBatches:
 
     @property
     def image_count(self) -> int:
-        """How many images there are."""
+        """The number of images."""
         return len(self._images)
 
     def fetch(self, index: int) -> EncodedBatch:
-        """Return the images of a batch, read from their files."""
+        """Return the images of a batch with the bytes of their files."""
         epoch, row = divmod(index, len(self._rows))
         if epoch != self._epoch:
             self._epoch, self._rows = epoch, self._batches_of(epoch)
@@ -234,8 +234,7 @@ class RoIBatches:
         return image if place < len(self._images) else image.mirrored()
 
     def _batches_of(self, epoch: int) -> Places:
-        """Return the places of the images of each batch of an epoch; the last one is filled up with the first
-        images."""
+        """Return the images' indices for each batch of an epoch. The first images fill up the last batch."""
         size, places = self._settings.ims_per_batch, np.arange(self._count)
         rows = -(-self._count // size)
         if not self._train:
@@ -264,19 +263,18 @@ class RoIBatches:
         return data, *(torch.cat(each).numpy() for each in zip(*parts, strict=True))
 
     def _pixels(self, image: RoIImage, encoded: bytes, side: float) -> tuple[Array, float]:
-        """Return an image less the means of its colours, in the size that the net takes, and how much larger that
-        is."""
+        """Return an image minus its mean colours, resized for the net, and the scale factor."""
         s, marked = self._settings, image.image
         pixels = decode(encoded, Color.COLOR, str(marked.path))
         if pixels.shape[1:] != (marked.height, marked.width):
             raise DataError(
-                f"{marked.path}: is {pixels.shape[1]} x {pixels.shape[2]} pixels high and wide, and its annotation is "
-                f"for {marked.height} x {marked.width}; boxes would be elsewhere"
+                f"{marked.path}: the image is {pixels.shape[1]} x {pixels.shape[2]} pixels (height x width), "
+                f"but its annotation is for {marked.height} x {marked.width}; correct the annotation"
             )
         return ShortSide(side, s.max_size, s.pixel_means)(pixels[:, :, ::-1] if image.flipped else pixels)
 
     def _learned(self, place: int, image: RoIImage, scale: float, random: Random) -> tuple[Tensor, ...]:
-        """Return the chosen regions of one of a batch's images, their labels and box targets with both weights."""
+        """Return the chosen regions of one image in a batch: rows, labels, box targets and both weights."""
         s, count, regions = self._settings, self._box_classes, image.regions()
 
         def pick(mask: Tensor, count: int) -> Tensor:
@@ -286,7 +284,7 @@ class RoIBatches:
 
         at, positives = chosen(regions.overlap, s, s.ims_per_batch, pick)
         if not len(at):
-            raise DataError(f"{image.image.path}: no region of it can be learned from with a batch_size this small")
+            raise DataError(f"{image.image.path}: the image has no regions to learn from at this batch_size; raise it")
         boxes = regions.boxes[at]
         labels = regions.labels[at]
         moved = labels * (regions.overlap[at] >= s.bbox_thresh)
@@ -301,12 +299,12 @@ class RoIBatches:
 
 
 def _objects(image: RoIImage, scale: float) -> Array:
-    """Return the objects of an image, in pixels of the net's input, each with its class."""
+    """Return an image's objects in pixels of the net's input, each with its class."""
     return torch.cat((image.objects * scale, image.labels[:, None].to(image.objects)), 1).numpy()
 
 
 def _padded(images: Sequence[Array]) -> Array:
-    """Images in one array, with zeros to the right of and below those that are smaller than others."""
+    """Return images in one array. Smaller images are padded with zeros on the right and at the bottom."""
     height, width = (max(image.shape[axis] for image in images) for axis in (1, 2))
     data = np.zeros((len(images), 3, height, width), np.float32)
     for target, image in zip(data, images, strict=True):
@@ -315,7 +313,8 @@ def _padded(images: Sequence[Array]) -> Array:
 
 
 def write_coco_sample(folder: Path, classes: int, count: int, *, regions: bool) -> tuple[str, int]:
-    """Write images, each with an object of one of this many classes; returns the set's name and the images' sides."""
+    """Write made-up images with one object each, of `classes` classes. Returns the data set's name and the images'
+    side."""
     random = np.random.default_rng(0)
     names = write_images(
         (as_pixels(random.standard_normal((3, _SAMPLE_SIDE, _SAMPLE_SIDE))) for _ in range(count)), folder
@@ -345,15 +344,17 @@ def _write_regions(path: Path, names: Sequence[str], random: np.random.Generator
 
 
 def open_images(settings: RoISettings) -> tuple[tuple[str, ...], list[RoIImage]]:
-    """Return the names of classes, and the images that a net can learn from, of one set or of several with '+'
-    between."""
+    """Return the names of the classes and the images with objects or regions. A source can join several sets with
+    '+'."""
     classes: tuple[str, ...] = ()
     images = list[RoIImage]()
     for name in parse_joined(settings.source, Content.MARKED_IMAGES):
         source, file = name.without_proposals()
         marked = source.open_marked()
         if classes and tuple(marked.classes) != classes:
-            raise DataError(f"{source}: has other classes than the set before it; give both the same, ?classes=FILE")
+            raise DataError(
+                f"{source}: the classes differ from those of the first set; give both the same file with ?classes=FILE"
+            )
         classes = tuple(marked.classes)
         images += _images_with_regions(marked, file, settings)
     usable = [image for image in images if image.usable(settings)]

@@ -1,4 +1,5 @@
-"""What Faster R-CNN's layers share: settings, anchors, boxes that count pixels, and regions to learn from."""
+"""The shared code of Faster R-CNN's layers: settings, anchors, boxes that include their last pixel, and sampled
+regions."""
 
 from __future__ import annotations
 
@@ -26,19 +27,19 @@ if TYPE_CHECKING:
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
 Numbers = Sequence[float]
-Pick = Callable[[Tensor, int], Tensor]  # at most this many of the places where a mask is true
+Pick = Callable[[Tensor, int], Tensor]  # returns at most this many of the places where a mask is true
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a text"}
 Anchor = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
 class RegionSettings:
-    """py-faster-rcnn's own settings, under its names and with its defaults; param_str can set them too.
+    """The settings of py-faster-rcnn that concern regions. `param_str` can also contain them.
 
     The means and deviations of box targets are four numbers, or four for each class.
     """
 
-    batch_size: int = 128  # -1 is for all regions, as R-FCN has it
+    batch_size: int = 128  # -1 means all regions, as in R-FCN
     fg_fraction: float = 0.25
     fg_thresh: float = 0.5
     bg_thresh_hi: float = 0.5
@@ -50,21 +51,22 @@ class RegionSettings:
     bbox_normalize_stds: Numbers | Sequence[Numbers] = (0.1, 0.1, 0.2, 0.2)
 
     def units(self, classes: int) -> TargetUnits | None:
-        """Return the units of box targets, as far as they don't follow from the data."""
+        """Return the units of box targets, or `None` if they depend on the data or aren't used."""
         if not (self.bbox_normalize_targets and self.bbox_normalize_targets_precomputed):
             return None
         means = _per_row("bbox_normalize_means", self.bbox_normalize_means, classes)
         deviations = _per_row("bbox_normalize_stds", self.bbox_normalize_stds, classes)
         if min(map(min, deviations)) <= 0:
-            raise NetError("bbox_normalize_stds must be more than 0, since targets are divided by them")
+            raise NetError("bbox_normalize_stds must be more than 0 because targets are divided by them")
         return TargetUnits(means, deviations)
 
 
 @dataclass(frozen=True)
 class RpnSettings(RegionSettings):
-    """py-faster-rcnn's own settings, under its names and with its defaults; param_str can set them too.
+    """The settings of py-faster-rcnn for region proposals, with its names and defaults. `param_str` can also contain
+    them.
 
-    R-FCN adds `rpn_normalize_targets`, for what anchors should predict.
+    R-FCN adds `rpn_normalize_targets`, which concerns the anchors' targets.
     """
 
     rpn_pre_nms_top_n: int = 12000
@@ -84,12 +86,12 @@ class RpnSettings(RegionSettings):
 
     @classmethod
     def of(cls, phase: int, settings: dict[str, Any]) -> RpnSettings:
-        """Return the settings of a phase, changed by those that a layer's own settings name."""
+        """Return the default settings of a phase, changed by a layer's own settings."""
         base = cls() if phase == pb.TRAIN else cls(rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300)
         return with_settings(base, settings)
 
     def anchor_units(self, anchors: int) -> TargetUnits | None:
-        """Return the units of what anchors should predict."""
+        """Return the units of the anchors' targets, or `None` if they aren't normalised."""
         if not self.rpn_normalize_targets:
             return None
         means = _per_row("rpn_normalize_means", self.rpn_normalize_means, anchors)
@@ -97,7 +99,7 @@ class RpnSettings(RegionSettings):
 
 
 def with_settings(base: Settings, settings: Mapping[str, Any]) -> Settings:
-    """These settings, changed by those that a layer's own settings name, in capitals or not."""
+    """Return the settings, changed by a layer's own ones. The case of names doesn't matter."""
     kinds = {field.name: str(field.type) for field in fields(base)}
     changes = {name.lower(): value for name, value in settings.items() if name.lower() in kinds}
     for name, value in changes.items():
@@ -106,7 +108,7 @@ def with_settings(base: Settings, settings: Mapping[str, Any]) -> Settings:
 
 
 def _check_kind(name: str, value: Any, kind: str) -> None:
-    """A NetError for a value of another kind than the setting has."""
+    """Raise a `NetError` if a value's type isn't that of the setting."""
     if kind == "float":
         fits = isinstance(value, int | float) and not isinstance(value, bool)
     elif kind in _WORDS:
@@ -114,11 +116,11 @@ def _check_kind(name: str, value: Any, kind: str) -> None:
     else:
         fits = isinstance(value, list | tuple) and _are_numbers(value)
     if not fits:
-        raise NetError(f"param_str has {name}: {value!r}, which must be {_WORDS.get(kind, 'a list of numbers')}")
+        raise NetError(f"param_str sets {name} to {value!r}; it must be {_WORDS.get(kind, 'a list of numbers')}")
 
 
 def _are_numbers(values: object) -> bool:
-    """Return whether values are numbers, or lists of equally many numbers."""
+    """Return whether values are finite numbers, or lists of the same number of them."""
     try:
         return bool(np.isfinite(np.asarray(values, np.float64)).all())
     except (TypeError, ValueError):
@@ -126,26 +128,27 @@ def _are_numbers(values: object) -> bool:
 
 
 def _per_row(name: str, values: Numbers | Sequence[Numbers], rows: int) -> Rows:
-    """Four numbers for each of some rows, from four for all of them or four for each."""
+    """Return four numbers for each row, given four for all rows or four for each."""
     each = np.asarray(values, np.float64)
     if each.shape not in ((4,), (rows, 4)):
-        raise NetError(f"param_str has {name}: {values!r}; it needs four numbers, or {rows} lists of four")
+        raise NetError(f"param_str sets {name} to {values!r}; it must be four numbers, or {rows} lists of four")
     return tuple(map(tuple, np.broadcast_to(each, (rows, 4)).tolist()))
 
 
 def layer_settings(layer: pb.LayerParameter, *needed: str) -> dict[str, Any]:
-    """Return the settings of a Python layer, of which some must be there."""
+    """Return the settings of a Python layer. Raises a `NetError` unless each needed setting is a positive whole
+    number."""
     settings = read_param_str(layer.python_param.param_str)
     for name in needed:
         if not isinstance(settings.get(name), int) or settings[name] < 1:
-            raise NetError(f"param_str needs '{name}', a whole number from 1 on")
+            raise NetError(f"param_str doesn't set '{name}' to a whole number; set it to 1 or more")
     return settings
 
 
 def one_image(bottoms: Sequence[Shape]) -> None:
-    """A ShapeError unless the first bottom is for one image."""
+    """Raise a `ShapeError` unless the first bottom contains exactly one image."""
     if len(bottoms[0]) != 4 or bottoms[0][0] != 1:
-        raise ShapeError(f"takes one image at a time, of shape (1, channels, height, width), not {list(bottoms[0])}")
+        raise ShapeError(f"the first bottom must be one image, (1, channels, height, width), not {list(bottoms[0])}")
 
 
 def anchors(
@@ -154,8 +157,10 @@ def anchors(
     base: int = 16,
     to_int: Callable[[float], int] = round,
 ) -> list[Anchor]:
-    """Return boxes around the first place of a feature map, by ratio and then scale. py-faster-rcnn rounds halves to
-    even."""
+    """Return the anchors at the first position of a feature map, by ratio and then scale.
+
+    By default, `round` rounds halves to even, as in py-faster-rcnn.
+    """
     boxes = []
     for ratio in ratios:
         width = to_int(math.sqrt(base * base / ratio))
@@ -167,7 +172,7 @@ def anchors(
 
 
 def in_units(targets: Tensor, units: TargetUnits | None, rows: Tensor) -> Tensor:
-    """Targets less the means and divided by the deviations of the row that each of them is of."""
+    """Return normalised targets: minus the means and divided by the deviations of their rows."""
     if units is None:
         return targets
     means, deviations = (constants(each, targets)[rows] for each in (units.means, units.deviations))
@@ -175,9 +180,9 @@ def in_units(targets: Tensor, units: TargetUnits | None, rows: Tensor) -> Tensor
 
 
 def chosen(overlap: Tensor, settings: RegionSettings, images: int, pick: Pick) -> tuple[Tensor, int]:
-    """Return the regions of one of a batch's images to learn from, objects first, and how many objects there are.
+    """Return the sampled regions of one image in a batch, objects first, and the number of objects.
 
-    `overlap` is each region's largest one with an object.
+    `overlap` is each region's largest overlap with an object.
     """
     s, every = settings, settings.batch_size <= 0
     room = len(overlap) if every else s.batch_size // images
@@ -187,10 +192,10 @@ def chosen(overlap: Tensor, settings: RegionSettings, images: int, pick: Pick) -
 
 
 def class_targets(labels: Tensor, targets: Tensor, classes: int, weights: Numbers) -> tuple[Tensor, Tensor]:
-    """Box targets at the place of each region's class, zeros at all others, and their weights.
+    """Return the box targets in the columns of each region's class, zeros in all other columns, and their weights.
 
-    Regions of class 0, the background, have none. With fewer classes than there are, as R-FCN has two, the last one
-    is for all that are missing.
+    Regions of class 0, the background, have no targets. If there are fewer box classes than classes, as in R-FCN with
+    two, the last one stands for all further classes.
     """
     own = box_classes(labels, classes)[:, None] == arange(classes, device=labels.device)
     own &= (labels > 0)[:, None]
@@ -199,66 +204,66 @@ def class_targets(labels: Tensor, targets: Tensor, classes: int, weights: Number
 
 
 def box_classes(labels: Tensor, classes: int) -> Tensor:
-    """Return the classes by which boxes are predicted."""
+    """Return the box class of each label. All labels that are too large share the last one."""
     return labels.clamp_max(classes - 1)
 
 
 def placed(around: Sequence[Anchor], like: Tensor, stride: int) -> Tensor:
-    """Return the anchors at every place of a feature map, by row, column and anchor."""
+    """Return the anchors at all positions of a feature map, by row, column and anchor."""
     y, x = (torch.arange(count, device=like.device) * stride for count in like.shape[-2:])
     corner = torch.stack((x.expand(len(y), -1), y[:, None].expand(-1, len(x))), -1)
     return (torch.cat((corner, corner), -1)[:, :, None] + constants(around, like)).reshape(-1, 4)
 
 
 def by_place(x: Tensor, each: int) -> Tensor:
-    """Predictions of one image, channels first, in the order of `placed` anchors."""
+    """Return the predictions of one image (channels first) in the order of `placed` anchors."""
     return x.permute(1, 2, 0).reshape(-1, each)
 
 
 def _inclusive(boxes: Tensor) -> Tensor:
-    """Pixels are counted, so that a box goes to the end of its last pixel."""
+    """Return the boxes with their right and lower edges moved to the end of the last pixel."""
     return boxes + constants((0, 0, 1, 1), boxes)
 
 
 def pixel_targets(boxes: Tensor, objects: Tensor) -> Tensor:
-    """Return what should be predicted for boxes that stand for objects."""
+    """Return the regression targets of boxes that are matched to objects."""
     return encode(pb.PriorBoxParameter.CENTER_SIZE, _inclusive(objects), _inclusive(boxes))
 
 
 def pixel_boxes(boxes: Tensor, codes: Tensor, height: Tensor, width: Tensor) -> Tensor:
-    """Predicted boxes within the image. py-faster-rcnn's rule: they end one pixel later than they should."""
+    """Return the predicted boxes within the image. py-faster-rcnn's rule: they end one pixel later than they should."""
     decoded = decode(pb.PriorBoxParameter.CENTER_SIZE, codes, _inclusive(boxes))
     most = torch.stack((width, height, width, height)) - 1
     return decoded.minimum(most).clamp_min(0)
 
 
 def placed_onnx(g: OnnxGraph, around: Sequence[Anchor], like: str, stride: int) -> str:
-    """Return the anchors at every place of a feature map, whose last pixels are included."""
+    """Write `placed` in ONNX operators, for anchors that include their last pixel."""
     size = torch.empty(g.length(like, 2), g.length(like, 3), device="cpu")
     return g.constant(_inclusive(placed(around, size, stride)).numpy())
 
 
 def by_place_onnx(g: OnnxGraph, x: str, each: int) -> str:
-    """Predictions of a batch, channels first, in the order of `placed` anchors: (batch, places, each)."""
+    """Write `by_place` for a whole batch in ONNX operators: (batch, places, each)."""
     return reshaped(g, transposed(g, x, 0, 2, 3, 1), 0, UNKNOWN, each)
 
 
 def pixel_boxes_onnx(g: OnnxGraph, boxes: str, codes: str, height: str, width: str) -> str:
-    """Predicted boxes within the image, relative to anchors whose last pixels are included."""
+    """Write `pixel_boxes` in ONNX operators, for anchors that include their last pixel."""
     decoded = decode_onnx(g, pb.PriorBoxParameter.CENTER_SIZE, codes, boxes)
     most = g.node("Sub", g.node("Concat", width, height, width, height, axis=0), g.constant(1.0))
     return g.node("Max", g.node("Min", decoded, most), g.constant(0.0))
 
 
 def large_onnx(g: OnnxGraph, boxes: str, least: str) -> str:
-    """Return which boxes are at least so large on both sides, in pixels: (batch, places)."""
+    """Return which boxes are at least `least` pixels long on both sides: (batch, places)."""
     sides = g.node("Sub", part(g, boxes, -1, 2, 4), part(g, boxes, -1, 0, 2))
     enough = g.node("GreaterOrEqual", g.node("Add", sides, g.constant(1.0)), least)
     return g.node("Cast", reduced(g, "ReduceMin", g.to_float(enough), [-1], keep=False), to=9)
 
 
 def sample(mask: Tensor, count: int) -> Tensor:
-    """Of the places where a mask is true, at most `count` chosen by chance."""
+    """Return at most `count` random places where a mask is true."""
     places = mask.nonzero()[:, 0]
     if len(places) > count:
         places = places[torch.randperm(len(places), device=mask.device)[:count]]
@@ -266,7 +271,7 @@ def sample(mask: Tensor, count: int) -> Tensor:
 
 
 def drawn(mask: Tensor, count: Tensor | int) -> Tensor:
-    """Return the same mask with at most `count` of its true places, chosen by chance and without a wait."""
+    """Return the mask with at most `count` random true places. This never waits for a GPU."""
     order = torch.rand(mask.shape, device=mask.device).masked_fill_(~mask, 2).argsort()
     first = torch.arange(len(mask), device=mask.device) < count
     return mask & torch.zeros_like(mask).scatter_(0, order, first)

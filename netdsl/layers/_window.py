@@ -1,4 +1,4 @@
-"""Windows that move over the spatial axes of a bottom, and the filters of convolutions, which do so."""
+"""Windows that slide over the spatial axes of a bottom, and the filters of convolutions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ _SIDES = ("pad_t", "pad_l", "pad_b", "pad_r")
 
 @dataclass(frozen=True)
 class Window:
-    """One number for each spatial axis. Padding may differ at both ends of an axis.
+    """The size, stride, padding and dilation of a window, with one number for each spatial axis.
 
-    With `same`, it is TensorFlow's SAME padding, which `on` computes for a bottom of some size.
+    The padding may differ between the two ends of an axis. With `same`, it is TensorFlow's SAME padding, which `on`
+    computes for a bottom of a given size.
     """
 
     kernel: Numbers
@@ -43,13 +44,12 @@ class Window:
     def __post_init__(self) -> None:
         for name in ("kernel", "stride", "dilation"):
             if min(getattr(self, name)) < 1:
-                raise NetError(f"{name} must be at least 1 on every axis, not {list(getattr(self, name))}")
+                raise NetError(f"{name} is {list(getattr(self, name))}; it must be at least 1 on each axis")
 
     def on(self, sizes: Iterable[int]) -> Window:
-        """Return the window for a bottom of these sizes. With SAME padding it has a place for every stride that begins
-        there.
+        """Return the window for a bottom of these sizes. SAME padding makes room for one window per stride.
 
-        Synopsys' rule: what comes before the bottom doesn't count the holes of the kernel.
+        Synopsys' rule: the padding in front of the bottom ignores the dilation.
         """
         if not self.same:
             return self
@@ -66,25 +66,25 @@ class Window:
 
     @property
     def padding(self) -> list[int]:
-        """The padding in the order in which `F.pad` takes it: last axis first."""
+        """The padding in the order of `F.pad`: last axis first."""
         ends = zip(reversed(self.begin), reversed(self.end), strict=True)
         return [size for pair in ends for size in pair]
 
     @property
     def extent(self) -> Numbers:
-        """How far the kernel reaches, with its holes."""
+        """The length of the dilated kernel along each axis."""
         return tuple(hole * (size - 1) + 1 for size, hole in zip(self.kernel, self.dilation, strict=True))
 
 
 def plain(kernel: Iterable[int], stride: Iterable[int] | None = None, pad: Iterable[int] | None = None) -> Window:
-    """Return a window without holes and with the same padding at both ends."""
+    """Return a window without dilation and with the same padding at both ends."""
     kernel = tuple(kernel)
     pad = tuple(pad or [0] * len(kernel))
     return Window(kernel, tuple(stride or [1] * len(kernel)), pad, pad, (1,) * len(kernel))
 
 
 def convolution_window(p: pb.ConvolutionParameter, axes: int) -> Window:
-    """Return the window of a convolution over this many axes; over none at all it is one point."""
+    """Return the window of a convolution over `axes` spatial axes. Without spatial axes, it is a single point."""
     refuse(p, *_FOREIGN)
     if not axes:
         return plain((1,))
@@ -96,11 +96,11 @@ def convolution_window(p: pb.ConvolutionParameter, axes: int) -> Window:
 
 
 def is_same(p: pb.ConvolutionParameter | pb.PoolingParameter) -> bool:
-    """Return whether padding is TensorFlow's SAME, as Synopsys' `pad_type` says."""
+    """Return whether Synopsys' `pad_type` selects TensorFlow's SAME padding."""
     if p.pad_type > 1:
-        raise NetError(f"pad_type is {p.pad_type}; it can be 0, for the padding that is given, or 1, for SAME")
+        raise NetError(f"pad_type is {p.pad_type}; set it to 0 for the given padding, or to 1 for SAME")
     if p.pad_type and any(name.startswith("pad") and name != "pad_type" for name in set_names(p)):
-        raise NetError("pad_type: 1 computes the padding; remove pad, or pad_type")
+        raise NetError("pad_type: 1 computes the padding; remove pad or pad_type")
     return bool(p.pad_type)
 
 
@@ -110,21 +110,25 @@ def set_names(p: Message) -> list[str]:
 
 
 def per_axis(p: Message, field: str, axes: int, default: int | None, *, half: int | None = None) -> Numbers:
-    """Return a setting that is given once for all axes, or for each, or as _h and _w; `half` is for one of these
-    alone."""
+    """Return a setting for each axis: given once for all, once for each, or as _h and _w.
+
+    `half` is the default if only one of _h and _w is set.
+    """
     values, pair = _given(p, field), [f"{field.removesuffix('_size')}_{side}" for side in "hw"]
     if any(p.HasField(name) for name in pair):
         if values or axes != 2:
-            problem = f"{field} is given too" if values else f"the bottom has {axes} spatial axes, not 2"
-            raise NetError(f"{pair[0]} and {pair[1]} can't be used: {problem}")
+            problem = f"{field} is set too" if values else f"the bottom has {axes} spatial axes, not 2"
+            raise NetError(f"{pair[0]} and {pair[1]} can't be used because {problem}; remove them")
         missing = [name for name in pair if not p.HasField(name)]
         if missing and half is None:
-            raise NetError(f"{missing[0]} is missing: give both {pair[0]} and {pair[1]}, or {field}")
+            raise NetError(f"{missing[0]} is missing; set both {pair[0]} and {pair[1]}, or {field}")
         return tuple(getattr(p, name) if p.HasField(name) else half or 0 for name in pair)
     if not values and default is not None:
         return (default,) * axes
     if len(values) not in (1, axes):
-        raise NetError(f"{field} is given {len(values)} times; give it once, or once for each of {axes} spatial axes")
+        raise NetError(
+            f"{field} is given {len(values)} times; give it once, or once for each of the {axes} spatial axes"
+        )
     return tuple(values) if len(values) == axes else (values[0],) * axes
 
 
@@ -136,26 +140,27 @@ def _given(p: Message, field: str) -> list[int]:
 
 
 def sides(p: Message, axes: int) -> tuple[Numbers, Numbers] | None:
-    """Padding given for every side of an image; some forks have these settings."""
+    """Return the padding of each side of an image, as some forks define it, or `None` if it isn't set."""
     top, left, bottom, right = (getattr(p, name) for name in _SIDES)
     if not (top or left or bottom or right):
         return None
     if axes != 2 or _given(p, "pad") or p.HasField("pad_h") or p.HasField("pad_w"):
-        problem = f"the bottom has {axes} spatial axes, not 2" if axes != 2 else "pad, pad_h or pad_w is given too"
-        raise NetError(f"pad_l, pad_r, pad_t and pad_b can't be used: {problem}")
+        problem = f"the bottom has {axes} spatial axes, not 2" if axes != 2 else "pad, pad_h or pad_w is set too"
+        raise NetError(f"pad_l, pad_r, pad_t and pad_b can't be used because {problem}; remove them")
     return (top, left), (bottom, right)
 
 
 class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast, ReadsInBackward):
-    """Filters that move over all axes after the channels. Every bottom has a top; all use the same filters."""
+    """A layer whose filters slide over all axes after the channels. Each bottom has a top, and all use the same
+    filters."""
 
     config = pb.ConvolutionParameter
     blobs = ("weight", "bias")
     bottoms = (1, None)
     tops = (1, None)
     any_layout = True
-    operator: ClassVar[str]  # in ONNX
-    depthwise: ClassVar[bool] = False  # whether every channel is a group
+    operator: ClassVar[str]  # the ONNX operator
+    depthwise: ClassVar[bool] = False  # whether each channel is a group
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -173,25 +178,27 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
 
     def _check_shapes(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], channels: int, outputs: int) -> None:
         if len(bottoms) != len(layer.top):
-            raise NetError(f"has {len(bottoms)} bottoms and {len(layer.top)} tops; every bottom needs a top")
+            raise NetError(f"there are {len(bottoms)} bottoms and {len(layer.top)} tops; give one top for each bottom")
         if any(shape != bottoms[0] for shape in bottoms):
-            raise ShapeError(f"all bottoms must have one shape; they have {[list(shape) for shape in bottoms]}")
+            raise ShapeError(f"all bottoms must have the same shape, not {[list(shape) for shape in bottoms]}")
         if self.group < 1 or channels % self.group or outputs % self.group:
             raise ShapeError(f"group {self.group} must divide the {channels} channels and num_output {outputs}")
         if self.spatial > 3:
-            raise ShapeError(f"there are {self.spatial} spatial axes; torch convolves over 3 at most")
+            raise ShapeError(
+                f"the bottom has {self.spatial} spatial axes, but torch supports at most 3; reshape it or move axis"
+            )
 
     @abstractmethod
     def filters(self, channels: int, outputs: int) -> tuple[int, int]:
-        """Return the first two axes of the weights."""
+        """Return the first two lengths of the weights."""
 
     @abstractmethod
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
-        """Compute with one axis before the channels."""
+        """Return the convolution of a bottom with one axis in front of the channels."""
 
     @abstractmethod
     def scaled(self, factor: Tensor) -> Tensor:
-        """Return the weights with every channel of the top multiplied."""
+        """Return the weights with each output channel multiplied by its factor."""
 
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1 or len(self.layer.top) > 1:
@@ -226,19 +233,19 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
         return y if whole else reshaped(g, y, *shape[: self.axis], *self._sizes_after(g, x))
 
     def _sizes_after(self, g: OnnxGraph, x: str) -> Shape:
-        """Return the channels and sizes of the top."""
+        """Return the number of channels and the sizes of the top."""
         lengths = [g.length(x, axis) for axis in range(self.axis, self.axis + 1 + self.spatial)]
         return self.top_shapes([(*(1,) * self.axis, *lengths)])[0][self.axis :]
 
     def check_channels(self, bottom: Shape) -> None:
-        """Raise a ShapeError for a bottom that has other channels than the one the layer was made for."""
+        """Raise a `ShapeError` unless the bottom has as many channels as the layer was built for."""
         if bottom[self.axis] != self.channels:
-            found = f"a bottom {list(bottom)} has {bottom[self.axis]} on axis {self.axis}"
-            raise ShapeError(f"takes {self.channels} channels, and {found}")
+            found = f"the bottom {list(bottom)} has {bottom[self.axis]} on axis {self.axis}"
+            raise ShapeError(f"the weights are for {self.channels} channels, but {found}")
 
     def _filters_for(self, x: Tensor) -> Tensor:
-        """Return the filters, with channels last only if x has them so: torch takes them for a wish, and would copy
-        x."""
+        """Return the filters, with channels last only if x has them last too. Otherwise torch would convert x to
+        channels last."""
         return self.weight if x.dim() != 4 or x.stride(1) == 1 else self.weight.contiguous()
 
     def _one(self, x: Tensor) -> Tensor:

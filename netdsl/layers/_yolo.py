@@ -1,6 +1,6 @@
-"""What YOLO's layers share: boxes, overlaps, the truths in a label, and losses that state their gradient.
+"""The shared code of YOLO's layers: boxes, overlaps, the truths in a label, and losses with a given gradient.
 
-A box is (x, y, width, height) on a last axis: its centre and size as shares of the image.
+The last axis of a box tensor is (x, y, width, height): the centre and the size as fractions of the image.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ GIOU, DIOU, CIOU = pb.Yolov3Parameter.GIOU, pb.Yolov3Parameter.DIOU, pb.Yolov3Pa
 
 
 def per_anchor(x: Tensor, count: int) -> Tensor:
-    """Predictions (N, A, K, H, W), which lie one after the other in the channels."""
+    """Return predictions as (N, A, K, H, W). The anchors' values follow each other in the channels."""
     return x.reshape(len(x), count, -1, *x.shape[2:])
 
 
 def boxes(centres: Tensor, sizes: Tensor, anchors: Tensor) -> Tensor:
-    """Return boxes of all cells: `centres` in their cells and logarithms of `sizes`, both (N, A, 2, H, W); anchors (A,
-    2).
+    """Return the boxes of all cells as (N, A, H, W, 4).
 
-    Their order is (N, A, H, W, 4).
+    `centres` are relative to the cells and `sizes` are logarithms, both (N, A, 2, H, W). `anchors` is (A, 2).
     """
     height, width = centres.shape[-2:]
     x = (centres[:, :, 0] + torch.arange(width, device=centres.device)) / width
@@ -50,59 +49,60 @@ def boxes(centres: Tensor, sizes: Tensor, anchors: Tensor) -> Tensor:
 
 
 def corners(box: Tensor) -> Tensor:
-    """Return the same boxes as left, top, right and bottom."""
+    """Return boxes as left, top, right and bottom."""
     halves = box[..., 2:] / 2
     return torch.cat((box[..., :2] - halves, box[..., :2] + halves), -1)
 
 
 def from_corners(box: Tensor) -> Tensor:
-    """Return boxes of two corners as centre and size."""
+    """Return boxes given by two corners as centre and size."""
     return torch.cat(((box[..., :2] + box[..., 2:]) / 2, box[..., 2:] - box[..., :2]), -1)
 
 
 def iou(one: Tensor, other: Tensor) -> Tensor:
-    """Intersection over union."""
+    """Return the intersection over union of each pair of boxes."""
     return overlaps(corners(one), corners(other))
 
 
 def pairs(values: Sequence[float], like: Tensor) -> Tensor:
-    """Widths and heights of anchors, as (A, 2)."""
+    """Return widths and heights of anchors as (A, 2)."""
     return constants(values, like).view(-1, 2)
 
 
 def until_zero(values: Tensor) -> Tensor:
-    """Return which entries of the last axis come before its first zero: a label ends where a number is 0."""
+    """Return which entries of the last axis come before its first zero, which ends a label."""
     return (values != 0).cumprod(-1).bool()
 
 
 def cropped(truths: Tensor, used: Tensor) -> Tensor:
-    """Truths (N, T, 5) without the columns that no item uses; one is always left."""
+    """Return truths (N, T, 5) without the columns that no item uses. At least one column is kept."""
     return truths[:, : max(int(used.sum(1).max()), 1)]
 
 
 def concentric(sizes: Tensor) -> Tensor:
-    """Return boxes of these sizes around one point, so that only sizes are compared."""
+    """Return boxes of these sizes around the same centre, so that an overlap depends only on the sizes."""
     return torch.cat([torch.zeros_like(sizes), sizes], -1)
 
 
 def cells(truths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Row and column of the cell that a box's centre lies in."""
+    """Return the row and column of the cell that contains each box's centre."""
     row = (truths[..., 1] * height).long().clamp(0, height - 1)
     column = (truths[..., 0] * width).long().clamp(0, width - 1)
     return row, column
 
 
 def newest(keys: Tensor, count: int) -> Tensor:
-    """Return which of the entries that have the same key is the last; keys are less than `count`."""
+    """Return whether each entry is the last one with its key. Keys are below `count`."""
     order = torch.arange(len(keys), device=keys.device)
     last = order.new_full((count,), -1).scatter_reduce(0, keys, order, "amax")
     return last[keys] == order
 
 
 def survivors(boxes: Tensor, scores: Tensor, item: Tensor, threshold: float) -> Tensor:
-    """Indices of boxes that no better one of their item overlaps; by item, and in it from best to worst.
+    """Return the indices of the boxes that survive non-maximum suppression within their items, by item and falling
+    score.
 
-    Caffe's rule: a box that overlaps by just the threshold goes too.
+    Caffe's rule: a box is also dropped if its overlap equals the threshold.
     """
     below = float(np.nextafter(np.float32(threshold), np.float32(-1)))
     order, _ = best_first(item, scores)
@@ -110,10 +110,9 @@ def survivors(boxes: Tensor, scores: Tensor, item: Tensor, threshold: float) -> 
 
 
 def rows(boxes: Tensor, scores: Tensor, labels: Tensor, detected: Tensor, threshold: float) -> Tensor:
-    """Item, label, score, left, top, right and bottom of every detection: (1, 1, count, 7).
+    """Return item, label, score, left, top, right and bottom of each detection: (1, 1, count, 7).
 
-    Boxes are (N, K, 4), the others (N, K). If there is no detection at all, every item has a row of -1 behind its
-    number.
+    Boxes are (N, K, 4) and the other tensors (N, K). Without any detection, each item gets a row of its number and -1.
     """
     item = detected.nonzero()[:, 0]
     kept = survivors(boxes[detected], scores[detected], item, threshold)
@@ -128,7 +127,7 @@ def rows(boxes: Tensor, scores: Tensor, labels: Tensor, detected: Tensor, thresh
 
 
 def grid_onnx(g: OnnxGraph, grid: str, anchors: NDArray[np.float64], step: int = 1) -> tuple[str, str]:
-    """Predictions (N, A, K, H, W) and their boxes (N, A, H, W, 4) by corners, told to an ONNX graph."""
+    """Write predictions (N, A, K, H, W) and the corners of their boxes (N, A, H, W, 4) in ONNX operators."""
     height, width, count = g.length(grid, 2), g.length(grid, 3), len(anchors)
     raw = reshaped(g, grid, 0, count, g.length(grid, 1) // count, height, width)
     place = g.node("Sigmoid", part(g, raw, 2, 0, 2 * step, step))
@@ -141,7 +140,7 @@ def grid_onnx(g: OnnxGraph, grid: str, anchors: NDArray[np.float64], step: int =
 
 
 def rows_onnx(g: OnnxGraph, boxes: str, scores: str, labels: str, least: float, threshold: float) -> str:
-    """`rows` of boxes by corners whose scores are above `least`, told to an ONNX graph."""
+    """Write `rows` in ONNX operators, for boxes given by corners whose scores are above `least`."""
     below = float(np.nextafter(np.float32(threshold), np.float32(-1)))
     at = suppressed_onnx(g, boxes, scores, below, limit=np.iinfo(np.int32).max, least=least)
     label, score = (g.node("Unsqueeze", picked(g, each, *at), g.constant([1])) for each in (labels, scores))
@@ -150,7 +149,7 @@ def rows_onnx(g: OnnxGraph, boxes: str, scores: str, labels: str, least: float, 
 
 
 def nearness(a: Tensor, b: Tensor, kind: Kind) -> Tensor:
-    """IoU, or one of the measures that also tell apart boxes that don't meet."""
+    """Return the IoU, or a measure that also distinguishes boxes that don't overlap."""
     plain = iou(a, b)
     if kind not in (GIOU, DIOU, CIOU):
         return plain
@@ -168,21 +167,21 @@ def nearness(a: Tensor, b: Tensor, kind: Kind) -> Tensor:
 
 
 def _hull(a: Tensor, b: Tensor) -> Tensor:
-    """Width and height of the box around both."""
+    """Return the width and height of the smallest box around both boxes."""
     one, other = corners(a), corners(b)
     return torch.maximum(one[..., 2:], other[..., 2:]) - torch.minimum(one[..., :2], other[..., :2])
 
 
 def _form(a: Tensor, b: Tensor) -> Tensor:
-    """By which angle the aspect ratio of `a` falls short of that of `b`."""
+    """Return the difference of the angles that stand for the aspect ratios: that of `b` minus that of `a`."""
     return torch.atan(b[..., 2] / b[..., 3]) - torch.atan(a[..., 2] / a[..., 3])
 
 
 def slope(box: Tensor, truth: Tensor, kind: Kind) -> Tensor:
-    """Darknet's derivatives of a measure with respect to x, y, width and height of `box`.
+    """Return darknet's derivatives of a measure with respect to x, y, width and height of `box`.
 
-    Darknet's rule: those of width and height aren't halved, and where boxes don't meet only the term counts that IoU
-    lacks. Everything is done for both axes at once, so `flip` gives the other axis's lengths.
+    Darknet's rule: the derivatives for width and height aren't halved. Where boxes don't overlap, only the term that
+    the measure adds to the IoU counts. Both axes are computed together, so `flip` returns the other axis's lengths.
     """
     low, high = corners(box).chunk(2, -1)
     truth_low, truth_high = corners(truth).chunk(2, -1)
@@ -216,7 +215,7 @@ def slope(box: Tensor, truth: Tensor, kind: Kind) -> Tensor:
 def _distance_slope(
     box: Tensor, truth: Tensor, hull: Tensor, outside_low: Tensor, outside_high: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of the distance of the centres over the diagonal: with respect to centre and to size."""
+    """Return the derivatives of the centres' distance over the diagonal, with respect to centre and size."""
     diagonal = hull.square().sum(-1, keepdim=True)
     apart = truth[..., :2] - box[..., :2]
     distance = apart.square().sum(-1, keepdim=True)
@@ -226,7 +225,7 @@ def _distance_slope(
 
 
 def _form_slope(box: Tensor, truth: Tensor, overlap: Tensor) -> Tensor:
-    """Of the aspect ratio, as weighed by CIoU."""
+    """Return the derivatives of CIoU's weighted aspect ratio term."""
     angle = _form(box, truth)[..., None]
     form = angle.square() * (4 / math.pi**2)
     weight = form / (1 - overlap + form + 1e-6)

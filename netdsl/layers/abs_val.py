@@ -10,7 +10,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class AbsVal(Elementwise, ReadsInBackward):
-    """|x|."""
+    """Computes the absolute value: |x|."""
 
     in_place = False
 

@@ -1,4 +1,4 @@
-"""Accuracy: how often the label is among the best scores."""
+"""Accuracy: the share of labels that are among the best scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from netdsl.layers._settings import refuse
 
 
 class Accuracy(ComparesClasses, HasOnnxForm):
-    """The share of labels for which fewer than `top_k` other classes score as high; a second top has it by class."""
+    """Computes the share of labels for which fewer than `top_k` other classes score at least as high.
+
+    The second top contains the share for each class.
+    """
 
     config = pb.AccuracyParameter
     bottoms = (2, 2)
@@ -41,9 +44,9 @@ class Accuracy(ComparesClasses, HasOnnxForm):
         predictions = math.prod(scores[: self.axis] + scores[self.axis + 1 :])
         if math.prod(labels) != predictions:
             what = f"{predictions} predictions of {classes} classes along axis {self.axis}"
-            raise ShapeError(f"{math.prod(labels)} labels for {what}; give one label for each")
+            raise ShapeError(f"there are {math.prod(labels)} labels for {what}; give one label for each")
         if self.top_k > classes:
-            raise ShapeError(f"top_k {self.top_k} is more than the {classes} classes")
+            raise ShapeError(f"top_k {self.top_k} is more than the {classes} classes; lower it")
         return [(), (classes,)] if self.by_class else [()]
 
     def ignored_labels(self) -> list[int]:
@@ -81,11 +84,11 @@ class Accuracy(ComparesClasses, HasOnnxForm):
 
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
-    """Caffe's rule: of nothing, 0."""
+    """Return a share. Caffe's rule: a share of nothing is 0."""
     return part / whole.clamp(min=1)
 
 
 def _share_onnx(g: OnnxGraph, both: list[str], axes: list[int]) -> str:
-    """Return the same of two tables, summed along axes."""
+    """Write `_share` for two tables, summed along axes, in ONNX operators."""
     hits, cases = (reduced(g, "ReduceSum", each, axes, keep=False) for each in both)
     return g.node("Div", hits, clamped(g, cases, 1, np.inf))

@@ -1,4 +1,4 @@
-"""Add: the sum of two blobs, the smaller one repeated."""
+"""Add: the sum of two blobs, with broadcasting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netdsl.layers._elementwise import check_pair
 
 
 class Add(HasOnnxForm):
-    """a + b."""
+    """Computes a + b. Axes of length 1 are broadcast."""
 
     origin = "several forks"
     bottoms = (2, 2)

@@ -1,4 +1,4 @@
-"""AnnotatedData: SSD's images from a database, with the boxes of what they show."""
+"""AnnotatedData: SSD's images from a database, with the boxes of their objects."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ from netdsl.layers._data import (
 from netdsl.layers._settings import refuse
 
 _FITTING, _COVERING = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD, pb.ResizeParameter.FIT_SMALL_SIZE
-_MAP = 2  # the place of the top with maps of classes
-_DOUBT = "AnnotatedData without a batch_sampler is taken to show whole images; MobileNet-YOLO's shows random parts"
+_MAP = 2  # the index of the top with class maps
+_DOUBT = "AnnotatedData without a batch_sampler is assumed to use whole images; MobileNet-YOLO's uses random parts"
 
 
 class AnnotatedData(DataLayer, HasSampleFiles):
-    """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of classes.
+    """Reads images and rows of (image, label, instance, x1, y1, x2, y2, difficult). In MobileNet-YOLO, it also reads
+    class maps.
 
-    How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
-    has one row of -1. Rows for YOLO are (class, x, y, width, height), 300 of them for each image. Maps have a channel
-    for each number in the label map, or one for all, which the shapes assume where there is no label map.
+    The number of rows differs from batch to batch. The shapes assume one row for each image. A batch without objects
+    has one row of -1. With `yolo_data_type: 1`, there are 300 rows of (class, x, y, width, height) for each image. The
+    maps have one channel for each number in the label map, or a single channel for all classes. Without a label map,
+    the shapes assume a single channel.
     """
 
     config = pb.AnnotatedDataParameter
@@ -56,7 +58,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         self.jitter = self._jitter()
 
     def _jitter(self) -> float:
-        """Return how much of images MobileNet-YOLO leaves out."""
+        """Return the part of an image that MobileNet-YOLO's random crop may cut off."""
         p = self.layer.annotated_data_param
         if p.batch_sampler or p.HasField("yolo_data_jitter"):
             return p.yolo_data_jitter
@@ -86,7 +88,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         check_database(data)
         refuse(p, "difficult_label_warmup")
         if p.HasField("anno_type") and p.anno_type == pb.AnnotatedDatum.LANE:
-            raise NetError("anno_type LANE is for LaneData; a database of boxes has BBOX")
+            raise NetError("anno_type LANE belongs to LaneData; use that type, or a database with anno_type BBOX")
         self._check_resizing()
         transform = AnnotatedTransform(
             self.layer.transform_param,
@@ -109,7 +111,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         )
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        """Return each image has an object of the first class."""
+        """Write samples in which each image has an object of the first class."""
         made, p = copy_of(self.layer), self.layer.annotated_data_param
         if len(self.layer.top) > _MAP and not p.single_class:
             made.annotated_data_param.label_map_file = str(folder / "classes.prototxt")
@@ -124,10 +126,10 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         return self.layer.annotated_data_param.yolo_data_type == 1
 
     def _check_resizing(self) -> None:
-        """Caffe's rule for sizes that differ."""
+        """Raise a `NetError` if images of different sizes would share a batch, as Caffe does."""
         modes = {each.resize_mode for each in self.layer.transform_param.resize_param}
         if _COVERING in modes and self.batch_size() != 1:
-            raise NetError("resize_mode FIT_SMALL_SIZE makes images of many sizes; it needs a batch_size of 1")
+            raise NetError("resize_mode FIT_SMALL_SIZE makes images of different sizes; set batch_size to 1")
 
     def _draw_window(self) -> WindowDraw | None:
         p = self.layer.annotated_data_param
@@ -135,7 +137,10 @@ class AnnotatedData(DataLayer, HasSampleFiles):
             return BatchSamplers(p.batch_sampler)
         modes = {each.resize_mode for each in self.layer.transform_param.resize_param}
         if self.jitter and len(modes) > 1 and _FITTING in modes:
-            raise NetError("yolo_data_jitter takes images that keep their proportions, or others: give one resize_mode")
+            raise NetError(
+                "yolo_data_jitter can't be combined with resize modes of different proportions; give a single "
+                "resize_mode"
+            )
         return Jitter(self.jitter, keeps_proportions=modes == {_FITTING}) if self.jitter else None
 
     def _class_maps(self) -> ClassMaps | None:
@@ -143,20 +148,21 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         if len(self.layer.top) <= _MAP:
             return None
         if not p.single_class and not p.label_map_file:
-            raise NetError("needs a label_map_file, which says the classes of each channel of its maps")
+            raise NetError("label_map_file is missing; set it to the file that names the classes of the maps' channels")
         channels = None if p.single_class else class_groups(p.label_map_file)
         return ClassMaps(channels, divisor=max(1, p.seg_scales), size=_map_size(p))
 
     def _map_channels(self) -> int:
-        """Return how many channels maps have, which is one where there is no label map."""
+        """Return the number of channels in the class maps, which is 1 without a label map."""
         p = self.layer.annotated_data_param
         is_known = len(self.layer.top) > _MAP and not p.single_class and Path(p.label_map_file).is_file()
         return len(class_groups(p.label_map_file)) if is_known else 1
 
     def _source(self) -> AnnotatedDatumSource | MarkedItems:
-        """Return the database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.
+        """Return the database, or the data set that a name such as `voc:FOLDER` stands for. Caffe doesn't support such
+        names.
 
-        A database's classes are named by the label map, if there is one, which Caffe never opens.
+        If there is a label map, it names the database's classes. Caffe never opens it.
         """
         p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
         color = database_color(self.layer.data_param, self.layer.transform_param)
@@ -166,14 +172,14 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         if source is not None and has_kind_prefix(name):
             records = source.open(color=color)
             if not isinstance(records, DatumSource):
-                raise NetError(f"{name}: is neither a database nor images with marked objects")
+                raise NetError(f"{name}: the source is neither a database nor a set of images with marked objects")
         else:
             records = open_database(self.layer.data_param, self.layer.transform_param)
         names = () if has_maps or not Path(p.label_map_file).is_file() else read_class_names(p.label_map_file)
         return AnnotatedDatumSource(records, annotated=p.HasField("anno_type"), maps=has_maps, classes=names)
 
     def _row_form(self, source: AnnotatedDatumSource | MarkedItems) -> Callable[[Array], Array]:
-        """Return what becomes of an image's rows or label."""
+        """Return the function that converts an image's rows or label."""
         if not source.annotated:
             return _as_map
         if self._is_for_yolo():
@@ -183,7 +189,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
 
 @dataclass(frozen=True)
 class _ItemTops:
-    """The first tops of an item, of which the second one has a form of its own."""
+    """The first tops of an item. A function converts the second one."""
 
     transform: AnnotatedTransform
     count: int
@@ -196,7 +202,7 @@ class _ItemTops:
 
 
 def _map_size(p: pb.AnnotatedDataParameter) -> tuple[int, int] | None:
-    """Return the height and width of maps, if the settings say them."""
+    """Return the height and width of the class maps, or `None` if the settings don't contain them."""
     return (p.seg_resize_height, p.seg_resize_width) if p.seg_resize_height and p.seg_resize_width else None
 
 

@@ -1,4 +1,4 @@
-"""ArgMax: where the largest values are."""
+"""ArgMax: the indices of the largest values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from netdsl.layers._settings import refuse
 
 
 class ArgMax(HasOnnxForm, MakesIndices):
-    """The indices of the `top_k` largest values: along an axis, or of all values of each item of the batch.
+    """Computes the indices of the `top_k` largest values along an axis, or over all values of each item.
 
-    `out_max_val` gives the values: in their place along an axis, else behind them.
+    `out_max_val` outputs the values instead of the indices if there is an axis, and otherwise the values after the
+    indices.
     """
 
     config = pb.ArgMaxParameter
@@ -36,7 +37,7 @@ class ArgMax(HasOnnxForm, MakesIndices):
         if p.top_k < 1:
             raise NetError("top_k must be at least 1")
         if p.top_k > choices:
-            raise ShapeError(f"top_k {p.top_k} is more than the {choices} values to choose from")
+            raise ShapeError(f"top_k {p.top_k} is more than the {choices} values to choose from; lower it")
 
     def makes_indices(self) -> bool:
         return self.axis == self.index_axis and self.top_k == 1 and not self.out_max_val
@@ -58,14 +59,14 @@ class ArgMax(HasOnnxForm, MakesIndices):
         return reshaped(g, g.node("Concat", *parts, axis=1), 0, len(parts), self.top_k, *(1,) * (axes - 3))
 
     def _of_items(self, x: Tensor) -> Tensor:
-        """Caffe's shape: the batch, then 1 or 2, then top_k, then ones for as many axes as the bottom has."""
+        """Return the top in Caffe's shape: the batch, 1 or 2, top_k, and ones for the remaining axes of the bottom."""
         values, indices = _largest(x.reshape(x.shape[0], -1), 1, self.top_k)
         parts = (indices, values) if self.out_max_val else (indices,)
         return torch.stack(parts, 1).reshape(x.shape[0], len(parts), self.top_k, *(1,) * (x.dim() - 3))
 
 
 def _largest(x: Tensor, axis: int, top_k: int) -> tuple[Tensor, Tensor]:
-    """Return values and indices, largest first. Caffe's rule: of equal values the last one comes first."""
+    """Return values and indices, largest first. Caffe's rule: equal values are ordered from last to first."""
     backward = x.flip(axis)
     if top_k == 1:
         values, indices = backward.max(axis, keepdim=True)
@@ -76,6 +77,7 @@ def _largest(x: Tensor, axis: int, top_k: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_onnx(g: OnnxGraph, x: str, axis: int, length: int, top_k: int) -> tuple[str, str]:
-    """Return the same: of equal values TopK gives the first one, in an axis that is reversed."""
+    """Write `_largest` in ONNX operators. TopK puts the first of equal values first, so the axis is reversed before
+    it."""
     values, indices = g.nodes("TopK", reversed_along(g, x, axis), g.constant([top_k]), outputs=2, axis=axis)
     return values, scaled(g, g.to_float(indices), -1, length - 1)

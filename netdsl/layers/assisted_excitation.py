@@ -1,4 +1,4 @@
-"""AssistedExcitation: early in training, what lies inside true boxes is strengthened."""
+"""AssistedExcitation: stronger features inside the true boxes, early in training."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._yolo import until_zero
 
-_SHARE = 0.75  # of training, after which nothing is strengthened any more
+_SHARE = 0.75  # the share of the training after which the layer does nothing
 
 
 class AssistedExcitation(Layer):
-    """x + alpha * mean inside boxes, where the mean over channels is the third bottom; no gradient goes through it.
+    """Computes x + alpha * mean inside the true boxes. The third bottom is the mean over channels and gets no gradient.
 
-    Alpha falls with the cosine of how far training is. The solver sets `iteration` and `max_iteration`. Labels
-    have rows of class, x, y, width and height, until a zero. Caffe does it for the first item of a batch only.
+    Alpha falls from 1 to 0 along a cosine during the training. The solver sets `iteration` and `max_iteration`. A label
+    has rows of class, x, y, width and height, and ends at the first zero. Caffe changes only the first item of a batch.
     """
 
     origin = "MobileNet-YOLO"
     bottoms = (3, 3)
-    deploys_as = "Split"  # boxes aren't known
+    deploys_as = "Split"  # a deployed net doesn't know the true boxes
     no_gradient = (1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -33,12 +33,15 @@ class AssistedExcitation(Layer):
         self.iteration, self.max_iteration = 0, 1
         x, label, mean = bottoms
         if len(x) != 4 or math.prod(mean) * x[1] != math.prod(x):
-            raise ShapeError(f"the mean over channels has shape {list(mean)}, which doesn't go with {list(x)}")
+            raise ShapeError(
+                f"the mean over channels has shape {list(mean)}, which doesn't match the shape {list(x)} of the "
+                "first bottom"
+            )
         if label[-1] % 5:
-            raise ShapeError(f"labels need rows of 5 numbers, not {label[-1]}")
+            raise ShapeError(f"the labels must have rows of 5 numbers, but the last axis has length {label[-1]}")
 
     def alpha(self) -> float:
-        """Return how much is added."""
+        """Return the factor of the added mean, from 1 at the beginning to 0."""
         done = self.iteration / (self.max_iteration * _SHARE)
         return min(max(math.cos(done * math.pi / 2), 0.0), 1.0)
 
@@ -54,7 +57,8 @@ class AssistedExcitation(Layer):
 
 
 def _inside(centre: Tensor, size: Tensor, length: int) -> Tensor:
-    """Return which of `length` pixels a box touches: (N, T, length). Caffe's rule: an end rounds up from 0.05 on."""
+    """Return which of `length` pixels each box covers: (N, T, length). Caffe's rule: fractions from 0.05 on are rounded
+    up at the end."""
     begin = ((centre - size / 2) * length).long().clamp(0, length - 1)
     end = ((centre + size / 2) * length + 0.95).long().clamp(max=length).maximum(begin + 1)
     pixel = torch.arange(length, device=centre.device)

@@ -1,4 +1,4 @@
-"""Axpy: a scaled blob plus another one, as squeeze-and-excitation nets end their blocks."""
+"""Axpy: a scaled blob plus another one, as at the end of blocks in squeeze-and-excitation nets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layer.running import Reads, ReadsInBackward
 
 
 class Axpy(HasOnnxForm, ReadsInBackward):
-    """a * x + y, where `a` has one number for every channel of every item."""
+    """Computes a * x + y. `a` has one number for each channel of each item."""
 
     origin = "SENet"
     bottoms = (3, 3)
@@ -24,9 +24,11 @@ class Axpy(HasOnnxForm, ReadsInBackward):
         super().__init__(layer, bottoms)
         scale, x, y = bottoms
         if len(x) < 2 or scale[:2] != x[:2] or any(size != 1 for size in scale[2:]):
-            raise ShapeError(f"the scale has shape {list(scale)}; for {list(x)} it must be {[*x[:2], 1, 1]}")
+            raise ShapeError(
+                f"the scale has shape {list(scale)}, but a blob of shape {list(x)} needs the scale {[*x[:2], 1, 1]}"
+            )
         if x != y:
-            raise ShapeError(f"what is scaled has shape {list(x)}, what is added {list(y)}")
+            raise ShapeError(f"the second bottom has shape {list(x)} and the third {list(y)}; they must be the same")
 
     def forward(self, a: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return torch.addcmul(y, a.view(*a.shape[:2], *[1] * (x.dim() - 2)), x)

@@ -1,4 +1,4 @@
-"""BatchNorm: every channel brought to mean 0 and variance 1."""
+"""BatchNorm: channels normalised to mean 0 and variance 1."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _INTEL = (pb.BatchNormParameter.MKL2017, pb.BatchNormParameter.MKLDNN)
 
 
 class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, OverwritesBottom):
-    """(x - mean) / sqrt(variance + eps), with those of the batch, or with averages of those of earlier batches.
+    """Computes (x - mean) / sqrt(variance + eps) for each channel.
 
-    Three sums are kept, of means, of variances and of their weights; an average is a sum divided by the third. In
-    NVCaffe and with Intel's engines a scale and a bias may follow.
+    The mean and the variance are the batch's in training, and running averages in TEST. The blobs are sums of means, of
+    variances and of weights. An average is a sum divided by the sum of the weights. In NVCaffe and with Intel's
+    engines, the layer can also have a scale and a bias.
     """
 
     config = pb.BatchNormParameter
@@ -40,15 +41,15 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         p, shape = layer.batch_norm_param, bottoms[0]
         _refuse_forks(p, layer.phase)
         if not shape:
-            raise ShapeError("the bottom is a scalar; it needs at least one axis")
+            raise ShapeError("the bottom is a scalar, but the layer needs at least one axis")
         if len(shape) == 1:
-            self.caffe_notes.append(
-                "Caffe refuses a bottom with one axis; give it a second one, by a Reshape before it"
-            )
+            self.caffe_notes.append("Caffe refuses a bottom with a single axis; add a second axis with a Reshape layer")
         channels = shape[1:2] or (1,)
         (self.channels,) = channels
         self.fraction, self.batch = p.moving_average_fraction, p.stats_batch_size
-        self.eps, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # in the root, beside it
+        self.eps, self.beside = (
+            (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)
+        )  # added before and after the square root
         self.use_global_stats = p.use_global_stats if p.HasField("use_global_stats") else None
         self.register_buffer("mean", new_statistics(channels))
         self.register_buffer("variance", new_statistics(channels))
@@ -60,7 +61,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         self.bias = new_blob(p.bias_filler, channels) if nvidia or (intel and p.bias_term) else None
 
     def freeze(self, message: pb.LayerParameter) -> None:
-        """Its sums change without a learning rate, unless it uses them in training, too."""
+        """Freeze the layer with `use_global_stats`, because its sums would change even at a learning rate of 0."""
         super().freeze(message)
         message.batch_norm_param.use_global_stats = True
 
@@ -68,7 +69,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         self._check_channels(bottoms[0])
         size = bottoms[0][0]
         if self.batch and size % self.batch:
-            raise ShapeError(f"stats_batch_size {self.batch} must divide the batch of {size}")
+            raise ShapeError(f"stats_batch_size {self.batch} must divide the batch size {size}")
         return super().top_shapes(bottoms)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -90,9 +91,9 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top if len(shape) > 1 else reshaped(g, top, 0)
 
     def _by_its_own_onnx(self, g: OnnxGraph, x: str, axes: int) -> str:
-        """With the statistics of x itself."""
+        """Write the normalisation by the batch's own statistics in ONNX operators."""
         if self.batch:
-            raise ConversionError("takes statistics of parts of the batch (stats_batch_size), which has no ONNX form")
+            raise ConversionError("can't be exported with statistics over parts of a batch; remove stats_batch_size")
         others = [axis for axis in range(axes) if axis != 1]
         centred = g.node("Sub", x, reduced(g, "ReduceMean", x, others))
         variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), others)
@@ -105,12 +106,13 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """In a net of half precision the blobs stay single: sums over a thousand batches are more than a half holds."""
+        """Keep the blobs in float32 even in a net of half precision, because sums over a thousand batches exceed
+        float16."""
         super()._apply(lambda tensor: _at_least_single(tensor, fn(tensor)), recurse)  # type: ignore[no-untyped-call]
         return self
 
     def merges_with(self, following: Layer) -> bool:
-        """Return a Scale over the channels is what torch calls an affine normalisation."""
+        """Return whether the following layer is a Scale per channel, which torch's batch normalisation can include."""
         return self.weight is None and isinstance(following, Scale) and following.is_per_channel()
 
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
@@ -125,7 +127,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
     def _check_channels(self, bottom: Shape) -> None:
         found = bottom[1] if len(bottom) > 1 else 1
         if found != self.channels:
-            raise ShapeError(f"takes {self.channels} channels, and a bottom {list(bottom)} has {found}")
+            raise ShapeError(f"the blobs are for {self.channels} channels, but the bottom {list(bottom)} has {found}")
 
     def _affine(self, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor]:
         mean, variance = self._averages()
@@ -135,7 +137,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
 
     def _normalised(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         self._check_channels(x.shape)
-        if x.dtype != self.mean.dtype:  # torch mixes a bottom of half precision with blobs that are all single
+        if x.dtype != self.mean.dtype:  # torch accepts a half-precision bottom only if all blobs are float32
             weight, bias = (None if blob is None else blob.to(self.mean.dtype) for blob in (weight, bias))
         columns = x if x.dim() > 1 else x[:, None]
         if not self.training if self.use_global_stats is None else self.use_global_stats:
@@ -147,10 +149,10 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top if x.dim() > 1 else top[:, 0]
 
     def _by_averages(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        """With averages of those of earlier batches.
+        """Return x normalised by the running averages.
 
-        Where channels lie last and nothing is learned, a product and a sum take a CPU 0.4 to 0.9 times as long as
-        torch's own function, least where they may be written over x.
+        If channels are last and nothing is learned, one multiplication and addition takes a CPU 0.4 to 0.9 times as
+        long as torch's own function. Overwriting x is the fastest case.
         """
         plain = torch.is_grad_enabled() or torch.compiler.is_compiling() or not on_cpu(x) or x.dtype != self.mean.dtype
         if plain or x.is_contiguous() or not x.is_contiguous(memory_format=torch.channels_last):
@@ -159,30 +161,36 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return torch.addcmul(shift, x, factor, out=x if self.overwritten() else None)
 
     def _averages(self) -> tuple[Tensor, Tensor]:
-        """Caffe's rule: a weight of 0 makes both 0. The root of the variance has what is added beside it."""
+        """Return the running averages. Caffe's rule: if the sum of the weights is 0, both are 0.
+
+        If eps is added after the square root, it is included in the variance.
+        """
         mean, variance = self.mean, self.variance
-        if not can_be_read(self.factor) or self.factor.item() != 1:  # 1 is what other tools write with averages
+        if not can_be_read(self.factor) or self.factor.item() != 1:  # other tools write averages with a factor of 1
             inverse = self.factor.reciprocal().nan_to_num_(torch.nan, 0.0)
             mean, variance = mean * inverse, variance * inverse
         return mean, (variance.sqrt() + self.beside).square() if self.beside else variance
 
     def _by_its_own(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        """With the statistics of x itself, which are added to the sums."""
+        """Return x normalised by the batch's own statistics, and add them to the sums."""
         if self.beside:
             return self._beside_the_root(x, weight, bias)
         mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
-        if x.numel() == mean.numel():  # a single value is its own mean, and what is left of it is zero
+        if x.numel() == mean.numel():  # a single value equals its mean, so that the difference is zero
             top = F.batch_norm(x - x, mean, variance, weight, bias, eps=self.eps)
             self._add(x.detach().flatten(), variance)
         else:
-            # A momentum of 1 turns these into x's mean, and its variance by m - 1, which is the one that Caffe adds.
+            # With a momentum of 1, torch writes x's mean and the variance with the divisor m - 1, which Caffe adds to
+            # its sums.
             top = F.batch_norm(x, mean, variance, weight, bias, True, 1.0, self.eps)
             self._add(mean, variance)
         return top
 
     def _beside_the_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        """Return the same, with eps added to the root. Caffe's rule: backward takes for fixed what that is in the
-        root."""
+        """Return x normalised by the batch's statistics, with eps added to the deviation.
+
+        Caffe's rule: the backward pass treats that eps as a constant that was added to the variance.
+        """
         values, channels = x.to(self.mean.dtype), (-1, *(1,) * (x.dim() - 2))
         others = [axis for axis in range(x.dim()) if axis != 1]
         mean = values.mean(others, keepdim=True)

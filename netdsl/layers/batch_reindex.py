@@ -1,4 +1,4 @@
-"""BatchReindex: items of a batch picked by number, some perhaps often, some never."""
+"""BatchReindex: items of a batch selected by index, with repetitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.layers._loss import indices_of
 
 
 class BatchReindex(HasOnnxForm):
-    """Item n of the top is the item of the first bottom that the second bottom has at n."""
+    """Selects items: item n of the top is the item of the first bottom whose index is at n in the second bottom."""
 
     bottoms = (2, 2)
     no_gradient = (1,)
@@ -22,7 +22,9 @@ class BatchReindex(HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[1]) != 1:
-            raise ShapeError(f"the second bottom is a list of numbers, with one axis; it has shape {list(bottoms[1])}")
+            raise ShapeError(
+                f"the second bottom must be a list of indices with one axis, but it has shape {list(bottoms[1])}"
+            )
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
         return x.index_select(0, indices_of(index, len(x), "items", "give the first bottom more items"))

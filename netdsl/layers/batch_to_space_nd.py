@@ -1,4 +1,4 @@
-"""BatchToSpaceND: what SpaceToBatchND took apart put together again."""
+"""BatchToSpaceND: the inverse of SpaceToBatchND."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers.space_to_batch_nd import check_blocks
 
 
 class BatchToSpaceND(HasOnnxForm):
-    """Items become the places of blocks of `block_shape`, and the borders of what comes out are cut off by `crops`."""
+    """Moves items of the batch to the positions of blocks of `block_shape`, and removes `crops` from the borders."""
 
     config = pb.BatchToSpaceNDParameter
 
@@ -25,10 +25,13 @@ class BatchToSpaceND(HasOnnxForm):
         self.blocks, self.crops = list(p.block_shape), list(p.crops)
         check_blocks(self.blocks, self.crops, "crops", bottoms[0])
         if bottoms[0][0] % math.prod(self.blocks):
-            raise ShapeError(f"the {bottoms[0][0]} items must be a multiple of the {math.prod(self.blocks)} in a block")
+            raise ShapeError(
+                f"the batch size {bottoms[0][0]} must be a multiple of the {math.prod(self.blocks)} positions in a "
+                "block"
+            )
         for axis, block in enumerate(self.blocks, 1):
             if bottoms[0][axis] * block <= sum(self.crops[2 * axis - 2 : 2 * axis]):
-                raise ShapeError(f"crops take all that axis {axis} has")
+                raise ShapeError(f"crops remove everything along axis {axis}; lower them")
 
     def forward(self, x: Tensor) -> Tensor:
         count, items = len(self.blocks), len(x) // math.prod(self.blocks)

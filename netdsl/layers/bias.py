@@ -1,4 +1,4 @@
-"""Bias: a smaller blob added to a blob."""
+"""Bias: the sum of a blob and a smaller one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.layers._elementwise import Elementwise, check_second, span, spread, 
 
 
 class Bias(Elementwise, ChannelAffine):
-    """x + bias, which is learned or is the second bottom, and lies along the axes from `axis` on."""
+    """Computes x + bias along the axes from `axis` on. The bias is learned, or is the second bottom."""
 
     config = pb.BiasParameter
     blobs = ("bias",)

@@ -1,4 +1,4 @@
-"""BN: batch normalisation with its scale and shift in one layer, as SegNet, PSPNet and happynear have it."""
+"""BN: batch normalisation with scale and shift, as in SegNet, PSPNet and happynear's Caffe."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _EPS_OF_SEGNET = 1e-9
 
 
 class _BNRule(Enum):
-    """Whose BN a layer is."""
+    """The fork whose BN a layer is."""
 
     SEGNET = auto()
     PSPNET = auto()
     HAPPYNEAR = auto()
-    HAPPYNEAR_FIRST = auto()  # of its branch master, which is older
+    HAPPYNEAR_FIRST = auto()  # of the older branch master
 
 
 _BY_DIALECT = {
@@ -37,23 +37,23 @@ _BY_DIALECT = {
     "happynear-ms": _BNRule.HAPPYNEAR,
 }
 _DOUBT_OF_PSPNET = (
-    "BN is taken as PSPNet's and TSN's; happynear's averages inverse deviations in its fourth blob, "
-    "and SegNet's and Synopsys' has no averages"
+    "BN is assumed to be PSPNet's and TSN's; happynear's averages inverse deviations in its fourth blob, and "
+    "SegNet's and Synopsys' has no averages"
 )
-_DOUBT_OF_SEGNET = "BN is taken as SegNet's, which has no averages; happynear's has them"
+_DOUBT_OF_SEGNET = "BN is assumed to be SegNet's, which has no averages; happynear's has them"
 
 
 class BN(HasOnnxForm):
-    """slope * (x - mean) / sqrt(variance + eps) + bias, for every channel.
+    """Computes slope * (x - mean) / sqrt(variance + eps) + bias for each channel.
 
-    Forks have several types of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
-    both phases, or with `bn_mode: INFERENCE` are left out. PSPNet's has running averages as two blobs more, which it
-    uses in TEST and when frozen. happynear's does so too, but its fourth blob averages 1 / sqrt(variance + eps); at
-    first it averaged variances, to which it added eps only while training.
+    Several forks have a type of this name. SegNet's has two blobs, slope and bias. It uses the batch's mean and
+    variance in both phases, or none with `bn_mode: INFERENCE`. PSPNet's also has running averages as two more blobs and
+    uses them in TEST and when frozen. So does happynear's, but its fourth blob averages 1 / sqrt(variance + eps). Its
+    first version averaged variances and added eps only in training.
 
-    A layer is SegNet's or the first happynear's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more than
-    one top (the batch's mean and variance), and PSPNet's or happynear's otherwise. Which of them, the net's dialect
-    says. Synopsys has SegNet's, and PSPNet's where `icnet` is set.
+    A layer with a `scale_filler`, a `shift_filler`, a `bn_mode` or more than one top (the batch's mean and variance) is
+    SegNet's or happynear's first version. Other layers are PSPNet's or happynear's. The net's dialect decides between
+    the two. Synopsys has SegNet's, and PSPNet's if `icnet` is set.
     """
 
     config = pb.BNParameter
@@ -67,18 +67,21 @@ class BN(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.bn_param
         if not 2 <= len(bottoms[0]) <= 4:
-            raise ShapeError(f"needs a bottom of 2 to 4 axes, not {len(bottoms[0])}")
+            raise ShapeError(f"the bottom must have 2 to 4 axes, not {len(bottoms[0])}")
         self.rule = self._rule(p)
         first = self.rule is _BNRule.HAPPYNEAR_FIRST
         refuse(p, "across_spatial", *(() if first else ("moving_average",)))
         if first and not p.moving_average and p.HasField("moving_average"):
-            raise NetError("moving_average: false isn't supported; it normalises otherwise in TEST than it trained")
+            raise NetError(
+                "moving_average: false isn't supported because TEST would normalise differently from training; "
+                "remove it"
+            )
         shape = (1, bottoms[0][1], 1, 1)
         self.runs = self.rule is not _BNRule.SEGNET
         self.plain = p.bn_mode == pb.BNParameter.INFERENCE
         self.count = len(layer.top)
         if self.plain and len(layer.top) > 1:
-            raise NetError("bn_mode: INFERENCE has no mean and variance to give as tops")
+            raise NetError("bn_mode: INFERENCE computes no mean and variance; remove the tops after the first")
         of_pspnet = self.rule in (_BNRule.PSPNET, _BNRule.HAPPYNEAR)
         self.frozen, self.momentum = of_pspnet and p.frozen, p.momentum if of_pspnet else p.decay
         self.eps = p.eps if of_pspnet else p.var_eps if first or p.HasField("var_eps") else _EPS_OF_SEGNET
@@ -95,7 +98,7 @@ class BN(HasOnnxForm):
             return self.by_dialect({"happynear": _BNRule.HAPPYNEAR_FIRST}, _BNRule.SEGNET, _DOUBT_OF_SEGNET)
         rules = dict(_BY_DIALECT)
         if len(self.layer.dialects) > 1 and any(p.HasField(name) for name in _OF_PSPNET):
-            del rules["synopsys"]  # a net of its kind with these would have icnet, too
+            del rules["synopsys"]  # a Synopsys net with these settings would also set icnet
         return self.by_dialect(rules, _BNRule.PSPNET, _DOUBT_OF_PSPNET)
 
     def _keep_averages(self, shape: Shape) -> None:
@@ -169,7 +172,7 @@ class BN(HasOnnxForm):
 
     @torch.no_grad()
     def _average(self, mean: Tensor, spread: Tensor) -> None:
-        """Take the batch's statistics into the running averages."""
+        """Update the running averages with the batch's statistics."""
         self.mean.lerp_(mean, 1 - self.momentum)
         self.variance.lerp_(spread, 1 - self.momentum)
 

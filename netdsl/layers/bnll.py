@@ -1,4 +1,4 @@
-"""BNLL: a smooth ReLU, the binomial normal log likelihood."""
+"""BNLL: the binomial normal log likelihood, a smooth ReLU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class BNLL(Elementwise, ReadsInBackward):
-    """log(1 + exp(x))."""
+    """Computes log(1 + exp(x))."""
 
     def forward(self, x: Tensor) -> Tensor:
         return F.softplus(x)

@@ -1,4 +1,4 @@
-"""BoxAnnotatorOHEM: R-FCN learns from the regions with the largest losses only."""
+"""BoxAnnotatorOHEM: R-FCN's choice of the regions with the largest losses to learn from."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from netdsl.layers._boxes import best_first
 
 
 class BoxAnnotatorOHEM(NotDeployed):
-    """Labels and box weights of the `roi_per_img` worst regions of each image; others are ignored and weigh nothing.
+    """Keeps the labels and box weights of the `roi_per_img` regions with the largest losses in each image.
 
-    Bottoms are regions, of which only the image's index is read, their losses, labels, and box weights.
+    Other regions get the ignored label and a weight of 0. The bottoms are regions, losses, labels and box weights. Of
+    the regions, only the image index is read.
     """
 
     config = pb.BoxAnnotatorOHEMParameter
@@ -35,10 +36,15 @@ class BoxAnnotatorOHEM(NotDeployed):
             raise NetError("roi_per_img must be 1 or more")
         regions, losses, labels, weights = (_four(shape) for shape in bottoms)
         if regions[1] != 5:
-            raise ShapeError(f"a region is (image, x1, y1, x2, y2), but the first bottom has {regions[1]} channels")
+            raise ShapeError(
+                f"the first bottom must have regions of (image, x1, y1, x2, y2), but it has {regions[1]} channels"
+            )
         places = (regions[0], 1, *regions[2:])
         if not places == losses == labels == (weights[0], 1, *weights[2:]):
-            raise ShapeError(f"all bottoms need the same regions, not {', '.join(str(list(b)) for b in bottoms)}")
+            raise ShapeError(
+                "all bottoms must describe the same regions, but their shapes are "
+                f"{', '.join(str(list(b)) for b in bottoms)}"
+            )
 
     def forward(self, regions: Tensor, losses: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         shape, channels = _four(regions.shape), _four(weights.shape)[1]
@@ -50,7 +56,7 @@ class BoxAnnotatorOHEM(NotDeployed):
 
 
 def _four(shape: Shape) -> Shape:
-    """Caffe's rule: axes that are missing are 1 long."""
+    """Return a shape with four axes. Caffe's rule: missing axes have length 1."""
     if math.prod(shape[4:]) != 1:
-        raise ShapeError(f"needs bottoms of at most 4 axes, not {list(shape)}")
+        raise ShapeError(f"the bottoms must have at most 4 axes, but one has shape {list(shape)}")
     return (*shape, *(1,) * 4)[:4]

@@ -15,15 +15,16 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, posit
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, scaled, whole
 from netdsl.layers._loss import MORE_OUTPUTS, LabelLoss, check_one_label_each, classes_of, within
 
-_DOUBT = "CenterLoss is taken as caffe-face's; happynear's moves a centre so far for each of its items"
+_DOUBT = "CenterLoss is assumed to be caffe-face's; happynear's moves a centre by the full step for each of its items"
 
 
 class CenterLoss(LabelLoss, HasOnnxForm):
-    """Half the squared distances of all items from the centres of their classes, divided by the batch.
+    """Computes half the sum of the squared distances between items and the centres of their classes, over the batch
+    size.
 
-    happynear's `distance_type: "L1"` takes the distances themselves, whole. Centres don't follow the gradient of the
-    loss, but move to the mean of their items, with one item more that is where they are, whatever the loss weighs. In
-    happynear's Caffe they go so far for each of these items. Without a `loss_weight` the loss weighs 0.
+    With happynear's `distance_type: "L1"`, it is the sum of absolute differences instead. The centres don't follow the
+    gradient of the loss. Each moves to the mean of its items and its current place, whatever the loss_weight is. In
+    happynear's Caffe, it moves by that step for each of these items. Without a `loss_weight`, the weight is 0.
     """
 
     config = pb.CenterLossParameter
@@ -35,11 +36,13 @@ class CenterLoss(LabelLoss, HasOnnxForm):
         check_one_label_each(bottoms)
         p = layer.center_loss_param
         if p.distance_type not in ("L1", "L2"):
-            raise NetError(f"distance_type is '{p.distance_type}'; it can be L1 or L2")
+            raise NetError(f"distance_type is '{p.distance_type}'; set it to L1 or L2")
         self.absolute = p.distance_type == "L1"
         axis = axis_of(p.axis, len(bottoms[0]))
         if math.prod(bottoms[0][:axis]) != bottoms[0][0]:
-            raise ShapeError(f"axis {p.axis} leaves more than one vector of each item of the bottom {list(bottoms[0])}")
+            raise ShapeError(
+                f"axis {p.axis} of the bottom {list(bottoms[0])} gives more than one vector per item; lower axis"
+            )
         length = math.prod(bottoms[0][axis:])
         self.centers = new_blob(p.center_filler, (positive(p, "num_output"), length))
         happynear = dict.fromkeys(("happynear", "happynear-ms"), True)
@@ -61,7 +64,8 @@ class CenterLoss(LabelLoss, HasOnnxForm):
 
 
 class _Distances(torch.autograd.Function):
-    """Items less the centres of their classes. The rule of caffe-face for centres ignores what follows."""
+    """Computes items minus the centres of their classes. The centres' gradient ignores the gradient from above, as in
+    caffe-face."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, centers: Tensor, classes: Tensor, absolute: bool, steps_by_count: bool) -> Tensor:

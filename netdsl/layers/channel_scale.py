@@ -1,4 +1,4 @@
-"""ChannelScale: all channels of a place scaled by one number."""
+"""ChannelScale: channels scaled by one number for each position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._settings import refuse
 
 
 class ChannelScale(HasOnnxForm, ReadsInBackward):
-    """The first bottom times the second, which has one number for each item and place."""
+    """Computes the product of the first bottom and the second one, which has one number for each item and position."""
 
     config = pb.ChannelScaleParameter
     bottoms = (2, 2)
@@ -28,7 +28,10 @@ class ChannelScale(HasOnnxForm, ReadsInBackward):
         if places is None or tuple(size for size in scale[1:] if size != 1) != tuple(
             size for size in x[2:] if size != 1
         ):
-            raise ShapeError(f"needs a number for each item and place; the shapes are {list(x)} and {list(scale)}")
+            raise ShapeError(
+                f"the second bottom must have one number for each item and position; the shapes are {list(x)} and "
+                f"{list(scale)}"
+            )
 
     def forward(self, x: Tensor, scale: Tensor) -> Tensor:
         return x * scale.reshape(len(x), 1, *x.shape[2:])

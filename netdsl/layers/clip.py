@@ -1,4 +1,4 @@
-"""Clip: values kept between two bounds."""
+"""Clip: values clamped between two bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class Clip(Elementwise, KeepsSigns, ReadsInBackward):
-    """max(min, min(x, max)); the gradient passes at the bounds themselves."""
+    """Computes max(min, min(x, max)). The gradient passes at the bounds themselves."""
 
     config = pb.ClipParameter
 
@@ -23,7 +23,7 @@ class Clip(Elementwise, KeepsSigns, ReadsInBackward):
         super().__init__(layer, bottoms)
         p = layer.clip_param
         if not (p.HasField("min") and p.HasField("max")):
-            raise NetError("clip_param needs min and max")
+            raise NetError("min or max is missing; set both in clip_param")
         if p.min > p.max:
             raise NetError(f"min {p.min:g} must not be greater than max {p.max:g}")
         self.min, self.max = p.min, p.max

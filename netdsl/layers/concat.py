@@ -1,4 +1,4 @@
-"""Concat: several blobs one after another along an axis."""
+"""Concat: several blobs joined along an axis."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from netdsl.layer.running import MakesNewMemory, SharesMemory
 
 
 class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
-    """All bottoms, joined along `axis`.
+    """Joins all bottoms along `axis`.
 
-    Intel's `per_fla_fuse` joins on axis 1 what a Permute that puts channels last and a Flatten would give, with two
-    more axes of length 1.
+    Intel's `per_fla_fuse` first permutes each bottom so that channels are last, then flattens it. The blobs are joined
+    on axis 1, and the top has two more axes of length 1.
     """
 
     config = pb.ConcatParameter
     bottoms = (1, None)
     in_place = True
     any_layout = True
-    in_place_in_caffe = "Caffe takes the first bottom to be as long as the top, and writes behind its memory"
+    in_place_in_caffe = "Caffe assumes that the first bottom is as long as the top and writes beyond its memory"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.concat_param
         if p.HasField("axis") and p.HasField("concat_dim"):
-            raise NetError("has axis and concat_dim, which are the same; give one of them")
+            raise NetError("axis and concat_dim are both set but mean the same; remove one of them")
         old = p.HasField("concat_dim")
         self.axis = axis_of(p.concat_dim if old else p.axis, len(bottoms[0]), "concat_dim" if old else "axis")
         self.permutes = p.per_fla_fuse and self.axis == 1
         self._check_other_axes(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """As long along the axis as all bottoms together."""
+        """Return the bottoms' shape with the sum of their lengths along the axis."""
         self._check_other_axes(bottoms)
         if self.permutes:
             return [(*bottoms[0][:1], sum(math.prod(shape[1:]) for shape in bottoms), 1, 1)]

@@ -1,4 +1,4 @@
-"""ContrastiveLoss: pairs of similar items shall be near each other, all others apart by a margin."""
+"""ContrastiveLoss: a loss that pulls similar pairs together and pushes other pairs apart up to a margin."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from netdsl.layers._loss import LabelLoss
 
 
 class ContrastiveLoss(LabelLoss, HasOnnxForm):
-    """d^2 / 2 for similar pairs, max(margin - d, 0)^2 / 2 for all others, averaged; d is the distance of a pair.
+    """Computes the mean of d^2 / 2 for similar pairs and max(margin - d, 0)^2 / 2 for other pairs with the distance d.
 
-    The legacy version has max(margin - d^2, 0) / 2.
+    The legacy version has max(margin - d^2, 0) / 2 for other pairs.
     """
 
     config = pb.ContrastiveLossParameter
@@ -35,7 +35,7 @@ class ContrastiveLoss(LabelLoss, HasOnnxForm):
         for shape, size in zip(bottoms, (math.prod(pair_shape), math.prod(pair_shape), pair_shape[0]), strict=True):
             if math.prod(shape) != size or shape[:1] != pair_shape[:1]:
                 shapes = ", ".join(str(list(shape)) for shape in bottoms)
-                raise ShapeError(f"takes two bottoms of shape N x C and one of N; these are {shapes}")
+                raise ShapeError(f"the bottoms must be two of shape N x C and one of N, but their shapes are {shapes}")
 
     def forward(self, a: Tensor, b: Tensor, similar: Tensor) -> Tensor:
         near = similar.reshape(len(a), 1).long() != 0
@@ -53,7 +53,7 @@ class ContrastiveLoss(LabelLoss, HasOnnxForm):
 
 
 class _Contrast(torch.autograd.Function):
-    """Caffe's own gradient: it adds 1e-4 to a distance before it divides by it."""
+    """Computes the loss with Caffe's own gradient, which adds 1e-4 to a distance before dividing by it."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, near: Tensor, margin: float, legacy: bool) -> Tensor:

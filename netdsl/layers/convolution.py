@@ -1,4 +1,4 @@
-"""Convolution: a bank of learned filters slid over the input."""
+"""Convolution: a bank of learned filters that slides over the input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONVOLVE = (F.conv1d, F.conv2d, F.conv3d)
 
 
 class Convolution(Convolving, AbsorbsPreparation):
-    """At every place, the sum over a window of the input times a filter, plus a bias."""
+    """Computes at each position the product sum of a window of the bottom and each filter, plus a bias."""
 
     operator = "Conv"
 
@@ -29,7 +29,7 @@ class Convolution(Convolving, AbsorbsPreparation):
         return self.weight * factor.view(-1, *[1] * (self.weight.dim() - 1))
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
-        """Return what is added can't be added where the image is padded with zeros."""
+        """Return the layer that also prepares images, or `None` if zero padding makes the added numbers impossible."""
         padded = self.window.same or any(self.window.begin + self.window.end)
         if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):
             return None
@@ -43,8 +43,8 @@ class Convolution(Convolving, AbsorbsPreparation):
         return made, [weight, bias if self.bias is None else self.bias + bias]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return what the window leaves of the bottoms; run on meta tensors, torch would load what it compiles shapes
-        with."""
+        """Return the shapes that the window leaves of the bottoms. On meta tensors, torch would load its shape compiler
+        for this."""
         return [self._top_shape(bottom) for bottom in bottoms]
 
     def _top_shape(self, bottom: Shape) -> Shape:
@@ -53,7 +53,10 @@ class Convolution(Convolving, AbsorbsPreparation):
         w = self.window.on(sizes)
         padded = [sum(ends) for ends in zip(sizes, w.begin, w.end, strict=False)]
         if any(size < extent for size, extent in zip(padded, w.extent, strict=False)):
-            raise ShapeError(f"its kernel reaches over {list(w.extent)}, and the padded bottom has {padded}")
+            raise ShapeError(
+                f"the kernel covers {list(w.extent)}, but the padded bottom has only {padded}; lower kernel_size or "
+                "raise pad"
+            )
         places = [(size - extent) // step + 1 for size, extent, step in zip(padded, w.extent, w.stride, strict=False)]
         return *bottom[: self.axis], len(self.weight), *places
 

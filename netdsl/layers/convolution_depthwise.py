@@ -1,4 +1,4 @@
-"""ConvolutionDepthwise: another name for a convolution with a group for every channel."""
+"""ConvolutionDepthwise: a convolution with one group for each channel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from netdsl.layers.convolution import Convolution
 
 
 class ConvolutionDepthwise(Convolution):
-    """A convolution in which every channel is filtered by itself; `num_output` may be left out."""
+    """Convolves each channel with its own filters. `num_output` may be left out."""
 
     origin = "MobileNets"
     depthwise = True

@@ -19,7 +19,7 @@ from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, check_database, open_database, passed_over, refuse_table
 
-_WITH_LIMBS = {56: COCO, 43: MPI}  # by num_parts, which counts maps: two for a limb, one for a joint
+_WITH_LIMBS = {56: COCO, 43: MPI}  # by num_parts, the number of maps: two for each limb and one for each joint
 _ALONE = {14: MPI_SINGLE, 28: MPI_MIDDLES}
 _OF_OTHER_IMAGES = {"scale", "mirror", "crop_size", "mean_file", "mean_value"}
 _NAMES = {*pb.CPMTransformationParameter.DESCRIPTOR.fields_by_name, "put_gaussian", "visualize_label"}
@@ -27,10 +27,11 @@ _OF_POSES = _NAMES - _OF_OTHER_IMAGES
 
 
 class CPMData(DataLayer, HasSampleFiles):
-    """An image, and weights and maps for the joints and limbs of all people in it, as cpm_transform_param says.
+    """Reads images, and weights and maps for the joints and limbs of all people in them. `cpm_transform_param` has the
+    settings.
 
-    The older type of this name has a cpmdata_param and its settings in transform_param. It is for a single person: the
-    image has a fourth channel that shows where the person is, and there are maps of this person's joints, and then of
+    The older type of this name has a `cpmdata_param` and its settings in `transform_param`. It is for a single person,
+    whose position is marked in the image's fourth channel. The maps show this person's joints first, and then
     everybody's.
     """
 
@@ -56,7 +57,10 @@ class CPMData(DataLayer, HasSampleFiles):
         check_database(data)
         skeleton = self._skeleton()
         if p.np_in_lmdb < skeleton.stored:
-            raise NetError(f"np_in_lmdb is {p.np_in_lmdb}; {p.num_parts} parts are made of {skeleton.stored} joints")
+            raise NetError(
+                f"np_in_lmdb is {p.np_in_lmdb}, but {p.num_parts} parts are computed from {skeleton.stored} joints; "
+                "raise np_in_lmdb"
+            )
         kind = LimbPoseTransform if self._has_limbs() else CentredPoseTransform
         records = open_database(data, pb.TransformationParameter())
         return Reading(
@@ -86,13 +90,13 @@ class CPMData(DataLayer, HasSampleFiles):
         p = self.layer.cpmdata_param
         if self._has_limbs():
             named = copy_of(self.layer.data_param)
-            named.source = named.source.removeprefix(f"{POSES}:")  # as other commands name such a database
+            named.source = named.source.removeprefix(f"{POSES}:")  # other commands use this prefix for such a database
             return named
         backend = pb.DataParameter.LMDB if p.backend == pb.CPMDataParameter.LMDB else pb.DataParameter.LEVELDB
         return pb.DataParameter(source=p.source, batch_size=p.batch_size, backend=backend)
 
     def _settings(self) -> PoseSettings:
-        """Return what is said about poses."""
+        """Return the pose settings. Raises a `NetError` for settings that don't apply to images of people."""
         p = self.layer.cpm_transform_param if self._has_limbs() else self.layer.transform_param
         useless = [
             field.name
@@ -101,15 +105,15 @@ class CPMData(DataLayer, HasSampleFiles):
         ]
         if useless:
             raise NetError(
-                f"{', '.join(useless)}: no setting for images of people, whose values are always from -0.5 on"
+                f"{', '.join(useless)} doesn't apply to images of people, whose values always start at -0.5; remove it"
             )
         return p
 
     def _skeleton(self) -> Skeleton:
         p = self._settings()
         if self._has_limbs() and (p.num_parts not in _WITH_LIMBS or not p.transform_body_joint):
-            raise NetError(f"num_parts is {p.num_parts}; it must be 56, for COCO's bodies, or 43, for MPI's")
+            raise NetError(f"num_parts is {p.num_parts}; set it to 56 (COCO) or 43 (MPI), with transform_body_joint")
         if not p.num_parts:
-            raise NetError("num_parts is 0; it must be 1 or more")
+            raise NetError("num_parts is 0; set it to 1 or more")
         known = _WITH_LIMBS if self._has_limbs() else _ALONE if p.transform_body_joint else {}
         return known.get(p.num_parts) or plain_skeleton(p.num_parts, swaps=p.transform_body_joint)

@@ -1,4 +1,4 @@
-"""Crop: the part of a blob that is as large as another one."""
+"""Crop: a part of a blob with the size of another one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.layer.samples import BlobKind
 
 
 class Crop(HasOnnxForm):
-    """From `axis` on the first bottom is cut to the size of the second, beginning at `offset`."""
+    """Crops the first bottom to the size of the second one from `axis` on. The part starts at `offset`."""
 
     config = pb.CropParameter
     bottoms = (2, 2)
@@ -28,14 +28,17 @@ class Crop(HasOnnxForm):
         self.axis = axis_of(p.axis, len(x))
         cropped = len(x) - self.axis
         if len(p.offset) > 1 and len(p.offset) != cropped:
-            raise NetError(f"{cropped} axes are cropped, from {self.axis} on; give one offset, or {cropped}")
+            raise NetError(f"{cropped} axes are cropped, from axis {self.axis} on; give one offset, or {cropped}")
         if len(reference) < len(x):
-            raise ShapeError(f"the second bottom has {len(reference)} axes, the first {len(x)}")
+            raise ShapeError(
+                f"the second bottom has {len(reference)} axes, but the first has {len(x)}; they must have the same "
+                "number"
+            )
         self.offsets = list(p.offset) if len(p.offset) > 1 else [*p.offset, 0][:1] * cropped
         for axis, offset in enumerate(self.offsets, self.axis):
             if offset + reference[axis] > x[axis]:
-                what = f"{reference[axis]} from offset {offset} on"
-                raise ShapeError(f"{what} is more than axis {axis} has: it is {x[axis]} long")
+                what = f"offset {offset} plus length {reference[axis]}"
+                raise ShapeError(f"{what} is more than axis {axis} has, which is {x[axis]} long; lower the offset")
 
     def forward(self, x: Tensor, reference: Tensor) -> Tensor:
         for axis, offset in enumerate(self.offsets, self.axis):

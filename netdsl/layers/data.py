@@ -1,4 +1,4 @@
-"""Data: images and labels from an LMDB or a LevelDB."""
+"""Data: images and labels from an LMDB or LevelDB database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from netdsl.layers._data import (
 
 
 class Data(DatumData, HasSampleFiles):
-    """An image, and a number if there is a second top."""
+    """Reads images from a database, and labels if there is a second top."""
 
     config = pb.DataParameter
     tops = (1, 2)
@@ -56,16 +56,18 @@ class Data(DatumData, HasSampleFiles):
         return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
 
     def _source(self) -> Source:
-        """Return the database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""
+        """Return the database, or the data that a name such as `mnist:FOLDER:train` stands for. Caffe doesn't support
+        such names."""
         p = self.layer.data_param
         if not p.source:
-            raise NetError("names no source of its data; set data_param's source")
+            raise NetError("no source is named; set source in data_param")
         if has_kind_prefix(p.source):
             return open_source(p.source, color=database_color(p, self.layer.transform_param))
         return open_database(p, self.layer.transform_param)
 
     def stored(self, values: Array, kind: BlobKind) -> Array:
-        """Images as bytes; what else has the form of an image, such as boxes or a map of labels, as it is."""
+        """Return images as bytes. Other values in the form of an image, such as boxes or label maps, are returned
+        unchanged."""
         return as_pixels(values) if kind is BlobKind.NUMBER and values.ndim > 1 else values
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:

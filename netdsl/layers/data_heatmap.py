@@ -20,12 +20,12 @@ from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, check_source, refuse_table
 
-_JOINTS = 7  # of FLIC, which the fork was made for
+_JOINTS = 7  # the number of joints in FLIC, the fork's data set
 _NO_CROP, _NO_CLUSTER = "0,0,0,0,0", 0
 
 
 class DataHeatmap(DataLayer, HasSampleFiles):
-    """A square part of an image in red, green and blue, and a map with a gaussian for each joint."""
+    """Reads square parts of RGB images, and a map with a Gaussian for each joint."""
 
     config = pb.HeatmapDataParameter
     tops = (2, 2)
@@ -45,7 +45,7 @@ class DataHeatmap(DataLayer, HasSampleFiles):
         p = self.layer.heatmap_data_param
         check_source(p)
         if p.meanfile:
-            raise NetError("meanfile has a mean for each video, which isn't supported; remove it")
+            raise NetError("meanfile, a file with a mean for each video, isn't supported; remove it")
         source = ClusteredJoints(p, seed=seed) if p.sample_per_cluster else JointListSource(p)
         if p.random_crop and p.flip_joint_labels and source.joints % 2 != p.dont_flip_first:
             raise NetError(f"{source.joints} joints can't be mirrored in pairs; change dont_flip_first")

@@ -1,4 +1,4 @@
-"""Deconvolution: a convolution run backward, which makes its input larger."""
+"""Deconvolution: a transposed convolution, which enlarges its input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DECONVOLVE = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 
 
 class Deconvolution(Convolving):
-    """Every input is spread over a window as a filter says; padding is cut off the sum."""
+    """Adds each filter, times the bottom's value, to the top at each window, and cuts the padding off the sum."""
 
     operator = "ConvTranspose"
 
@@ -26,18 +26,20 @@ class Deconvolution(Convolving):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if self.window.same:
-            raise NetError("pad_type: 1 isn't supported, since no fork says what it means here; give pad")
+            raise NetError("pad_type: 1 isn't supported because no fork defines it for this type; set pad instead")
 
     def scaled(self, factor: Tensor) -> Tensor:
         groups = self.weight.view(self.group, -1, *self.weight.shape[1:])
         return (groups * factor.view(self.group, 1, -1, *[1] * self.spatial)).flatten(0, 1)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return what the windows cover but for the padding, which must leave something."""
+        """Return the size that the windows cover, minus the padding. Raises a `ShapeError` if nothing is left."""
         w, sizes = self.window, bottoms[0][self.axis + 1 :]
         covered = [(size - 1) * step + reach for size, step, reach in zip(sizes, w.stride, w.extent, strict=False)]
         if any(length <= sum(cut) for length, *cut in zip(covered, w.begin, w.end, strict=False)):
-            raise ShapeError(f"pad {list(w.begin)} leaves nothing of the top, which has {covered} without it")
+            raise ShapeError(
+                f"pad {list(w.begin)} removes the whole top, which has the size {covered} without it; lower pad"
+            )
         return super().top_shapes(bottoms)
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:

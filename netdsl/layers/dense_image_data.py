@@ -1,4 +1,4 @@
-"""DenseImageData: SegNet's images from files, with a label for every pixel."""
+"""DenseImageData: SegNet's images from files, with a label for each pixel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CAMVID = (360, 480)
 
 
 class DenseImageData(DataLayer, HasSampleFiles):
-    """An image and a map of its size. Where nothing says a size it is that of CamVid, which SegNet was made for."""
+    """Reads images and label maps of the same size. The default size is that of CamVid, SegNet's data set."""
 
     config = pb.DenseImageDataParameter
 

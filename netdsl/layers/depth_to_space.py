@@ -1,4 +1,4 @@
-"""DepthToSpace: blocks of channels laid out as blocks of pixels."""
+"""DepthToSpace: blocks of channels rearranged as blocks of pixels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _FORMATS = ("NHWC", "NCHW", "DCR", "CRD")
 
 
 class DepthToSpace(HasOnnxForm):
-    """Height and width become `block_size` times as large, with as many times fewer channels.
+    """Multiplies height and width by `block_size` and divides the channels by its square.
 
-    With NHWC and NCHW, which is DCR's order, the place in a block is the slower part of a channel's number; with CRD
-    it is the faster.
+    A channel's index consists of a position in the block and an output channel. With NHWC, NCHW and DCR, the output
+    channel varies faster. With CRD, the position varies faster.
     """
 
     config = pb.DepthToSpaceParameter
@@ -28,12 +28,12 @@ class DepthToSpace(HasOnnxForm):
         p, shape = layer.depth_to_space_param, bottoms[0]
         self.block, self.order = p.block_size, p.data_format
         if self.order not in _FORMATS:
-            raise NetError(f"data_format '{self.order}' must be one of {', '.join(_FORMATS)}")
+            raise NetError(f"data_format is '{self.order}'; set it to one of {', '.join(_FORMATS)}")
         if len(shape) != 4:
-            raise ShapeError(f"lays out images: the bottom needs 4 axes, and has {len(shape)}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(shape)}")
         channels = shape[3 if self.order == "NHWC" else 1]
         if self.block < 1 or channels % self.block**2:
-            raise NetError(f"block_size {self.block}, squared, must divide the {channels} channels")
+            raise NetError(f"the square of block_size {self.block} must divide the {channels} channels")
 
     def forward(self, x: Tensor) -> Tensor:
         b = self.block

@@ -1,4 +1,4 @@
-"""DepthwiseConvolution: the name that most MobileNets have for a convolution with a group for every channel."""
+"""DepthwiseConvolution: a convolution with one group for each channel, under the name of most MobileNets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from netdsl.layers.convolution import Convolution
 
 
 class DepthwiseConvolution(Convolution):
-    """A convolution in which every channel is filtered by itself."""
+    """Convolves each channel with its own filters."""
 
     origin = "MobileNets"
     depthwise = True

@@ -1,4 +1,4 @@
-"""DetectNetCluster: DetectNet's Python layer that makes detections of what the cells of its grid say."""
+"""DetectNetCluster: DetectNet's Python layer that groups the boxes of grid cells into detections."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _SETTINGS = "width, height, stride, least coverage, least boxes, eps, least heig
 
 
 class DetectNetCluster(ListsBoxes):
-    """For every class the boxes (left, top, right, bottom, confidence) that several cells agree on, 50 at most.
+    """Computes for each class up to 50 boxes (left, top, right, bottom, confidence) on which several cells agree.
 
-    Bottoms are how much objects of each class cover every cell, and the corners of a box there, seen from the cell.
-    Boxes that are nearly the same become one, as OpenCV groups rectangles; the confidence is the logarithm of how many.
+    The first bottom is each cell's coverage by objects of each class. The second one contains the corners of a box
+    relative to the cell. Similar boxes are merged as in OpenCV's groupRectangles. The confidence is the logarithm of
+    their number.
     """
 
     origin = "NVIDIA"

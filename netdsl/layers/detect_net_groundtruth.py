@@ -1,4 +1,4 @@
-"""DetectNetGroundtruth: DetectNet's Python layer that lists the objects of its training data's grid."""
+"""DetectNetGroundtruth: DetectNet's Python layer that lists the true objects in a grid."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from netdsl.layers._detectnet import CellGrid, ListsBoxes, settings_of
 
 
 class DetectNetGroundtruth(NotDeployed, ListsBoxes):
-    """For every class the boxes (left, top, right, bottom, 0) that cover a cell, each once, 50 at most.
+    """Lists for each class up to 50 different boxes (left, top, right, bottom, 0) that cover a cell.
 
-    Bottoms are how much objects of each class cover every cell, and the corners of the box there, seen from the cell.
+    The first bottom is each cell's coverage by objects of each class. The second one contains the corners of the box
+    relative to the cell.
     """
 
     origin = "NVIDIA"

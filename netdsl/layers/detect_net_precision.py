@@ -1,4 +1,4 @@
-"""DetectNetPrecision: DetectNet's Python layer that counts which detections are right."""
+"""DetectNetPrecision: DetectNet's Python layer that computes precision and recall."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from netdsl.layers._detectnet import FALSE_ALARM, FIELDS, HIT, MISSED
 
 
 class DetectNetPrecision(NotDeployed, ReplacesUserCode):
-    """Precision times recall, precision, and recall, in percent, of boxes that DetectNetScore has marked.
+    """Computes precision times recall, precision, and recall in percent, from boxes that DetectNetScore has marked.
 
-    The fork calls the first one mAP, though it is no mean over thresholds.
+    The fork calls the first number mAP, although it isn't a mean over thresholds.
     """
 
     origin = "NVIDIA"
@@ -27,7 +27,9 @@ class DetectNetPrecision(NotDeployed, ReplacesUserCode):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 3 or bottoms[0][2] != FIELDS:
-            raise ShapeError(f"needs marked boxes of shape (images, boxes, {FIELDS}), not {list(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must have marked boxes of shape (images, boxes, {FIELDS}), not {list(bottoms[0])}"
+            )
 
     def forward(self, boxes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         hits, false_alarms, missed = (

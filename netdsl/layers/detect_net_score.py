@@ -1,4 +1,4 @@
-"""DetectNetScore: DetectNet's Python layer that says which detections are right."""
+"""DetectNetScore: DetectNet's Python layer that compares detections with the true objects."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._detectnet import FALSE_ALARM, FIELDS, HIT, MISSED, MOST_BOXES
 
-_SAME = 0.7  # overlap from which on a detection is an object
+_SAME = 0.7  # the smallest overlap at which a detection counts as an object
 
 
 class DetectNetScore(NotDeployed, ReplacesUserCode, NeedsValues):
-    """Boxes with 1 for a detection that is an object, 2 for one that is none, 3 for an object that wasn't detected.
+    """Marks boxes with 1 for a correct detection, 2 for a false one and 3 for a missed object.
 
-    Bottoms are lists of objects and of detections. Each object in turn takes the first detection that overlaps with it
-    enough and that no other has taken.
+    The bottoms are lists of objects and of detections. Each object in turn is matched to the first free detection that
+    overlaps it enough.
     """
 
     origin = "NVIDIA"
     bottoms = (2, 2)
     no_gradient = (0, 1)
     python_names = ("caffe.layers.detectnet.mean_ap.ScoreDetections",)
-    waits = "lets objects choose one after the other among as many detections as there are"
+    waits = "matches objects to detections one after the other"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -39,7 +39,7 @@ class DetectNetScore(NotDeployed, ReplacesUserCode, NeedsValues):
         objects, detections = bottoms
         if any(len(shape) != 3 or shape[2] != FIELDS for shape in bottoms) or objects[0] != detections[0]:
             what = f"not {list(objects)} and {list(detections)}"
-            raise ShapeError(f"needs lists of boxes for the same images, of shape (images, boxes, {FIELDS}), {what}")
+            raise ShapeError(f"the bottoms must have boxes of the same images, (images, boxes, {FIELDS}), {what}")
         return [(objects[0], MOST_BOXES, FIELDS)]
 
     @not_compiled
@@ -49,7 +49,7 @@ class DetectNetScore(NotDeployed, ReplacesUserCode, NeedsValues):
 
 
 def _scored(objects: Tensor, detections: Tensor) -> Tensor:
-    """Return the boxes of one image: hits, false alarms, missed objects, zeros; 50 at most."""
+    """Return up to 50 boxes of one image: correct detections, false ones, missed objects, and zeros."""
     objects, detections = (boxes[boxes[:, :4].any(1), :4] for boxes in (objects, detections))
     alike = overlaps(detections[:, None].double(), objects.double()) >= _SAME
     found, taken = alike.new_zeros(len(objects)), alike.new_zeros(len(detections))

@@ -1,4 +1,4 @@
-"""DetectNetTransformation: images augmented together with their boxes, and maps of what the boxes cover."""
+"""DetectNetTransformation: images augmented together with their boxes, and maps of the boxes' coverage."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _OF_SSD = ("resize_param", "noise_param", "distort_param", "expand_param", "emit
 
 
 class DetectNetTransformation(NeedsValues, Layer):
-    """Images of DetectNet's size without their mean, and for each a map of cells that see an object, four maps of the
-    object's corners, two of its inverse sizes, one of the inverse of what it covers, and one for each class.
+    """Transforms images to DetectNet's size, subtracts the mean, and computes coverage maps from the boxes.
 
-    Images are augmented by chance in TRAIN, and only scaled in TEST. A box's class is numbered as in `object_class`.
+    The maps of an image are: which cells an object covers, four for the corners of that object, two for its inverse
+    size, one for the inverse of the covered area, and one for each class. Images are randomly augmented in TRAIN and
+    only scaled in TEST. `object_class` numbers the classes.
     """
 
-    chooses = "draws on the host how images are changed"
+    chooses = "draws random image changes on the host"
     config = pb.DetectNetGroundTruthParameter
     bottoms = (2, 2)
     tops = (2, 2)
@@ -43,7 +44,7 @@ class DetectNetTransformation(NeedsValues, Layer):
         self.register_buffer("mean", torch.zeros(_COLORS, 1, 1), persistent=False)
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
-        """Read the mean, too, whose file needn't be where a net is only looked at."""
+        """Also read the mean file, which isn't needed to inspect a net."""
         self.mean = _mean(self.layer.transform_param)
         super().allocate(device, done)
 
@@ -71,30 +72,32 @@ class DetectNetTransformation(NeedsValues, Layer):
         return Augmentation.draw(self.layer.detectnet_augmentation_param, size, wanted)
 
     def _mean_of(self, size: tuple[int, int]) -> Tensor:
-        """Return the mean of images of a size; Caffe's rule: a mean image is scaled to it."""
+        """Return the mean of images of a given size. Caffe's rule: a mean image is scaled to that size."""
         mean: Tensor = self.mean
         return mean if mean.shape[1:] in ((1, 1), size) else resized(mean, size)
 
 
 def _check_transform(p: pb.TransformationParameter) -> None:
-    """Caffe skips all settings but the mean."""
+    """Raise a `NetError` for settings other than the mean, because Caffe ignores them."""
     others = [field.name for field, _ in p.ListFields() if field.name not in ("mean_file", "mean_value")]
     if others:
-        raise NetError(f"transform_param's {', '.join(others)} does nothing here; remove it")
+        raise NetError(f"{', '.join(others)} in transform_param has no effect in this type; remove it")
 
 
 def _check_shapes(images: Shape, label: Shape) -> None:
     if len(images) != 4 or images[1] != _COLORS:
-        raise ShapeError(f"the first bottom must have images of {_COLORS} channels, not {list(images)}")
+        raise ShapeError(f"the first bottom must have images with {_COLORS} channels, not shape {list(images)}")
     if len(label) != 4 or label[0] != images[0] or label[3] != BOX_VALUES:
         shape = [images[0], 1, "boxes + 1", BOX_VALUES]
         raise ShapeError(f"the second bottom must have shape {shape}, as DIGITS writes boxes, not {list(label)}")
 
 
 def _mean(p: pb.TransformationParameter) -> Tensor:
-    """Return the mean image, or one value for each channel; zeros where there is none."""
+    """Return the mean image or one value for each channel, or zeros if there is no mean."""
     mean = Mean(p)
     values = mean.of_channels(_COLORS, 1, 1) if mean.image is None else mean.image
     if values is not None and len(values) != _COLORS:
-        raise NetError(f"mean_file {mean.file} has {len(values)} channels, and images have {_COLORS}")
+        raise NetError(
+            f"mean_file {mean.file} has {len(values)} channels, but images have {_COLORS}; use a mean with {_COLORS}"
+        )
     return torch.zeros(_COLORS, 1, 1) if values is None else torch.tensor(values)

@@ -1,4 +1,4 @@
-"""DetectionEvaluate: which detections are right."""
+"""DetectionEvaluate: the comparison of SSD's detections with the true objects."""
 
 from __future__ import annotations
 
@@ -23,39 +23,41 @@ from netdsl.scores.precision import JudgedDetections
 
 
 class DetectionEvaluate(JudgesDetections):
-    """First a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for detections.
+    """Outputs a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for each
+    detection.
 
-    Bottoms are the rows of DetectionOutput and those of AnnotatedData. A detection is true if the object that it
-    overlaps with most is of its label, overlaps enough, and has no better detection. It is neither true nor false for
-    a difficult object that doesn't count. With `name_size_file`, whose images come in order, boxes count pixels.
+    The bottoms are the rows of DetectionOutput and of AnnotatedData. A detection is true if the object with the largest
+    overlap has its label, overlaps it enough, and has no better detection. It is neither true nor false if that object
+    is difficult and doesn't count. With `name_size_file`, which lists the images in order, boxes are measured in
+    pixels.
     """
 
     config = pb.DetectionEvaluateParameter
     bottoms = (2, 2)
     no_gradient = (0, 1)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.OBJECT)
-    waits = "looks at as many detections and objects as there are"
+    waits = "selects detections and objects whose number depends on the data"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = self.settings = layer.detection_evaluate_param
         if not p.num_classes:
-            raise NetError("needs num_classes")
+            raise NetError("num_classes is missing; set it")
         if p.overlap_threshold <= 0:
             raise NetError("overlap_threshold must be more than 0")
         if p.HasField("resize_param") and p.resize_param.resize_mode != p.resize_param.WARP:
-            raise NetError("resize_param other than WARP isn't supported")
+            raise NetError("resize_param is supported only with resize_mode WARP; set WARP or remove it")
         self.images_seen = 0
         self._check_columns(bottoms)
 
     def _check_columns(self, bottoms: Sequence[Shape]) -> None:
         for shape, width in zip(bottoms, (7, 8), strict=True):
             if len(shape) != 4 or shape[:2] != (1, 1) or shape[3] != width:
-                raise ShapeError(f"bottoms must have shapes (1, 1, rows, 7) and (1, 1, rows, 8), not {list(shape)}")
+                raise ShapeError(f"the bottoms must have shapes (1, 1, rows, 7) and (1, 1, rows, 8), not {list(shape)}")
 
     @property
     def classes(self) -> list[int]:
-        """All labels but the background's."""
+        """All labels except the background's."""
         return [label for label in range(self.settings.num_classes) if label != self.settings.background_label_id]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -79,11 +81,16 @@ class DetectionEvaluate(JudgesDetections):
     def forward(self, detections: Tensor, objects: Tensor) -> Tensor:
         p, detections, objects = self.settings, detections[0, 0], objects[0, 0]
         detections = detections[detections[:, 0] != -1]
-        objects = objects[(objects[:, 0] == -1).cumsum(0) == 0]  # Caffe's rule: they end at an image of -1
+        objects = objects[
+            (objects[:, 0] == -1).cumsum(0) == 0
+        ]  # Caffe's rule: the objects end at a row whose image is -1
         if p.background_label_id >= 0 and bool(
             (torch.cat((detections[:, 1], objects[:, 1])) == p.background_label_id).any()
         ):
-            raise NetError(f"a box has label {p.background_label_id}, which is the background's")
+            raise NetError(
+                f"a box has label {p.background_label_id}, which background_label_id reserves for the background; "
+                "change one of them"
+            )
         counted = torch.ones_like(objects[:, 0], dtype=torch.bool) if p.evaluate_difficult_gt else objects[:, 7] == 0
         labels = torch.tensor(self.classes, device=detections.device)
         counts = (objects[counted, 1] == labels[:, None]).sum(1)
@@ -100,7 +107,7 @@ class DetectionEvaluate(JudgesDetections):
         boxes, detections = boxes[detections[:, 1] != -1], detections[detections[:, 1] != -1]
         same = (detections[:, None, :2] == objects[:, :2]).all(-1)
         most, at = F.pad(torch.where(same, overlaps(boxes[:, None], covered, pixel), -1), (0, 1), value=-1).max(1)
-        # Caffe's rule: where there is no object of a label, its detections stay in their order
+        # Caffe's rule: if a label has no objects, its detections keep their order.
         group = torch.unique(detections[:, :2], dim=0, return_inverse=True)[1]
         order = best_first(group, detections[:, 2] * same.any(1))[0]
         detections, most, at = detections[order], most[order], at[order]
@@ -114,7 +121,7 @@ class DetectionEvaluate(JudgesDetections):
 
     @cached_property
     def sizes(self) -> Tensor | None:
-        """The height and width of every image, in the order in which they come."""
+        """The height and width of each image, in reading order."""
         p = self.settings
         if not p.name_size_file:
             return None
@@ -122,7 +129,7 @@ class DetectionEvaluate(JudgesDetections):
             lines = [line.split() for _, line in numbered_lines(p.name_size_file)]
             return torch.tensor([(int(height), int(width)) for _, height, width in lines]).reshape(-1, 2)
         except (DataError, ValueError) as problem:
-            raise NetError(f"name_size_file: needs lines of 'name height width': {problem}") from None
+            raise NetError(f"name_size_file must have lines of 'name height width': {problem}") from None
 
     def _in_pixels(self, image: Tensor, boxes: Tensor, other: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
         """Return the boxes of detections and of objects in pixels of their images."""

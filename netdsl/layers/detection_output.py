@@ -1,4 +1,4 @@
-"""DetectionOutput: SSD's predictions as a list of boxes."""
+"""DetectionOutput: SSD's predictions decoded into a list of boxes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from netdsl.layers._boxes import (
 )
 from netdsl.layers._settings import refuse
 
-_SSD = 4  # bottoms at most: locations, scores, priors, and a fourth that isn't read
+_SSD = 4  # the most bottoms of SSD's own type: locations, scores, priors and an unused one
 
 
 class DetectionOutput(HasOnnxForm, MakesDetections):
-    """One row (image, label, score, x1, y1, x2, y2) for each detection, by image, label and falling score.
+    """Outputs a row (image, label, score, x1, y1, x2, y2) for each detection, by image, label and falling score.
 
-    The shape is known only when it runs; until then it is Caffe's, of one row. An image without detections has no row,
-    but if none has any, each gets a row of -1. Nothing is saved or shown: `save_output_param` and `visualize` are for
-    the program that takes the top.
+    The number of rows is known only when the layer runs. Until then, the shape has one row, as in Caffe. An image
+    without detections has no row, but if no image has any, each gets a row of -1. The layer doesn't save or show
+    anything: programs that read the top use `save_output_param` and `visualize`.
 
-    Synopsys' takes more bottoms: the scores of every feature map (batch, classes, ratios, places), then the locations
-    of every feature map as a convolution makes them, then the priors.
+    Synopsys' version has more bottoms: the scores of each feature map (batch, classes, ratios, positions), then the
+    locations of each feature map as a convolution outputs them, then the priors.
     """
 
     config = pb.DetectionOutputParameter
@@ -47,16 +47,18 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
     no_gradient = (0, 1, 2, 3)
     bottom_kinds = (BlobKind.BOX_CODE, BlobKind.NUMBER, BlobKind.PRIORS, BlobKind.NUMBER)
     varying_axis = 2
-    waits = "makes as many rows as boxes stay"
+    waits = "outputs one row for each remaining box"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         refuse(layer.detection_output_param, "objectness_score")
         p = self.settings = layer.detection_output_param
         if not p.num_classes:
-            raise NetError("needs num_classes")
+            raise NetError("num_classes is missing; set it")
         if p.nms_param.nms_threshold < 0 or not 0 < p.nms_param.eta <= 1:
-            raise NetError("nms_param: nms_threshold must not be negative, eta must be in (0, 1]")
+            raise NetError(
+                "nms_threshold must not be negative and eta must be more than 0 and at most 1; correct nms_param"
+            )
         self.kinds = 1 if p.share_location else p.num_classes
         self.least_score = p.confidence_threshold if p.HasField("confidence_threshold") else -math.inf
         self.candidates = p.nms_param.top_k if p.nms_param.HasField("top_k") else -1
@@ -95,11 +97,11 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         p = self.settings
         if p.nms_param.eta < 1 and p.nms_param.nms_threshold > LOWEST_FALLING:
             raise ConversionError(
-                "has an nms_param.eta below 1, by which nms_threshold falls with each box that stays; ONNX's "
-                "NonMaxSuppression has one threshold for all: set eta to 1"
+                "can't be exported with an nms_param.eta below 1, because ONNX's NonMaxSuppression has a constant "
+                "threshold; set eta to 1"
             )
         if len(bottoms) > _SSD:
-            raise ConversionError("has a bottom for each feature map: this has no ONNX form")
+            raise ConversionError("can't be exported with a bottom for each feature map")
         locations, scores, priors = bottoms[:3]
         priors = g.node("Gather", reshaped(g, priors, 0, 2, UNKNOWN, 1, 4), g.constant(0), axis=0)
         around, variances = (g.node("Gather", priors, g.constant(each), axis=0) for each in (0, 1))
@@ -110,9 +112,10 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         return detections_or_none(g, self._kept_onnx(g, transposed(g, boxes, 0, 2, 1, 3), of_classes, count), scores)
 
     def _kept_onnx(self, g: OnnxGraph, boxes: str, scores: str, count: int) -> str:
-        """Return the rows that stay, of boxes (batch, classes or 1, priors, 4) and scores (batch, classes, priors).
+        """Write the rows of the remaining boxes in ONNX operators.
 
-        The best candidates of every class of every image are looked at as an image of their own.
+        Boxes are (batch, classes or 1, priors, 4) and scores (batch, classes, priors). Each class of each image is
+        suppressed as a separate image, with its best candidates only.
         """
         p = self.settings
         labels = [label for label in range(p.num_classes) if label != p.background_label_id]
@@ -141,7 +144,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         return g.node("Concat", g.to_float(image), g.to_float(label), score, box, axis=1)
 
     def _best_onnx(self, g: OnnxGraph, scores: str, length: int) -> str:
-        """Return the best scores of every image; the others are none."""
+        """Write the best scores of each image in ONNX operators. The other scores become -infinity."""
         if not 0 <= self.settings.keep_top_k < length:
             return scores
         best, place = g.nodes("TopK", scores, g.constant([self.settings.keep_top_k]), outputs=2, axis=1)
@@ -149,7 +152,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         return g.node("ScatterElements", nothing, place, best, axis=1)
 
     def _kept(self, image: Tensor, label: Tensor, score: Tensor, boxes: Tensor) -> Tensor:
-        """Return the rows that stay."""
+        """Return the rows of the boxes that survive non-maximum suppression and `keep_top_k`."""
         p = self.settings
         rows = torch.cat((torch.stack((image.to(score), label.to(score), score), 1), boxes), 1)
         order, rank = best_first(image * p.num_classes + label, score)
@@ -166,7 +169,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
 
 
 def _joined(bottoms: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Locations and scores of all feature maps, each by place and ratio as priors are."""
+    """Return the locations and scores of all feature maps in the order of the priors, by position and ratio."""
     maps = len(bottoms) // 2
     scores = [each.permute(0, 3, 2, 1).flatten(1) for each in bottoms[:maps]]
     locations = [each.permute(0, 2, 3, 1).flatten(1) for each in bottoms[maps:-1]]
@@ -178,22 +181,24 @@ def _joined_shapes(bottoms: Sequence[Shape]) -> Sequence[Shape]:
         return bottoms
     maps = len(bottoms) // 2
     if len(bottoms) % 2 == 0 or any(len(shape) != 4 for shape in bottoms[:-1]):
-        raise ShapeError("needs scores and locations of 4 axes for each feature map, and then the priors")
+        raise ShapeError(
+            "the bottoms must be scores and locations with 4 axes for each feature map, and then the priors"
+        )
     if len({shape[0] for shape in bottoms[:-1]}) > 1:
-        raise ShapeError("the feature maps are of batches that differ")
+        raise ShapeError("the feature maps have different batch sizes; give all bottoms the same")
     values = [sum(math.prod(shape[1:]) for shape in part) for part in (bottoms[maps:-1], bottoms[:maps])]
     return [*((bottoms[0][0], count) for count in values), bottoms[-1]]
 
 
 def check_predictions(bottoms: Sequence[Shape], kinds: int, classes: int) -> None:
-    """A ShapeError unless locations and scores are for as many boxes as there are priors."""
+    """Raise a `ShapeError` unless locations and scores match the number of priors."""
     locations, scores, priors = bottoms[:3]
     if len(priors) < 3 or math.prod(priors[1:]) % 8:
         raise ShapeError(f"priors must have shape (1, 2, 4 * boxes), as PriorBox makes them, not {list(priors)}")
     boxes = math.prod(priors[1:]) // 8
     if not locations or locations[:1] != scores[:1]:
-        raise ShapeError(f"locations are for a batch of {locations[:1]}, scores for {scores[:1]}")
+        raise ShapeError(f"locations have batch size {locations[:1]}, but scores have {scores[:1]}")
     for what, shape, each in (("locations", locations, 4 * kinds), ("scores", scores, classes)):
         if math.prod(shape[1:]) != boxes * each:
             expected = f"{boxes} priors need {boxes * each} {what} per image"
-            raise ShapeError(f"{expected}, the bottom has {math.prod(shape[1:])}; do num_classes and the priors fit?")
+            raise ShapeError(f"{expected}, but the bottom has {math.prod(shape[1:])}; check num_classes and the priors")

@@ -1,4 +1,4 @@
-"""Dropout: values left out by chance while training."""
+"""Dropout: random values set to zero in training."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from netdsl.layers._settings import refuse
 
 
 class Dropout(Elementwise, KeepsSigns):
-    """Values are left out with the chance `dropout_ratio`, and the others scaled up to make up for it.
+    """Sets values to zero with probability `dropout_ratio` and scales the others up to compensate.
 
-    With `scale_train: false`, of Faster R-CNN, all are scaled down in a test instead. With `sample_weights_test`, of
-    Bayesian SegNet, values are left out in a test too.
+    Faster R-CNN's `scale_train: false` scales all values down in TEST instead. Bayesian SegNet's `sample_weights_test`
+    also drops values in TEST.
     """
 
     config = pb.DropoutParameter
-    any_layout = False  # what is left out is drawn in the order of memory
+    any_layout = False  # random numbers are drawn in memory order
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.dropout_param
         refuse(p, "sqrt_scale")
         if not 0 <= p.dropout_ratio < 1:
-            raise NetError(f"dropout_ratio {p.dropout_ratio:g} must be at least 0 and less than 1")
+            raise NetError(f"dropout_ratio is {p.dropout_ratio:g}; set it to at least 0 and less than 1")
         self.ratio, self.scale_train, self.sample_in_test = p.dropout_ratio, p.scale_train, p.sample_weights_test
 
     def forward(self, x: Tensor) -> Tensor:
@@ -41,5 +41,5 @@ class Dropout(Elementwise, KeepsSigns):
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if self.sample_in_test:
-            raise ConversionError("leaves values out by chance, which has no ONNX form")
+            raise ConversionError("can't be exported with random dropout in TEST; remove sample_weights_test")
         return g.node("Dropout", x, g.constant(self.ratio)) if self.scale_train else scaled(g, x, 1 - self.ratio)

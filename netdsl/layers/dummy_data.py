@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class DummyData(MakesData, HasOnnxForm):
-    """Each top is filled by its `data_filler`: once if that is constant, else again whenever the net runs."""
+    """Fills each top with its `data_filler`: once if the filler is constant, and otherwise in each forward pass."""
 
     config = pb.DummyDataParameter
     tops = (1, None)
@@ -28,11 +28,11 @@ class DummyData(MakesData, HasOnnxForm):
         p = layer.dummy_data_param
         self.shapes = self._shapes(p)
         self.fillers = self._for_each_top("data_filler", p.data_filler or [pb.FillerParameter()])
-        # An empty buffer, which moves with the net, knows the device and the type of all tops.
+        # An empty buffer, which moves with the net, determines the device and the type of all tops.
         self.register_buffer("anchor", new_statistics((0,)), persistent=False)
         for index, (shape, filler) in enumerate(zip(self.shapes, self.fillers, strict=True)):
             top = new_statistics(shape)
-            fill(top, filler)  # a check, since there is nothing to fill yet
+            fill(top, filler)  # this only checks the filler, since the tensor has no memory yet
             if filler.type == "constant":
                 self.register_buffer(f"top_{index}", top, persistent=False)
 
@@ -40,18 +40,20 @@ class DummyData(MakesData, HasOnnxForm):
         if not (p.num or p.channels or p.height or p.width):
             return [tuple(shape.dim) for shape in self._for_each_top("shape", p.shape)]
         if p.shape:
-            raise NetError("has shapes in the new form and in the old one; give `shape` only")
+            raise NetError("shapes are given in both the new and the old form; keep only `shape`")
         sizes = [self._for_each_top(name, getattr(p, name)) for name in ("num", "channels", "height", "width")]
         return list(zip(*sizes, strict=True))
 
     def _for_each_top(self, what: str, values: Sequence[T]) -> list[T]:
         tops = len(self.layer.top)
         if len(values) not in (1, tops):
-            raise NetError(f"has {len(values)} {what} for {tops} tops; give one for each, or one for all")
+            raise NetError(
+                f"there are {len(values)} values of {what} for {tops} tops; give one for each, or one for all"
+            )
         return list(values) * tops if len(values) == 1 else list(values)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return what the settings say."""
+        """Return the shapes in the settings."""
         return self.shapes
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
@@ -68,7 +70,7 @@ class DummyData(MakesData, HasOnnxForm):
 
     def onnx(self, g: OnnxGraph) -> tuple[str, ...]:
         if any(filler.type != "constant" for filler in self.fillers):
-            raise ConversionError("makes up values by chance, which has no ONNX form; make it an Input layer")
+            raise ConversionError("can't be exported with random data; use an Input layer instead")
         return tuple(g.constant(self._top(index).cpu().numpy()) for index in range(len(self.shapes)))
 
     def _top(self, index: int) -> Tensor:

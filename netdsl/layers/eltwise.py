@@ -1,4 +1,4 @@
-"""Eltwise: several blobs of one shape become one, by sum, product or maximum."""
+"""Eltwise: the sum, product or maximum of several blobs of the same shape."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from netdsl.layers._settings import refuse
 
 _KNOWN = (pb.EltwiseParameter.SUM, pb.EltwiseParameter.PROD, pb.EltwiseParameter.MAX)
 _IN_PLACE_IN_CAFFE = {
-    pb.EltwiseParameter.SUM: "Caffe makes the first bottom 0 before it is added, and so does netdsl",
-    pb.EltwiseParameter.PROD: "Caffe writes over the gradient that it still reads",
-    pb.EltwiseParameter.MAX: "Caffe loses the first bottom on a CPU, and writes over the gradient that it still reads",
+    pb.EltwiseParameter.SUM: "Caffe sets the first bottom to 0 before adding it, and so does netdsl",
+    pb.EltwiseParameter.PROD: "Caffe overwrites the gradient that it still needs",
+    pb.EltwiseParameter.MAX: "Caffe loses the first bottom on a CPU and overwrites the gradient that it still needs",
 }
 
 
 class Eltwise(HasOnnxForm, MakesNewMemory, OverwritesBottom, ReadsInBackward):
-    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them.
+    """Computes the sum of the bottoms times their `coeff`, their product, or their maximum.
 
-    Caffe's rule for a sum in place: its memory, which is the first bottom's, is made 0 first. So the first bottom isn't
-    in the sum, though it gets its gradient.
+    Caffe's rule for a sum in place: the top's memory, which is also the first bottom's, is set to 0 first. The first
+    bottom is therefore missing from the sum, although it gets its gradient.
     """
 
     config = pb.EltwiseParameter
@@ -42,21 +42,24 @@ class Eltwise(HasOnnxForm, MakesNewMemory, OverwritesBottom, ReadsInBackward):
         refuse(p, "coeff_blob")
         if p.operation not in _KNOWN:
             name = pb.EltwiseParameter.EltwiseOp.Name(p.operation)
-            raise NetError(f"operation {name} is a fork's; take SUM, PROD or MAX")
+            raise NetError(f"operation {name} belongs to a fork and isn't supported; use SUM, PROD or MAX")
         if p.coeff and p.operation == pb.EltwiseParameter.PROD:
-            raise NetError("coeff is for sums; remove it, or use operation: SUM")
+            raise NetError("coeff applies only to sums; remove it, or use operation: SUM")
         if p.coeff and len(p.coeff) != len(bottoms):
-            raise NetError(f"{len(p.coeff)} coeff for {len(bottoms)} bottoms; give one for each or none")
+            raise NetError(f"there are {len(p.coeff)} coeff for {len(bottoms)} bottoms; give one for each or none")
         self.operation, self.divides = p.operation, not p.stable_prod_grad
         self.coeff = list(p.coeff) or [1.0] * len(bottoms)
         self.loses_first = p.operation == pb.EltwiseParameter.SUM and self.works_in_place()
         if self.works_in_place():
-            self.caffe_notes.append(f"in place {_IN_PLACE_IN_CAFFE[p.operation]}; give the top a name of its own")
+            self.caffe_notes.append(f"in place, {_IN_PLACE_IN_CAFFE[p.operation]}; give the top another name")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         for name, shape in zip(self.layer.bottom, bottoms, strict=True):
             if shape != bottoms[0]:
-                raise ShapeError(f"bottom '{name}' is {list(shape)}, the first one {list(bottoms[0])}; they must agree")
+                raise ShapeError(
+                    f"bottom '{name}' has shape {list(shape)}, but the first one has {list(bottoms[0])}; they must "
+                    "be the same"
+                )
         return [bottoms[0]]
 
     def forward(self, *bottoms: Tensor) -> Tensor:
@@ -106,7 +109,8 @@ def _sum(bottoms: Sequence[Tensor], coeff: Sequence[float]) -> Tensor:
 
 
 class _InFirstMemory(torch.autograd.Function):
-    """The sum of the others. Their gradient, too, is in the memory of the first bottom's, which is scaled by then."""
+    """Computes the sum of the other bottoms. Their gradient shares memory with the first bottom's, which is already
+    scaled."""
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, others: Tensor, coeff: float) -> Tensor:
@@ -120,7 +124,8 @@ class _InFirstMemory(torch.autograd.Function):
 
 
 def _largest(first: Tensor, second: Tensor, *others: Tensor) -> Tensor:
-    """Caffe's rule for equal values: the gradient goes to the second bottom, or else to the first of the others."""
+    """Return the maximum. Caffe's rule: among equal values, the second bottom gets the gradient, or else the first of
+    the others."""
     largest = torch.where(first > second, first, second)
     for other in others:
         largest = torch.where(other > largest, other, largest)

@@ -1,4 +1,4 @@
-"""EltwiseAccuracy: how often DeconvNet finds the class of a pixel."""
+"""EltwiseAccuracy: DeconvNet's share of correctly classified pixels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from netdsl.layers._loss import classes_of, of_class
 
 
 class EltwiseAccuracy(ComparesClasses):
-    """The share of pixels whose label is among the `top_k` best classes; of classes that score alike the last is best.
+    """Computes the share of pixels whose label is among the `top_k` best classes. Among equal scores, the last class
+    ranks first.
 
-    Without any label that counts it is NaN.
+    If no label counts, the result is NaN.
     """
 
     config = pb.EltwiseAccuracyParameter
@@ -36,10 +37,11 @@ class EltwiseAccuracy(ComparesClasses):
         scores, labels = bottoms
         if len(scores) != 4 or labels != (scores[0], 1, *scores[2:]):
             raise ShapeError(
-                f"needs a label for every pixel of {list(scores)}, and the other bottom has {list(labels)}"
+                f"there must be one label for each pixel of {list(scores)}, but the other bottom has shape "
+                f"{list(labels)}"
             )
         if self.top_k > scores[1]:
-            raise ShapeError(f"top_k {self.top_k} is more than the {scores[1]} classes")
+            raise ShapeError(f"top_k {self.top_k} is more than the {scores[1]} classes; lower it")
         return [(1, 1, 1, 1)]
 
     def ignored_labels(self) -> list[int]:

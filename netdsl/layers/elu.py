@@ -1,4 +1,4 @@
-"""ELU: what is negative goes exponentially to a floor."""
+"""ELU: an exponential linear unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class ELU(Elementwise, KeepsSigns, ReadsInBackward):
-    """max(x, 0) + alpha * (exp(min(x, 0)) - 1), times NVCaffe's lambda, which makes it a SELU."""
+    """Computes max(x, 0) + alpha * (exp(min(x, 0)) - 1). NVCaffe's `lambda` scales the result, which makes it a
+    SELU."""
 
     config = pb.ELUParameter
 

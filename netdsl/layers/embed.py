@@ -1,4 +1,4 @@
-"""Embed: a learned vector for every whole number."""
+"""Embed: a learned vector for each whole number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._loss import indices_of
 
 
 class Embed(HasOnnxForm):
-    """The row of the weights that every value of the bottom names, plus a bias."""
+    """Outputs the row of the weights that each value of the bottom selects, plus a bias."""
 
     config = pb.EmbedParameter
     blobs = ("weight", "bias")

@@ -1,4 +1,4 @@
-"""EuclideanLoss: half the squared distance between two blobs."""
+"""EuclideanLoss: half the mean squared distance between two blobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netdsl.layers._loss import LabelLoss
 
 
 class EuclideanLoss(LabelLoss, HasOnnxForm):
-    """sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
+    """Computes sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
 
     no_gradient = ()
     predictions = (0, 1)
@@ -24,7 +24,10 @@ class EuclideanLoss(LabelLoss, HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if math.prod(bottoms[0]) != math.prod(bottoms[1]):
-            raise ShapeError(f"both bottoms need as many values; they have {list(bottoms[0])} and {list(bottoms[1])}")
+            raise ShapeError(
+                f"both bottoms must have the same number of values, but they have shapes {list(bottoms[0])} and "
+                f"{list(bottoms[1])}"
+            )
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return F.mse_loss(x, y.reshape(x.shape), reduction="sum") / (2 * len(x))

@@ -14,9 +14,9 @@ from netdsl.layers._loss import LabelLoss, stated
 
 
 class EuclideanLossHeatmap(LabelLoss):
-    """The mean of (x - y)^2. A third bottom is for pictures.
+    """Computes the mean of (x - y)^2. The third bottom is only for visualisation.
 
-    The gradient is the fork's: x - y, whatever the loss is divided by and whatever its loss_weight.
+    As in the fork, the gradient is x - y, whatever the divisor and the loss_weight are.
     """
 
     origin = "caffe-heatmap"
@@ -27,7 +27,8 @@ class EuclideanLossHeatmap(LabelLoss):
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4 or bottoms[0] != bottoms[1]:
             raise ShapeError(
-                f"both bottoms need maps of one shape; they have {list(bottoms[0])} and {list(bottoms[1])}"
+                f"both bottoms must be maps of the same shape, but they have shapes {list(bottoms[0])} and "
+                f"{list(bottoms[1])}"
             )
         self.weight = (layer.loss_weight[0] if layer.loss_weight else 0) or 1.0
 

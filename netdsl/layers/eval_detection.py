@@ -1,4 +1,4 @@
-"""EvalDetection: which detections of YOLO's second version are right, from which a precision is computed."""
+"""EvalDetection: the comparison of YOLOv2's detections with the true objects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import boxes, corners, newest, pairs, per_anchor, survivors
 from netdsl.scores.precision import JudgedDetections
 
-_LEAST = 0.005  # darknet's rule: detections of a lower score don't count
+_LEAST = 0.005  # darknet's rule: detections with a lower score don't count
 
 
 class _Detections(NamedTuple):
-    """Detections: the item and label, from 1, of each, its score, and its box by centre and size."""
+    """Detections: the item, the label (from 1), the score, and the box by centre and size."""
 
     item: Tensor
     label: Tensor
@@ -32,12 +32,12 @@ class _Detections(NamedTuple):
 
 
 class EvalDetection(JudgesDetections):
-    """For every item, how many truths each class has, then class, score, right and wrong of every detection.
+    """Outputs for each item the number of truths per class, then class, score, right and wrong for each detection.
 
-    Detections are sorted by class and then by score; rows that are left over are 0. One is right if the truth of its
-    class that it overlaps most isn't a better one's already, and wrong if it is or if there is none; one that
-    overlaps less than `threshold` is neither. Truths are rows of eight, as SSD's data layer gives them. Without `nms`
-    Caffe has no detections.
+    Detections are sorted by class and then by score. Unused rows are 0. A detection is right if no better one is
+    matched to the truth of its class that it overlaps most. It is wrong if a better one is, or if there is no truth of
+    its class. It is neither if it overlaps the truth by less than `threshold`. Truths are rows of eight numbers, as in
+    SSD's data layer. Without `nms`, there are no detections, as in Caffe.
     """
 
     config = pb.EvalDetectionParameter
@@ -48,12 +48,14 @@ class EvalDetection(JudgesDetections):
         super().__init__(layer, bottoms)
         self.settings = p = layer.eval_detection_param
         if len(p.biases) != 2 * p.num_object:
-            raise NetError(f"needs {2 * p.num_object} biases, a width and a height for each of {p.num_object} boxes")
+            raise NetError(
+                f"there must be {2 * p.num_object} biases: a width and a height for each of {p.num_object} boxes"
+            )
         shape = (p.num_object * (5 + p.num_class), p.side, p.side)
         if bottoms[0][1:] != shape:
-            raise ShapeError(f"needs items of shape {list(shape)}, not {list(bottoms[0][1:])}")
+            raise ShapeError(f"the items must have shape {list(shape)}, not {list(bottoms[0][1:])}")
         if bottoms[1][-1] != 8:
-            raise ShapeError(f"truths need rows of 8 numbers, not {bottoms[1][-1]}")
+            raise ShapeError(f"the truths must have rows of 8 numbers, not {bottoms[1][-1]}")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         p = self.settings
@@ -81,7 +83,7 @@ class EvalDetection(JudgesDetections):
         return torch.cat((counts.to(x.dtype), table.flatten(1)), 1)
 
     def _detections(self, x: Tensor) -> _Detections:
-        """Return what is left of the boxes, by item, then by class, then from best to worst."""
+        """Return the boxes that survive non-maximum suppression, by item, then class, then falling score."""
         p = self.settings
         raw = per_anchor(x, p.num_object)
         box = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], pairs(p.biases, x) / p.side).view(-1, 4)
@@ -104,5 +106,7 @@ def _judged(detections: _Detections, objects: Objects, threshold: float) -> tupl
     near = covered.amax(1) >= threshold
     truth = detections.item * places + covered.argmax(1)
     right = torch.zeros_like(near)
-    right[near] = newest(truth[near].flip(0), objects.labels.numel()).flip(0)  # the best, which comes first
+    right[near] = newest(truth[near].flip(0), objects.labels.numel()).flip(
+        0
+    )  # detections are sorted, so that the first one is the best
     return right, (near & ~right) | ~same.any(1)

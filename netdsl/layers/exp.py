@@ -1,4 +1,4 @@
-"""Exp: a power with a constant base."""
+"""Exp: a constant base raised to the power of the bottom."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.layers._elementwise import Elementwise, affine, log_of_base
 
 
 class Exp(Elementwise, ReadsInBackward):
-    """base ** (shift + scale * x)."""
+    """Computes base ** (shift + scale * x)."""
 
     config = pb.ExpParameter
 

@@ -26,11 +26,11 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _LayerOfSet:
-    """One of the authors' layers: its own settings, of which the first are folders, and the set that they name."""
+    """One of the authors' layers: its settings, which begin with folders, and the data set that it reads."""
 
     settings: tuple[str, ...]
     open: Callable[..., PixelSet]
-    size: tuple[int, int]  # of the images, the size that they are cropped to, or the largest that there is
+    size: tuple[int, int]  # the size that images are cropped to, or the largest size of an image
 
 
 _LAYERS = {
@@ -42,14 +42,15 @@ _LAYERS = {
         ("context_dir", "voc_dir", "split"), pascal_context, (500, 500)
     ),
 }
-_KINDS: dict[str, tuple[type, ...]] = {"mean": (tuple, list), "tops": (tuple, list)}  # of settings that are no texts
+_KINDS: dict[str, tuple[type, ...]] = {"mean": (tuple, list), "tops": (tuple, list)}  # the settings that aren't text
 _MAY_BE_SET = {"seed", "randomize"}
 
 
 class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
-    """One image at a time, of any size, and maps of its size: labels, or in NYUD what `tops` of its settings names.
+    """Reads one image of any size at a time, and maps of its size: labels, or in NYUD the ones that `tops` names.
 
-    Images are drawn where the split's name has `train` in it and `randomize` isn't off, and otherwise in their order.
+    Images come in random order if the split's name contains `train` and `randomize` isn't off, and otherwise in the
+    list's order.
     """
 
     origin = "FCN"
@@ -96,21 +97,23 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
         return self._own().open(*(settings[name] for name in self._own().settings))
 
     def _settings(self) -> dict[str, Any]:
-        """Return what param_str says, if it says all that the layer needs, and nothing that it doesn't know."""
+        """Return the settings in `param_str`. Raises a `NetError` if a setting is missing or unknown."""
         settings, own = read_param_str(self.layer.python_param.param_str), self._own().settings
         for name in own:
             if not isinstance(settings.get(name), _KINDS.get(name, (str,))):
-                raise NetError(f"param_str needs '{name}'; the layer has the settings {', '.join(own)}")
+                raise NetError(f"param_str doesn't set '{name}'; set {', '.join(own)}")
         unknown = sorted(settings.keys() - set(own) - _MAY_BE_SET)
         if unknown:
-            raise NetError(f"param_str has '{unknown[0]}', which the layer doesn't know; it has {', '.join(own)}")
+            raise NetError(
+                f"param_str sets '{unknown[0]}', which the layer doesn't support; it supports {', '.join(own)}"
+            )
         if not isinstance(settings.get("seed", 0), (int, type(None))) or (settings.get("seed") or 0) < 0:
-            raise NetError(f"param_str has seed {settings['seed']!r}; a seed is a whole number from 0 on, or None")
+            raise NetError(f"param_str sets seed to {settings['seed']!r}; it must be a whole number from 0 on, or None")
         _check_mean(settings.get("mean", (0, 0, 0)))
         return settings
 
     def _names(self) -> list[str]:
-        """Return what the tops are."""
+        """Return the names of the tops' contents, such as `color` and `label`."""
         count = len(self.layer.top)
         usual = ["color", *["label"] * (count - 1)]
         try:
@@ -118,10 +121,10 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
         except NetError:
             return usual
         if len(names) != count:
-            raise NetError(f"param_str names {len(names)} tops, the layer has {count}")
+            raise NetError(f"param_str names {len(names)} tops, but the layer has {count}; name one for each")
         return list(names)
 
 
 def _check_mean(mean: Sequence[Any]) -> None:
     if len(mean) != 3 or not all(isinstance(value, (int, float)) for value in mean):
-        raise NetError(f"param_str has mean {mean!r}, which should be three numbers, for blue, green and red")
+        raise NetError(f"param_str sets mean to {mean!r}; it must be three numbers, for blue, green and red")

@@ -1,4 +1,4 @@
-"""Filter: the items of a batch that a selector lets through."""
+"""Filter: the items of a batch that a selector keeps."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from netdsl.layer.onnx_form import flattened
 
 
 class Filter(HasOnnxForm):
-    """Of every bottom but the last the items for which the last isn't 0."""
+    """Keeps the items of each bottom for which the last bottom, the selector, isn't 0."""
 
     bottoms = (2, None)
     tops = (1, None)
     varying_axis = 0
     in_place = True
-    in_place_in_caffe = "Caffe writes over the gradient that it still reads"
-    waits = "makes as many items as are chosen"
+    in_place_in_caffe = "Caffe overwrites the gradient that it still needs"
+    waits = "outputs one item for each selected one"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(layer.top) != len(bottoms) - 1:
-            raise NetError(f"needs a top for each bottom but the last: {len(bottoms) - 1}, not {len(layer.top)}")
+            raise NetError(f"each bottom but the last needs a top: give {len(bottoms) - 1} tops, not {len(layer.top)}")
         selector = bottoms[-1]
         if math.prod(selector) != selector[0]:
             raise ShapeError(
-                f"the selector, the last bottom, has one value for each item; its shape is {list(selector)}"
+                f"the last bottom, the selector, must have one value for each item, but its shape is {list(selector)}"
             )
         for name, shape in zip(layer.bottom, bottoms, strict=True):
             if shape[:1] != selector[:1]:
-                raise ShapeError(f"the selector is for {selector[0]} items, '{name}' has shape {list(shape)}")
+                raise ShapeError(f"the selector is for {selector[0]} items, but '{name}' has shape {list(shape)}")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """As if all items were let through: how many will be nobody knows before the net runs."""
+        """Return the shapes of the bottoms as if all items were kept. The real number is known only when the net
+        runs."""
         return list(bottoms[:-1])
 
     def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:

@@ -1,4 +1,4 @@
-"""Flatten: several axes become one."""
+"""Flatten: several axes combined into one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layer.running import SharesMemory
 
 
 class Flatten(HasOnnxForm, SharesMemory):
-    """The axes from `axis` to `end_axis`, both included, are one."""
+    """Combines the axes from `axis` to `end_axis`, both included, into one."""
 
     config = pb.FlattenParameter
     keeps_values = True
@@ -26,7 +26,7 @@ class Flatten(HasOnnxForm, SharesMemory):
         self.start = axis_of(p.axis, axes)
         self.end = axis_of(p.end_axis, axes, "end_axis") + 1
         if self.end < self.start:
-            raise ShapeError(f"end_axis {p.end_axis} comes before axis {p.axis}")
+            raise ShapeError(f"end_axis {p.end_axis} comes before axis {p.axis}; raise end_axis")
 
     def forward(self, x: Tensor) -> Tensor:
         flat = math.prod(x.shape[self.start : self.end])

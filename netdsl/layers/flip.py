@@ -13,14 +13,14 @@ from netdsl.layer.onnx_form import reversed_along
 
 
 class Flip(HasOnnxForm):
-    """Left and right change places with `flip_width`, top and bottom with `flip_height`."""
+    """Mirrors images left to right with `flip_width`, and top to bottom with `flip_height`."""
 
     config = pb.FlipParameter
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"mirrors images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
         p = layer.flip_param
         self.axes = [axis for axis, flips in ((2, p.flip_height), (3, p.flip_width)) if flips]
 

@@ -1,4 +1,4 @@
-"""HardSwish: x times a sigmoid that is made of straight lines."""
+"""HardSwish: x times a piecewise linear sigmoid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class HardSwish(Elementwise, KeepsSigns, ReadsInBackward):
-    """x * min(max(x + 3, 0), 6) / 6."""
+    """Computes x * min(max(x + 3, 0), 6) / 6."""
 
     origin = "several forks"
 

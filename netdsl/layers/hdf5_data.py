@@ -19,7 +19,7 @@ from netdsl.layers._data import DataLayer, check_source
 
 
 class HDF5Data(DataLayer, HasSampleFiles):
-    """Each top is the data set of its name. What shapes they have only the files say; here an image, then numbers."""
+    """Reads each top from the data set of the same name in HDF5 files. Only the files contain the shapes."""
 
     config = pb.HDF5DataParameter
     tops = (1, None)
@@ -27,13 +27,13 @@ class HDF5Data(DataLayer, HasSampleFiles):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if layer.HasField("transform_param"):
-            raise NetError("doesn't transform data; take transform_param away and transform them in the file")
+            raise NetError("transform_param has no effect on HDF5 data; remove it and transform the data in the files")
 
     def batch_size(self) -> int:
         return self.layer.hdf5_data_param.batch_size
 
     def item_shapes(self) -> Sequence[Shape | None]:
-        """Return only the file says anything of them."""
+        """Return unknown shapes, because only the files contain them."""
         return [None] * len(self.layer.top)
 
     def reading(self, seed: int) -> Reading:

@@ -1,4 +1,4 @@
-"""HDF5Output: data and labels into an HDF5 file."""
+"""HDF5Output: data and labels written to an HDF5 file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from netdsl.layer import Shape
 from netdsl.layer.deploying import WritesFile
 from netdsl.layer.running import not_compiled
 
-_AXES = 4  # of Caffe's old blobs, which the file has whatever the bottoms have
+_AXES = 4  # the number of axes in Caffe's old blobs, which the file always has
 
 
 class HDF5Output(WritesFile):
-    """The data sets `data` and `label`, with the rows of all batches that ran. Caffe ends at the second batch."""
+    """Writes the data sets `data` and `label` with the rows of all batches. Caffe fails at the second batch."""
 
     config = pb.HDF5OutputParameter
     bottoms = (2, 2)
@@ -26,9 +26,12 @@ class HDF5Output(WritesFile):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not layer.hdf5_output_param.file_name:
-            raise NetError("needs a file_name")
+            raise NetError("file_name is missing; set it to the path of the file to write")
         if bottoms[0][:1] != bottoms[1][:1] or max(map(len, bottoms)) > _AXES:
-            raise NetError(f"takes data and labels of one row each, of {_AXES} axes at most, not {list(bottoms)}")
+            raise NetError(
+                f"data and labels must have the same batch size and at most {_AXES} axes, but their shapes are "
+                f"{list(bottoms)}"
+            )
         self._rows = Hdf5Rows(layer.hdf5_output_param.file_name)
 
     @not_compiled

@@ -1,4 +1,4 @@
-"""HingeLoss: how far every class is from the right side of its margin."""
+"""HingeLoss: a one-versus-all hinge loss over classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from netdsl.layers._loss import LabelLoss, check_one_label_each, classes_of, wit
 
 
 class HingeLoss(LabelLoss, HasOnnxForm):
-    """The sum of max(0, 1 - x) for right classes and max(0, 1 + x) for all others, or of its squares, over N."""
+    """Computes the sum of max(0, 1 - x) for true classes and max(0, 1 + x) for all others, or of their squares, over
+    N."""
 
     config = pb.HingeLossParameter
 
@@ -26,7 +27,7 @@ class HingeLoss(LabelLoss, HasOnnxForm):
         super().__init__(layer, bottoms)
         check_one_label_each(bottoms)
         if len(bottoms[0]) < 2:
-            raise ShapeError(f"the first bottom needs a score for each class, not shape {list(bottoms[0])}")
+            raise ShapeError(f"the first bottom must have a score for each class, not shape {list(bottoms[0])}")
         self.squared = layer.hinge_loss_param.norm == pb.HingeLossParameter.L2
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:

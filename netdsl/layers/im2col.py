@@ -1,4 +1,4 @@
-"""Im2col: every window of the input laid out as channels."""
+"""Im2col: each window of the input laid out as channels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from netdsl.layers._window import convolution_window
 
 
 class Im2col(HasOnnxForm):
-    """The channels of the top are those of the bottom, each at every place in the window."""
+    """Copies each window of the bottom to the channels of one position. Each bottom channel has a top channel per
+    window position."""
 
     config = pb.ConvolutionParameter
 
@@ -26,7 +27,7 @@ class Im2col(HasOnnxForm):
         self.axis = axis_of(p.axis, len(bottoms[0]))
         spatial = len(bottoms[0]) - self.axis - 1
         if not spatial:
-            raise ShapeError(f"axis {p.axis} has the channels, and no axis of the bottom comes after it")
+            raise ShapeError(f"axis {p.axis} has the channels, but no axis comes after it; lower axis")
         self.window = convolution_window(p, spatial)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -38,12 +39,12 @@ class Im2col(HasOnnxForm):
         return x.movedim(tuple(range(-len(w.kernel), 0)), tuple(places)).flatten(self.axis, places[-1])
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """Return a convolution in which every channel has one filter for each place, which takes that place only."""
+        """Write a convolution with one filter for each channel and window position, which copies that position only."""
         axes = len(g.shape(x))
         w = self.window.on(g.length(x, axis) for axis in range(self.axis + 1, axes))
         if self.axis != 1 or axes > 5:
             raise ConversionError(
-                "with channels elsewhere than on axis 1, or more than 3 axes behind, has no ONNX form"
+                "can be exported only with channels on axis 1 and at most 3 axes after it; change axis"
             )
         channels, places = g.length(x, 1), math.prod(w.kernel)
         filters = np.tile(np.eye(places).reshape(places, 1, *w.kernel), (channels, 1, *(1,) * len(w.kernel)))

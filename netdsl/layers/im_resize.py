@@ -1,4 +1,4 @@
-"""ImResize: rtpose's images at several scales, resized cubically and averaged."""
+"""ImResize: rtpose's mean of images at several scales, with cubic resizing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from netdsl.layer.onnx_form import reduced
 
 
 class ImResize(HasOnnxForm):
-    """One image, the mean of all items. Each is the middle of what it is given, the smaller the later it comes:
-    `start_scale` of it for the first, `scale_gap` less for each one more.
+    """Computes the mean of all items after each is cropped at the borders and resized.
+
+    The first item is cropped to `start_scale` of its size, and each further one to `scale_gap` less.
     """
 
     config = pb.ImResizeParameter
@@ -26,11 +27,13 @@ class ImResize(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.imresize_param
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"resizes images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
         self.factor, self.target = p.factor, (p.target_spatial_height, p.target_spatial_width)
         self.start, self.gap = p.start_scale, p.scale_gap
         if min(self._sizes(bottoms[0])) < 1:
-            raise NetError("makes no image: give a larger factor, or target_spatial_height and target_spatial_width")
+            raise NetError(
+                "the top would be empty; set a larger factor, or target_spatial_height and target_spatial_width"
+            )
 
     def _sizes(self, shape: Sequence[int]) -> tuple[int, int]:
         return (int(shape[2] * self.factor), int(shape[3] * self.factor)) if self.factor else self.target
@@ -43,11 +46,12 @@ class ImResize(HasOnnxForm):
         return torch.stack(items).mean(0, keepdim=True)
 
     def _cuts(self, items: int) -> list[float]:
-        """Return what part of each item is left out at its borders."""
+        """Return the part of each item that is cut off at its borders."""
         return [1 - self.start + number * self.gap for number in range(items)]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """Along each side of each item a matrix: what becomes of a picture of every single pixel."""
+        """Write a matrix product along each side of each item in ONNX operators. The matrices result from resizing an
+        identity."""
         lengths = [g.length(x, axis) if axis != 1 else 1 for axis in range(4)]
         height, width = self._sizes(lengths)
         cuts = self._cuts(lengths[0])
@@ -58,7 +62,7 @@ class ImResize(HasOnnxForm):
 
 
 def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:
-    """Return one side resized, after a part of it is cut off at both ends."""
+    """Return an image with one side resized, after a part is cut off at both ends."""
     border = math.floor(x.shape[axis] // 2 * cut)
     length = x.shape[axis] - 2 * border
     places = (torch.arange(size, device=x.device, dtype=x.dtype) + 0.5) * (length / size) - 0.5
@@ -71,7 +75,7 @@ def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:
 
 
 def _cubic(t: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the weights of the pixels before, at, after and behind a place t beyond the second."""
+    """Return the cubic weights of four consecutive pixels for a position t after the second one."""
     return (
         -0.5 * t**3 + t**2 - 0.5 * t,
         1.5 * t**3 - 2.5 * t**2 + 1,

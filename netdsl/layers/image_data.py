@@ -1,4 +1,4 @@
-"""ImageData: images from files, and labels from the list that names them."""
+"""ImageData: images from files, with labels from the list that names them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netdsl.layers._data import DatumData, both_or_none, check_forks, check_sour
 
 
 class ImageData(DatumData, HasSampleFiles):
-    """An image and a number."""
+    """Reads images and labels from the files in a list."""
 
     config = pb.ImageDataParameter
 

@@ -1,4 +1,4 @@
-"""ImageLabelmapData: HED's images from files, with a map of the edges in them."""
+"""ImageLabelmapData: HED's images from files, with edge maps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from netdsl.layers._data import ImagesWithMaps, check_forks, check_source, passe
 
 
 class ImageLabelmapData(ImagesWithMaps):
-    """An image and a map of its size, with 1 where the file of the map is at least half as bright as white."""
+    """Reads images and edge maps of the same size. A pixel's label is 1 if the map is at least half as bright as
+    white."""
 
     origin = "HED"
     white = 255

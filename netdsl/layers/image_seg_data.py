@@ -1,4 +1,4 @@
-"""ImageSegData: DeepLab's images from files, with a label for every pixel and maybe how big they were."""
+"""ImageSegData: DeepLab's images from files, with a label for each pixel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from netdsl.layers._data import LabelledImages
 
 
 class ImageSegData(LabelledImages):
-    """An image, a map of its size, and maybe its height and width before it was cropped or padded."""
+    """Reads images and label maps of the same size, and with a third top the size of each image before cropping and
+    padding."""
 
     origin = "DeepLab"
     tops = (2, 3)

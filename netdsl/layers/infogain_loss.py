@@ -1,4 +1,4 @@
-"""InfogainLoss: a softmax loss in which a matrix says what every class is worth where another one is right."""
+"""InfogainLoss: a softmax loss weighted by a matrix over pairs of classes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reduced, reshaped, transposed
 from netdsl.layers._loss import IGNORE, ClassLoss, cut_off, within
 
-_LEAST = math.log(1e-20)  # Caffe's floor under a probability, kLOG_THRESHOLD
+_LEAST = math.log(1e-20)  # Caffe's smallest probability, kLOG_THRESHOLD
 
 
 class InfogainLoss(ClassLoss):
-    """-sum over all classes k of H[label, k] * log softmax(x)[k]; H is the third bottom, or a file."""
+    """Computes -sum of H[label, k] * log softmax(x)[k] over all classes k. H is the third bottom or is read from a
+    file."""
 
     config = pb.InfogainLossParameter
     bottoms = (2, 3)
@@ -29,12 +30,17 @@ class InfogainLoss(ClassLoss):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms, layer.infogain_loss_param.axis)
         if layer.loss_param.HasField("normalize"):
-            raise NetError("`normalize` is too old for this type; write normalization: VALID, or BATCH_SIZE for false")
+            raise NetError(
+                "`normalize` isn't supported in this type; write normalization: VALID, or BATCH_SIZE for normalize: "
+                "false"
+            )
         matrix = None if len(bottoms) == 3 else _read_matrix(layer.infogain_loss_param)
         self.axes, self.classes = len(bottoms[0]), bottoms[0][self.axis]
         shape, classes = bottoms[2] if matrix is None else tuple(matrix.shape), self.classes
         if math.prod(shape) != classes**2:
-            raise ShapeError(f"{classes} classes need a matrix of {classes} x {classes}, this one is {list(shape)}")
+            raise ShapeError(
+                f"{classes} classes need a matrix of {classes} x {classes}, but this one has shape {list(shape)}"
+            )
         self.register_buffer("matrix", matrix, persistent=False)
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
@@ -53,7 +59,7 @@ class InfogainLoss(ClassLoss):
 
 def _read_matrix(p: pb.InfogainLossParameter) -> Tensor:
     if not p.HasField("source"):
-        raise NetError("needs its matrix: a third bottom, or a `source` in infogain_loss_param")
+        raise NetError("the matrix is missing; add a third bottom, or set source in infogain_loss_param")
     file = read(p.source, pb.BlobProto)
     assert isinstance(file.message, pb.BlobProto)
     return torch.from_numpy(np.array(file.blobs.array(file.message), np.float32))

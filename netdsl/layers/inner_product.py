@@ -19,12 +19,12 @@ from netdsl.layers._settings import refuse
 
 
 class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory, ReadsInBackward):
-    """Everything from `axis` on is one vector, which is multiplied by the weights."""
+    """Multiplies the weights by the vector of all values from `axis` on, and adds a bias."""
 
     config = pb.InnerProductParameter
     blobs = ("weight", "bias")
     in_place = True
-    in_place_in_caffe = "Caffe's product writes over the numbers that it still reads"
+    in_place_in_caffe = "Caffe's matrix product overwrites numbers that it still needs"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -47,7 +47,8 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """Return the kernel is as large as the image that the layer was made for. A convolution can't work in place."""
+        """Return a convolution whose kernel is as large as the image that the layer was built for, or `None` if it
+        works in place."""
         if self.axis != 1 or len(bottom) not in (2, 4) or self.works_in_place():
             return None
         height, width = bottom[2:] or (1, 1)
@@ -61,7 +62,7 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, *([] if self.bias is None else [self.bias])]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Said here, since products of tensors without memory load torch's compiler, which takes seconds."""
+        """Return the shapes without computing them on meta tensors, where torch would load its compiler for seconds."""
         self._check_inputs(bottoms[0])
         return [(*bottoms[0][: self.axis], self.outputs)]
 
@@ -75,7 +76,9 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
     def _check_inputs(self, bottom: Shape) -> None:
         found = math.prod(bottom[self.axis :])
         if found != self.inputs:
-            raise ShapeError(f"takes {self.inputs} values of each item, and a bottom {list(bottom)} has {found}")
+            raise ShapeError(
+                f"the weights are for {self.inputs} values per item, but the bottom {list(bottom)} has {found}"
+            )
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         shape = g.shape(x)

@@ -1,4 +1,4 @@
-"""Input: blobs that come from outside."""
+"""Input: blobs that the caller of the net supplies."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from netdsl.layer.data import DataOrigin, stated_shapes
 
 
 class Input(BringsData):
-    """The caller of the net gives its tops."""
+    """Has a top for each input of the net. The caller supplies their values."""
 
     config = pb.InputParameter
     tops = (1, None)
     data_origin = DataOrigin.INPUT
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return one shape for each top, or one for all."""
+        """Return the shape of each top. A single shape in the settings applies to all."""
         shapes = stated_shapes(self.layer)
         tops = len(self.layer.top)
         if len(shapes) not in (0, 1, tops):
-            raise NetError(f"has {len(shapes)} shapes for {tops} tops; give one for each, or one for all")
+            raise NetError(f"there are {len(shapes)} shapes for {tops} tops; give one for each, or one for all")
         return (shapes or [()]) * tops if len(shapes) < 2 else shapes

@@ -1,4 +1,4 @@
-"""Interp: bilinear resizing, with the corners of bottom and top aligned."""
+"""Interp: bilinear resizing with aligned corners."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from netdsl.layers._window import set_names
 
 
 class Interp(HasOnnxForm):
-    """The bottom, cropped by negative padding, at another size.
+    """Resizes the bottom, after negative padding crops it.
 
-    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels. In some forks a second
-    bottom can have that size; then no setting may say another.
+    A `zoom_factor` multiplies the steps between pixels, and Synopsys' `full_zoom_factor` the number of pixels. In some
+    forks, a second bottom can provide the size. In that case, the settings must not contain one.
     """
 
     config = pb.InterpParameter
@@ -32,9 +32,9 @@ class Interp(HasOnnxForm):
         p = layer.interp_param
         if any(len(shape) != 4 for shape in bottoms):
             axes = " and ".join(str(len(shape)) for shape in bottoms)
-            raise ShapeError(f"resizes images: every bottom needs 4 axes, not {axes}")
+            raise ShapeError(f"all bottoms must be images with 4 axes, not {axes}")
         if p.pad_beg > 0 or p.pad_end > 0:
-            raise NetError("pad_beg and pad_end can only crop: they must be 0 or less")
+            raise NetError("pad_beg and pad_end can only crop; set them to 0 or less")
         if min(p.shrink_factor, p.zoom_factor, p.full_zoom_factor) < 1:
             raise NetError("shrink_factor, zoom_factor and full_zoom_factor must be 1 or more")
         self.crop, self.shrink, self.zoom = (-p.pad_beg, -p.pad_end), p.shrink_factor, p.zoom_factor
@@ -43,7 +43,7 @@ class Interp(HasOnnxForm):
             _check_second(p, bottoms)
         self.full_zoom = p.full_zoom_factor if _is_full_zoom(p) else 0
         if min(bottoms[0][2:]) <= sum(self.crop):
-            raise ShapeError("pad_beg and pad_end crop all that there is")
+            raise ShapeError("pad_beg and pad_end crop the whole image; raise them")
 
     def forward(self, x: Tensor, sized: Tensor | None = None) -> Tensor:
         begin, end = self.crop
@@ -67,7 +67,10 @@ class Interp(HasOnnxForm):
 
 
 def _fixed(p: pb.InterpParameter) -> tuple[int, int] | None:
-    """Caffe's rule: one factor alone comes first, then height and width, then both factors."""
+    """Return the fixed size, if one is set.
+
+    Caffe's rule: a single factor comes first, then height and width, then both factors.
+    """
     shrinks, zooms = p.HasField("shrink_factor"), p.HasField("zoom_factor")
     if shrinks != zooms:
         return None
@@ -76,20 +79,21 @@ def _fixed(p: pb.InterpParameter) -> tuple[int, int] | None:
             raise NetError("height and width must be positive")
         return p.height, p.width
     if not shrinks and not p.HasField("full_zoom_factor"):
-        raise NetError("needs a shrink_factor, a zoom_factor, or both height and width")
+        raise NetError("the size isn't set; set shrink_factor, zoom_factor, or both height and width")
     return None
 
 
 def _check_second(p: pb.InterpParameter, bottoms: Sequence[Shape]) -> None:
-    """The fork's rule: a size comes from the second bottom or from the settings, never from both."""
+    """Raise an error if both the second bottom and the settings determine a size, which the fork doesn't allow."""
     said = [name for name in set_names(p) if not name.startswith("pad_")]
     if said:
-        raise NetError(f"{said[0]} says a size, and so does the second bottom; remove one of them")
+        raise NetError(f"both {said[0]} and the second bottom determine the size; remove one of them")
     if bottoms[0][0] != bottoms[1][0]:
-        raise ShapeError(f"both bottoms must have the same batch, not {bottoms[0][0]} and {bottoms[1][0]}")
+        raise ShapeError(f"both bottoms must have the same batch size, not {bottoms[0][0]} and {bottoms[1][0]}")
 
 
 def _is_full_zoom(p: pb.InterpParameter) -> bool:
-    """Synopsys' rule: it counts only if nothing else says the size."""
+    """Return whether `full_zoom_factor` applies. Synopsys' rule: it does only if no other setting determines the
+    size."""
     others = p.HasField("shrink_factor") or p.HasField("zoom_factor") or (p.HasField("height") and p.HasField("width"))
     return p.HasField("full_zoom_factor") and not others

@@ -1,4 +1,4 @@
-"""L1Loss: the distance between two blobs, as DetectNet learns its boxes."""
+"""L1Loss: the mean absolute difference of two blobs, used for DetectNet's boxes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _OF_FLOWNET = ("l2_per_location", "l2_prescale_by_channels", "normalize_by_num_e
 
 
 class L1Loss(LabelLoss, HasOnnxForm):
-    """sum |x - y| / N. Both bottoms get a gradient. Of FlowNet's type of this name it is what needs no settings."""
+    """Computes sum |x - y| / N. Both bottoms get a gradient.
+
+    FlowNet's type of this name is supported only without its own settings.
+    """
 
     config = pb.L1LossParameter
     origin = "NVIDIA"
@@ -29,7 +32,10 @@ class L1Loss(LabelLoss, HasOnnxForm):
         super().__init__(layer, bottoms)
         refuse(layer.l1_loss_param, *_OF_FLOWNET)
         if math.prod(bottoms[0]) != math.prod(bottoms[1]):
-            raise ShapeError(f"both bottoms need as many values; they have {list(bottoms[0])} and {list(bottoms[1])}")
+            raise ShapeError(
+                f"both bottoms must have the same number of values, but they have shapes {list(bottoms[0])} and "
+                f"{list(bottoms[1])}"
+            )
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return (x - y.reshape(x.shape)).abs().sum() / len(x)

@@ -1,4 +1,4 @@
-"""LaneData: MobileNet-YOLO's images of roads, with the lanes as points and as a map."""
+"""LaneData: MobileNet-YOLO's images of roads, with lanes as points and as a map."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _OF_BOXES = "train_diffcult", "difficult_label_warmup", "single_class"
 
 
 class LaneData(DataLayer, HasSampleFiles):
-    """An image, rows of points (x, y, lane), and a map that is `seg_scales` times smaller or has a size of its own."""
+    """Reads images, rows of points (x, y, lane) and lane maps.
+
+    A map is `seg_scales` times smaller than the image unless its own size is set.
+    """
 
     origin = "MobileNet-YOLO"
     config = pb.AnnotatedDataParameter
@@ -57,9 +60,9 @@ class LaneData(DataLayer, HasSampleFiles):
         check_database(data)
         refuse(p, *_OF_BOXES)
         if p.HasField("anno_type") and p.anno_type != pb.AnnotatedDatum.LANE:
-            raise NetError("anno_type must be LANE; AnnotatedData reads a database of boxes")
+            raise NetError("anno_type isn't LANE; set it to LANE, or use AnnotatedData for a database of boxes")
         if p.batch_sampler:
-            raise NetError("batch_sampler looks for boxes, which lanes have none of; take yolo_data_jitter")
+            raise NetError("batch_sampler needs boxes, but lanes have none; use yolo_data_jitter")
         transform = LaneTransform(
             self.layer.transform_param,
             Jitter(p.yolo_data_jitter, keeps_proportions=False) if p.yolo_data_type == 1 else None,
@@ -89,7 +92,7 @@ class LaneData(DataLayer, HasSampleFiles):
         return max(1, self.layer.annotated_data_param.seg_scales)
 
     def _map_size(self) -> tuple[int, int] | None:
-        """Return the height and width of maps, if the settings say them."""
+        """Return the height and width of the maps, or `None` if the settings don't contain them."""
         p = self.layer.annotated_data_param
         both = p.seg_resize_height, p.seg_resize_width
         return both if all(both) else None
@@ -97,7 +100,7 @@ class LaneData(DataLayer, HasSampleFiles):
 
 @dataclass(frozen=True)
 class _FirstTops:
-    """As many arrays of an item as there are tops."""
+    """The first tops of an item."""
 
     transform: LaneTransform
     count: int

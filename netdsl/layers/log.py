@@ -15,7 +15,7 @@ from netdsl.layers._elementwise import Elementwise, affine, log_of_base
 
 
 class Log(Elementwise, ReadsInBackward):
-    """log(shift + scale * x) to the base."""
+    """Computes the logarithm of shift + scale * x to the given base."""
 
     config = pb.LogParameter
 
@@ -25,7 +25,7 @@ class Log(Elementwise, ReadsInBackward):
         self.scale, self.shift = p.scale, p.shift
         self.log = log_of_base(p.base)
         if not self.log:
-            raise NetError("base 1 has no logarithms; give another one")
+            raise NetError("base 1 has no logarithm; set another base")
 
     def forward(self, x: Tensor) -> Tensor:
         top = affine(x, self.scale, self.shift).log()

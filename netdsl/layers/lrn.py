@@ -1,4 +1,4 @@
-"""LRN: local response normalisation, as AlexNet has it."""
+"""LRN: local response normalisation, as in AlexNet."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from netdsl.layer.onnx_form import scaled
 from netdsl.layer.running import MakesNewMemory, Reads, ReadsInBackward, in_pieces, in_single, on_cpu
 from netdsl.layers._settings import refuse
 
-_CACHED = 2**18  # this many values of each of three tensors stay in a CPU's caches
+_CACHED = 2**18  # how many values of each of three tensors fit into a CPU's caches
 
 
 class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
-    """x / (k + alpha * mean of x**2)**beta, the mean over neighbouring channels or, with k = 1, over a window."""
+    """Computes x / (k + alpha * mean of x**2)**beta. The mean is over adjacent channels or, with k = 1, over a
+    window."""
 
     config = pb.LRNParameter
     in_place = True
     any_layout = True
-    in_place_in_caffe = "Caffe loses the bottom before it is scaled on a CPU, and its gradient on a GPU is another one"
+    in_place_in_caffe = "Caffe loses the bottom before scaling it on a CPU and computes a different gradient on a GPU"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -36,12 +37,12 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         if len(bottoms[0]) != 4:
             raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
         if p.local_size % 2 == 0:
-            raise NetError(f"local_size must be odd, not {p.local_size}")
+            raise NetError(f"local_size is {p.local_size}; set it to an odd number")
         self.size, self.alpha, self.beta, self.k = p.local_size, p.alpha, p.beta, p.k
         self.within = p.norm_region == pb.LRNParameter.WITHIN_CHANNEL
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the top is as large as the bottom."""
+        """Return the shape of the bottom."""
         return list(bottoms)
 
     @in_single
@@ -66,7 +67,8 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         return [gradient * _power(scale, self.beta) - factor * bottom * shared]
 
     def _within_as_caffe(self, x: Tensor, bottom: Tensor, gradient: Tensor) -> Tensor:
-        """Means of squares, and powers of them, are in memory of its own."""
+        """Return Caffe's gradient if the bottom was overwritten. Caffe keeps the means of squares and their powers in
+        separate memory."""
         means = F.avg_pool2d(x * x, self.size, 1, self.size // 2)
         with torch.enable_grad():
             place = bottom.detach().requires_grad_()
@@ -85,20 +87,20 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         if self.within:
             return x * _power(1 + self.alpha * F.avg_pool2d(x * x, self.size, 1, self.size // 2), self.beta)
         alpha = self.alpha / self.size
-        if torch.compiler.is_compiling():  # a compiler finds the few passes by itself
+        if torch.compiler.is_compiling():  # the compiler fuses these steps
             return x * _power(self.k + alpha * _neighbours(x * x, self.size), self.beta)
         top: Tensor = _AcrossChannels.apply(x, self.size // 2, alpha, self.beta, self.k)  # type: ignore[no-untyped-call]
         return top
 
 
 def _neighbours(x: Tensor, size: int) -> Tensor:
-    """Return the sum of every channel and those near it."""
+    """Return the sums over each channel and the channels near it."""
     padded = F.pad(x, (0, 0, 0, 0, size // 2, size // 2))
     return reduce(torch.add, [padded.narrow(1, start, x.shape[1]) for start in range(size)])
 
 
 class _AcrossChannels(torch.autograd.Function):
-    """Few passes over memory, and on a CPU over as much as its caches hold, where autograd would keep every step."""
+    """Computes LRN in a few passes, on a CPU over cached blocks. Autograd would store each step."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, reach: int, alpha: float, beta: float, k: float) -> Tensor:
@@ -125,7 +127,7 @@ class _AcrossChannels(torch.autograd.Function):
 
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Return the items of a batch together, or on a CPU as many at a time as stay in its caches."""
+    """Return all items together, or on a CPU as many at a time as fit into its caches."""
     first = tensors[0]
     if not on_cpu(first) or not first.numel():
         return iter([tensors])
@@ -133,7 +135,7 @@ def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def _spread(values: Tensor, reach: int, total: Tensor) -> Tensor:
-    """Add to every channel its neighbours, in place."""
+    """Add the adjacent channels to each channel in place."""
     for step in range(1, reach + 1):
         total[:, step:].add_(values[:, :-step])
         total[:, :-step].add_(values[:, step:])
@@ -141,7 +143,7 @@ def _spread(values: Tensor, reach: int, total: Tensor) -> Tensor:
 
 
 def _power(scale: Tensor, beta: float, out: Tensor | None = None) -> Tensor:
-    """scale**-beta; roots are many times faster than powers."""
+    """Return scale**-beta. Roots are many times faster than powers."""
     if beta == 0.75:
         root = torch.rsqrt(scale, out=out)
         return root * root.sqrt() if out is None else root.mul_(root.sqrt())

@@ -12,11 +12,11 @@ from netdsl.layer import OnnxGraph
 from netdsl.layer.onnx_form import transposed
 from netdsl.layers._recurrent import Recurrent, lstm_step, lstm_step_onnx
 
-_WORTHWHILE = 5  # steps in a stretch; with fewer, torch's LSTM took longer than steps one by one
+_WORTHWHILE = 5  # steps per sequence; for shorter ones, torch's LSTM was slower than single steps
 
 
 class LSTM(Recurrent):
-    """Four gates decide what a cell takes in, keeps and gives out; the top is the hidden state of every step."""
+    """Computes an LSTM over a sequence. The top is the hidden state of each step."""
 
     blobs = ("weight_x", "bias", "weight_static", "weight_h")
     bottoms = (2, 5)
@@ -27,11 +27,11 @@ class LSTM(Recurrent):
     def all_steps(
         self, x: Tensor, static: Tensor | None, cont: Tensor, states: list[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """By torch's own LSTM where it gives the same numbers sooner.
+        """Return the result of torch's own LSTM where it is faster and equal, and otherwise that of `unroll`.
 
-        It knows no cont, so it runs from one step at which a sequence begins to the next. To look for these steps would
-        be to wait for a GPU, and torch's compiler can't know them; there the steps are unrolled. So they are with
-        autocast, since that would bring torch's cell to two bytes, too.
+        torch's LSTM doesn't support cont, so it runs once for each sequence in the batch. Finding their starts would
+        wait for a GPU and isn't possible for torch's compiler, so that the steps are unrolled there. They are also
+        unrolled with autocast, which would reduce torch's cell state to two bytes.
         """
         unrolled = torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
         stretches = _stretches(cont) if x.is_cpu and not unrolled else []
@@ -48,7 +48,8 @@ class LSTM(Recurrent):
         return torch.cat(parts), states
 
     def _params_of_torch(self) -> list[Tensor]:
-        """Return the blobs with torch's order of gates: input, forget, candidate, output. It has two biases."""
+        """Return the blobs in torch's order of gates: input, forget, candidate, output. torch has two biases; the
+        second is 0."""
         weight_x = self.weight_x if self.weight_static is None else torch.cat([self.weight_x, self.weight_static], 1)
         params = []
         for blob in (weight_x, self.weight_h, self.bias):
@@ -77,6 +78,6 @@ class LSTM(Recurrent):
 
 
 def _stretches(cont: Tensor) -> list[slice]:
-    """Runs of steps in which only the first one may not take the state before it as it is."""
+    """Return ranges of steps. Only the first step of a range changes the state before it."""
     starts = [0, *(1 + (cont[1:] != 1).flatten(1).any(1).nonzero().flatten()).tolist()]
     return [slice(*ends) for ends in pairwise([*starts, len(cont)])]

@@ -1,4 +1,4 @@
-"""LSTMUnit: one step of an LSTM without its weights."""
+"""LSTMUnit: one step of an LSTM, without its weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from netdsl.layers._recurrent import lstm_step, lstm_step_onnx
 
 
 class LSTMUnit(HasOnnxForm):
-    """From the cell 1 x N x D, the gates before their nonlinearities 1 x N x 4D and cont 1 x N: cell and hidden state.
+    """Computes the new cell and hidden state from the cell (1 x N x D), the raw gates (1 x N x 4D) and cont (1 x N).
 
-    Caffe on a GPU; on a CPU its gradient for the forget gate is another one where cont is neither 0 nor 1.
+    The gradient is Caffe's on a GPU. Caffe's on a CPU differs for the forget gate if cont is neither 0 nor 1.
     """
 
     bottoms = (3, 3)
@@ -27,7 +27,7 @@ class LSTMUnit(HasOnnxForm):
         cell, gates, cont = bottoms
         if len(cell) != 3 or cell[0] != 1 or gates != (1, cell[1], 4 * cell[2]) or cont != cell[:2]:
             shapes = ", ".join(str(list(shape)) for shape in bottoms)
-            raise ShapeError(f"takes 1 x N x D, 1 x N x 4D and 1 x N; its bottoms are {shapes}")
+            raise ShapeError(f"the bottoms must be 1 x N x D, 1 x N x 4D and 1 x N, but their shapes are {shapes}")
 
     def forward(self, cell: Tensor, gates: Tensor, cont: Tensor) -> tuple[Tensor, Tensor]:
         hidden, cell = lstm_step(gates, cell * cont.unsqueeze(-1))

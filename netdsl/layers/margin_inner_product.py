@@ -1,4 +1,4 @@
-"""MarginInnerProduct: SphereFace's inner product, whose angle to the right class counts several times."""
+"""MarginInnerProduct: SphereFace's inner product, which multiplies the angle to the true class."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from netdsl.layers._loss import MORE_OUTPUTS, classes_of, within
 
 
 class MarginInnerProduct(Layer):
-    """|x| cos(angle to each weight); for the label (lambda * |x| cos(angle) + |x| psi(angle)) / (1 + lambda).
+    """Computes |x| cos(angle) for each class, and for the label (lambda * |x| cos(angle) + |x| psi(angle)) / (1 +
+    lambda).
 
-    Psi falls as cos(m * angle), made monotonous, m being 1 to 4 by `type`. Lambda falls with the number of forward
-    passes: base * (1 + gamma * passes) ^ -power, at least lambda_min; it is the second top. As in Caffe, the rows of
-    the weight are made unit vectors in every pass, and the gradient is one of Caffe's own: a margin turns it for the
-    label's class, with its length kept, and the weight gets what a plain inner product would.
+    Psi is cos(m * angle), changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda falls with the number
+    of forward passes: base * (1 + gamma * passes) ^ -power, but at least lambda_min. It is the second top. As in Caffe,
+    each pass normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its
+    direction for the label's class, and the weight's gradient is that of a plain inner product.
     """
 
     config = pb.MarginInnerProductParameter
@@ -39,7 +40,7 @@ class MarginInnerProduct(Layer):
         rows = math.prod(bottoms[0][: self.axis])
         outputs = positive(p, "num_output")
         if math.prod(bottoms[1]) != rows:
-            raise ShapeError(f"{math.prod(bottoms[1])} labels for {rows} vectors; give one for each")
+            raise ShapeError(f"there are {math.prod(bottoms[1])} labels for {rows} vectors; give one for each")
         self.times, self.count = p.type + 1, len(layer.top)
         self.base, self.gamma, self.power, self.least = p.base, p.gamma, p.power, p.lambda_min
         self.weight = new_blob(p.weight_filler, (outputs, math.prod(bottoms[0][self.axis :])))
@@ -77,7 +78,7 @@ class _Margin(torch.autograd.Function):
         cosine = top[rows, label] / length
         psi, psi_slope = _psi(cosine, times)
         top[rows, label] = (top[rows, label] * weigh + length * psi) / (1 + weigh)
-        # d(|x| psi)/dx is psi' w + (psi - psi' cos) x / |x|, of which Caffe keeps the direction only
+        # d(|x| psi)/dx is psi' w + (psi - psi' cos) x / |x|. Caffe keeps only the direction.
         along_weight, along_x = psi_slope, (psi - psi_slope * cosine) / length
         size = (along_weight.square() + along_x.square()).sqrt()
         ctx.save_for_backward(x, weight, label, weigh, along_weight / size, along_x / size)
@@ -93,7 +94,8 @@ class _Margin(torch.autograd.Function):
 
 
 def _psi(cosine: Tensor, times: int) -> tuple[Tensor, Tensor]:
-    """cos(times * angle), turned and shifted piece by piece so that it falls all the way; and its slope in cos."""
+    """Return cos(times * angle), made to fall monotonically by changing signs and adding offsets, and its derivative in
+    cos."""
     sign = cosine.sign()
     if times == 2:
         return 2 * sign * cosine**2 - 1, 4 * sign * cosine

@@ -1,4 +1,4 @@
-"""Maximum: the larger of two blobs; or, in rtpose, where the largest value of each channel is."""
+"""Maximum: the larger values of two blobs or, in rtpose, the position of each channel's maximum."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from netdsl.layers._elementwise import check_pair
 
 
 class Maximum(HasOnnxForm):
-    """Of two bottoms the larger values, the smaller bottom repeated. Of one, (x, y, value) for every channel.
+    """Computes the elementwise maximum of two bottoms, with broadcasting, or (x, y, value) for each channel of one
+    bottom.
 
-    rtpose's finds only what is positive: where nothing is, all three are 0.
+    The second form is rtpose's. If no value is positive, all three numbers are 0.
     """
 
     origin = "several forks"
@@ -27,7 +28,7 @@ class Maximum(HasOnnxForm):
         if len(bottoms) == 2:
             check_pair(bottoms)
         elif len(bottoms[0]) != 4:
-            raise ShapeError(f"of one bottom needs 4 axes, not {len(bottoms[0])}")
+            raise ShapeError(f"a single bottom must have 4 axes, not {len(bottoms[0])}")
 
     def forward(self, a: Tensor, b: Tensor | None = None) -> Tensor:
         if b is not None:
@@ -38,5 +39,5 @@ class Maximum(HasOnnxForm):
 
     def onnx(self, g: OnnxGraph, a: str, b: str = "") -> str:
         if not b:
-            raise ConversionError("of one bottom has no ONNX form")
+            raise ConversionError("can be exported only with two bottoms")
         return g.node("Max", a, b)

@@ -1,4 +1,4 @@
-"""MemoryData: images and labels that the program hands over."""
+"""MemoryData: images and labels that the program passes in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._data import DataLayer
 
 
 class MemoryData(DataLayer):
-    """An image of a size that is given, and a number."""
+    """Takes images of a given size, and labels, from the program."""
 
     config = pb.MemoryDataParameter
     images_alone = True
@@ -24,7 +24,7 @@ class MemoryData(DataLayer):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not all(self._shape()):
-            raise NetError("needs batch_size, channels, height and width, all positive")
+            raise NetError("batch_size, channels, height and width must be 1 or more; set them in memory_data_param")
 
     def _shape(self) -> Shape:
         p = self.layer.memory_data_param
@@ -40,5 +40,5 @@ class MemoryData(DataLayer):
         return self.layer.memory_data_param.channels == GRAY
 
     def intake(self) -> Intake:
-        """Return its settings say the shapes."""
+        """Return an intake with the shapes from the settings."""
         return replace(super().intake(), shapes=tuple(self.item_shapes()[: len(self.layer.top)]))

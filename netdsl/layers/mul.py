@@ -1,4 +1,4 @@
-"""Mul: the product of two blobs, the smaller one repeated."""
+"""Mul: the product of two blobs, with broadcasting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layer.running import Reads, ReadsInBackward
 
 
 class Mul(HasOnnxForm, ReadsInBackward):
-    """a * b, axes compared from the last one on: each is equal in both or is 1 in one of them."""
+    """Computes a * b. From the last axis on, lengths must be equal or one of them must be 1."""
 
     origin = "several forks"
     bottoms = (2, 2)
@@ -22,7 +22,9 @@ class Mul(HasOnnxForm, ReadsInBackward):
         super().__init__(layer, bottoms)
         a, b = bottoms
         if any(x != y and 1 not in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False)):
-            raise ShapeError(f"shapes {list(a)} and {list(b)} don't go together: axes must be equal or 1")
+            raise ShapeError(
+                f"shapes {list(a)} and {list(b)} don't match; each axis must have equal lengths or a length of 1"
+            )
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         return a * b

@@ -1,4 +1,4 @@
-"""MultiBoxLoss: how SSD learns to find boxes and to name them."""
+"""MultiBoxLoss: SSD's loss for the locations and classes of boxes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netdsl.layers._matching import Matching, Objects, Suppression, hardest
 from netdsl.layers._settings import refuse
 from netdsl.layers.detection_output import check_predictions
 
-_LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
+_LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's smallest probability, FLT_MIN
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class _Batch:
 
 
 class MultiBoxLoss(LabelLoss):
-    """Location loss of the boxes that match an object, and confidence loss of these and of hard ones that match none.
+    """Computes the location loss of matched boxes plus the confidence loss of these and of hard negative boxes.
 
-    Bottoms are locations, scores, priors and objects as AnnotatedData gives them.
+    The bottoms are locations, scores, priors, and objects in AnnotatedData's rows.
     """
 
     config = pb.MultiBoxLossParameter
@@ -62,7 +62,7 @@ class MultiBoxLoss(LabelLoss):
         return [()]
 
     def forward(self, locations: Tensor, scores: Tensor, priors: Tensor, rows: Tensor) -> Tensor:
-        """Caffe's rule: a part whose bottom `propagate_down` leaves out isn't counted at all."""
+        """Return the loss. Caffe's rule: if `propagate_down` excludes a bottom, its part of the loss isn't counted."""
         p, images = self.settings, len(locations)
         boxes, variances = prior_boxes(priors)
         batch = _Batch(
@@ -88,7 +88,7 @@ class MultiBoxLoss(LabelLoss):
         return torch.stack(parts).sum() / self.normaliser(images, len(boxes), matches >= 0)
 
     def _matches(self, batch: _Batch) -> tuple[Tensor, Tensor]:
-        """For each image, box and kind of location the object's place, and for each box its largest overlap."""
+        """Return the object's slot for each image, box and kind of location, and the largest overlap of each box."""
         p, objects = self.settings, batch.objects
         kinds = [label for label in range(self.kinds) if self.kinds == 1 or label != p.background_label_id]
         matches = torch.full(batch.codes.shape[:3], -1, dtype=torch.long, device=batch.codes.device)
@@ -110,7 +110,7 @@ class MultiBoxLoss(LabelLoss):
         return decode(p.code_type, codes.detach(), boxes, None if p.encode_variance_in_target else variances)
 
     def _mined(self, batch: _Batch, matches: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the matches that are left, and the boxes whose confidence counts."""
+        """Return the remaining matches, and which boxes have a confidence loss."""
         p, match = self.settings, matches[..., 0]
         eligible = batch.objects.valid.any(1, keepdim=True).expand_as(match)
         losses = self._confidence_losses(batch.scores, self._labels(batch.objects, matches))
@@ -129,8 +129,7 @@ class MultiBoxLoss(LabelLoss):
         return torch.where((match >= 0) & ~chosen, -1, match)[..., None], chosen & (match != -2)
 
     def _location_losses(self, batch: _Batch, matches: Tensor) -> Tensor:
-        """Return the location loss of every match; 0 where there is none, so that how many there are needn't be
-        known."""
+        """Return the location loss of each match, with 0 for unmatched boxes, so that counting them isn't necessary."""
         p, matched = self.settings, (matches >= 0)[..., None]
         codes, prior, variance = batch.codes, batch.boxes[:, None], batch.variances[:, None]
         image = torch.arange(len(codes), device=codes.device)[:, None, None]
@@ -145,7 +144,7 @@ class MultiBoxLoss(LabelLoss):
         return (difference.square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(difference)).sum(-1)
 
     def _labels(self, objects: Objects, matches: Tensor) -> Tensor:
-        """Return the label that each box should get; of several the last."""
+        """Return the target label of each box. Among several, the last one counts."""
         p = self.settings
         labels = objects.labels.gather(1, matches.clamp_min(0).flatten(1)).view_as(matches)
         if p.map_object_to_agnostic:
@@ -154,7 +153,7 @@ class MultiBoxLoss(LabelLoss):
         return torch.where(labels >= 0, labels, p.background_label_id)
 
     def _confidence_losses(self, scores: Tensor, labels: Tensor, others: float = 0) -> Tensor:
-        """Return the confidence loss of every box. `others` is what the logistic loss wants of the other classes."""
+        """Return the confidence loss of each box. `others` is the logistic loss's target for the other classes."""
         if self.settings.conf_loss_type == self.settings.SOFTMAX:
             return -cut_off(F.log_softmax(scores, -1).gather(-1, labels[..., None])[..., 0], least=_LEAST)
         own = torch.arange(scores.shape[-1], device=scores.device) == labels[..., None]
@@ -165,7 +164,8 @@ class MultiBoxLoss(LabelLoss):
         labels = self._labels(batch.objects, matches)
         if self.mines or p.conf_loss_type == p.SOFTMAX:
             return self._confidence_losses(scores, labels, p.background_label_id).where(used, 0).sum()
-        # Caffe's rule: without mining, the targets of an image begin where the last one's do, plus its number of boxes
+        # Caffe's rule: without mining, each image's targets start one number of boxes after those of the previous
+        # image.
         image = torch.arange(len(scores), device=scores.device)[:, None, None]
         label = batch.objects.labels[image, matches.clamp_min(0)]
         label = torch.full_like(label, p.background_label_id + 1) if p.map_object_to_agnostic else label
@@ -181,14 +181,16 @@ def _logistic(scores: Tensor, one_hot: Tensor) -> Tensor:
 
 def _check_settings(p: pb.MultiBoxLossParameter) -> None:
     if not p.num_classes:
-        raise NetError("needs num_classes")
+        raise NetError("num_classes is missing; set it")
     if p.conf_loss_type == p.SOFTMAX and p.background_label_id >= p.num_classes:
-        raise NetError(f"background_label_id {p.background_label_id} isn't a class: there are {p.num_classes}")
+        raise NetError(
+            f"background_label_id {p.background_label_id} isn't among the {p.num_classes} classes; correct one of them"
+        )
     if p.mining_type != p.NONE and not p.share_location:
-        raise NetError("mining needs share_location; set it, or mining_type: NONE")
+        raise NetError("mining needs share_location; set share_location: true or mining_type: NONE")
     if p.HasField("do_neg_mining") and p.do_neg_mining != (p.mining_type != p.NONE):
-        raise NetError("do_neg_mining contradicts mining_type; leave do_neg_mining out")
+        raise NetError("do_neg_mining contradicts mining_type; remove do_neg_mining")
     if p.map_object_to_agnostic and p.num_classes != 2:
-        raise NetError("map_object_to_agnostic needs 2 classes: background and object")
+        raise NetError("map_object_to_agnostic needs num_classes: 2, for the background and an object")
     if p.mining_type == p.HARD_EXAMPLE and p.sample_size < 1:
         raise NetError("sample_size must be 1 or more")

@@ -1,4 +1,4 @@
-"""MultiStageMeanfield: the conditional random field of CRF-RNN, as this many steps of mean-field inference."""
+"""MultiStageMeanfield: CRF-RNN's conditional random field, as a number of mean-field iterations."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from netdsl.layer.samples import BlobKind
 from netdsl.layers._permutohedral import Lattice, blurred
 
 _COLOURS = 3
-_TINY = 1e-20  # so that nothing is divided by 0
+_TINY = 1e-20  # prevents division by 0
 
 
 class MultiStageMeanfield(NeedsValues, Layer):
-    """Scores for every pixel, once its neighbours have been heard, above all those of its own colour.
+    """Refines the scores of each pixel by those of nearby pixels, above all pixels of similar colour.
 
-    Bottoms are the scores of a net, what the first step begins with (the same scores, as a rule), and the image. In
-    every step probabilities are blurred over near pixels, and over near pixels of similar colours; what comes of both
-    is weighed by a matrix each, then by what classes think of each other, and taken off the scores. The image gets no
+    The bottoms are a net's scores, the initial scores (usually the same ones) and the image. Each step blurs the
+    probabilities over nearby pixels, and again over nearby pixels of similar colour. Each result is multiplied by its
+    weight matrix. Their sum is multiplied by the compatibility matrix and subtracted from the scores. The image gets no
     gradient.
     """
 
@@ -35,14 +35,14 @@ class MultiStageMeanfield(NeedsValues, Layer):
     spatial_weights: nn.Parameter
     bilateral_weights: nn.Parameter
     compatibility: nn.Parameter
-    waits = "makes a lattice of as many points as the image's colours need"
+    waits = "builds a lattice whose size depends on the image's colours"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.multi_stage_meanfield_param
         _check_shapes(bottoms)
         if p.num_iterations < 2:
-            raise NetError(f"num_iterations is {p.num_iterations}; it must be 2 or more")
+            raise NetError(f"num_iterations is {p.num_iterations}; set it to 2 or more")
         if min(p.theta_alpha, p.theta_beta, p.theta_gamma) <= 0:
             raise NetError("theta_alpha, theta_beta and theta_gamma must be more than 0")
         self.steps, self.near, self.apart = p.num_iterations, p.theta_gamma, (p.theta_alpha, p.theta_beta)
@@ -50,13 +50,13 @@ class MultiStageMeanfield(NeedsValues, Layer):
         self.diagonals = (
             _diagonal(p.spatial_filter_weights_str, p.spatial_filter_weight, classes),
             _diagonal(p.bilateral_filter_weights_str, p.bilateral_filter_weight, classes),
-            [-1.0] * classes,  # Potts's model: only the same class counts
+            [-1.0] * classes,  # the Potts model, in which only equal classes interact
         )
         for name in self.blobs:
             setattr(self, name, new_blob(pb.FillerParameter(), (1, 1, classes, classes)))
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
-        """The first values are on the diagonals."""
+        """Also set the first values of the diagonals."""
         missing = {name for name in self.blobs if getattr(self, name).is_meta and id(getattr(self, name)) not in done}
         super().allocate(device, done)
         with torch.no_grad():
@@ -89,7 +89,7 @@ class MultiStageMeanfield(NeedsValues, Layer):
 
 
 class _Kernel:
-    """A blur over points of this many features, whose weights add up to 1 for every point."""
+    """A blur over points with some features. The weights add up to 1 for each point."""
 
     def __init__(self, features: Tensor, like: Tensor) -> None:
         self.lattice = Lattice.of(features)
@@ -100,7 +100,7 @@ class _Kernel:
 
 
 def _places(image: Tensor) -> Tensor:
-    """Return the column and row of every pixel."""
+    """Return the column and row of each pixel."""
     rows, columns = (torch.arange(length, device=image.device, dtype=torch.float32) for length in image.shape[1:])
     return torch.stack((columns.repeat(len(rows)), rows.repeat_interleave(len(columns))), 1)
 
@@ -108,21 +108,26 @@ def _places(image: Tensor) -> Tensor:
 def _check_shapes(bottoms: Sequence[Shape]) -> None:
     scores, first, image = bottoms
     if len(scores) != 4 or len(image) != 4:
-        raise ShapeError("works on images: every bottom needs 4 axes")
+        raise ShapeError("scores and image must have 4 axes")
     if scores != first:
         raise ShapeError(f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}")
     if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLOURS:
-        raise ShapeError(f"the image must be as large as the scores {list(scores)}, with 3 colours, not {list(image)}")
+        raise ShapeError(
+            f"the image must be as large as the scores {list(scores)} and have 3 colours, but its shape is "
+            f"{list(image)}"
+        )
 
 
 def _diagonal(text: str, value: float, classes: int) -> list[float]:
-    """Return the numbers of a text, one for each class, or one number for all."""
+    """Return the numbers in a text, one for each class. If the text is empty, return the same value for all."""
     if not text:
         return [value] * classes
     try:
         numbers = [float(word) for word in text.split()]
     except ValueError:
-        raise NetError(f"the filter weights {text!r} must be numbers with spaces between them") from None
+        raise NetError(
+            f"the filter weights {text!r} aren't a list of numbers with spaces between them; correct them"
+        ) from None
     if len(numbers) != classes:
         raise NetError(f"there are {len(numbers)} filter weights for {classes} classes; give one for each")
     return numbers

@@ -1,4 +1,4 @@
-"""MultinomialLogisticLoss: the negative logarithm of a probability that is given as such."""
+"""MultinomialLogisticLoss: the negative logarithm of the label's probability."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 
 
 class MultinomialLogisticLoss(LabelLoss, HasOnnxForm, ReadsInBackward):
-    """-log x[label], averaged over the batch."""
+    """Computes the mean of -log x[label] over the batch. The bottom contains probabilities, not scores."""
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

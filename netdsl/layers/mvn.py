@@ -1,4 +1,4 @@
-"""MVN: every item of a batch brought to mean 0 and variance 1."""
+"""MVN: items normalised to mean 0 and variance 1."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from netdsl.layer.running import Reads, ReadsInBackward, in_single
 
 
 class MVN(HasOnnxForm, ReadsInBackward):
-    """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes.
+    """Computes (x - mean) / (deviation + eps) over each channel's pixels, or over the whole item with
+    `across_channels`.
 
-    With Synopsys' `add_eps_before_sqrt` it is divided by sqrt(variance + eps).
+    The top has four axes. With Synopsys' `add_eps_before_sqrt`, the divisor is sqrt(variance + eps).
     """
 
     config = pb.MVNParameter
@@ -27,10 +28,12 @@ class MVN(HasOnnxForm, ReadsInBackward):
         super().__init__(layer, bottoms)
         p = layer.mvn_param
         if len(bottoms[0]) > 4:
-            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes")
+            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; reshape it")
         self.axes = (1, 2, 3) if p.across_channels else (2, 3)
         self.normalize_variance = p.normalize_variance
-        self.inside, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # of the root
+        self.inside, self.beside = (
+            (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)
+        )  # eps before and after the square root
 
     @in_single
     def forward(self, x: Tensor) -> Tensor:
@@ -38,7 +41,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
         if not self.normalize_variance:
             return x - x.mean(self.axes, keepdim=True)
         variance, mean = torch.var_mean(x, self.axes, correction=0, keepdim=True)
-        # Caffe's rule: the gradient is that of a deviation which had eps in it from the start.
+        # Caffe's rule: the gradient is computed as if the variance had included eps.
         divisor = (variance.detach() + self.inside).sqrt() + self.beside
         squared = variance + (divisor.square() - variance).detach()
         return (x - mean) / squared.sqrt()
@@ -55,7 +58,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
         top, gradient = tops[0], gradients[0]
         variance = torch.var(seen[0].reshape(top.shape), self.axes, correction=0, keepdim=True)
         part = top * (top * gradient).sum(self.axes, keepdim=True)
-        if self.is_in_place():  # where what is summed lies in the gradient's own memory
+        if self.is_in_place():  # the sum is stored in the gradient's own memory
             gradient = part = part + part.sum(self.axes, keepdim=True)
         else:
             part = part + gradient.sum(self.axes, keepdim=True)

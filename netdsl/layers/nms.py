@@ -1,4 +1,4 @@
-"""Nms: the peaks of rtpose's maps, one map for each part of a body."""
+"""Nms: the peaks of rtpose's maps, with one map for each part of a body."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, whole
 from netdsl.layers._settings import refuse
 
-_AROUND = 7  # a peak's place is the middle of this many pixels each way
+_AROUND = 7  # a peak's position is averaged over this many pixels in each direction
 
 
 class Nms(HasOnnxForm):
-    """For every item and part: a row that begins with how many peaks there are, then (x, y, score) of each.
+    """Outputs for each item and part a row with the number of peaks, then (x, y, score) for each peak.
 
-    A peak is above the threshold and all eight neighbours. Its place is the mean of the places around it, weighed by
-    their scores. Peaks are in the order of reading; only `max_peaks` are told, though all are counted.
+    A peak is above the threshold and all eight neighbours. Its position is the mean of the positions around it,
+    weighted by their scores. Peaks are in reading order. All peaks are counted, but only `max_peaks` are listed.
     """
 
     config = pb.NmsParameter
@@ -35,7 +35,7 @@ class Nms(HasOnnxForm):
         p, shape = layer.nms_param, bottoms[0]
         self.threshold, self.parts, self.most = p.threshold, p.num_parts, p.max_peaks
         if len(shape) != 4:
-            raise ShapeError(f"looks for peaks in images: the bottom needs 4 axes, and has {len(shape)}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(shape)}")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         return [(bottoms[0][0], self.parts, self.most + 1, 3)]
@@ -45,14 +45,14 @@ class Nms(HasOnnxForm):
         peaks = self._peaks(x).flatten(2)
         rank = peaks.cumsum(2)
         rows = torch.stack([*_places(x), x], -1).flatten(2, 3)
-        nowhere = self.most + 1  # a row that is cut off, so that how many peaks there are needn't be known
+        nowhere = self.most + 1  # an extra row for unlisted peaks, which avoids waiting for their number
         row = rank.where(peaks & (rank <= self.most), nowhere)[..., None].expand(-1, -1, -1, 3)
         top = x.new_zeros(len(x), self.parts, nowhere + 1, 3).scatter_(2, row, rows)[:, :, :nowhere].contiguous()
         top[..., 0, 0] = rank[..., -1].to(x.dtype)
         return top
 
     def _peaks(self, x: Tensor) -> Tensor:
-        """Caffe's rule: what is at the border is no peak."""
+        """Return which pixels are peaks. Caffe's rule: pixels at the border are never peaks."""
         peaks = F.pad(x[:, :, 1:-1, 1:-1] > self.threshold, (1, 1, 1, 1))
         for down in (-1, 0, 1):
             for right in (-1, 0, 1):
@@ -61,7 +61,8 @@ class Nms(HasOnnxForm):
         return peaks
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """Return the k-th peak is behind as many pixels as have less than k peaks up to them."""
+        """Write the peaks in ONNX operators. The k-th peak comes after the pixels that have fewer than k peaks up to
+        them."""
         channels, height, width = (g.length(x, axis) for axis in (1, 2, 3))
         if channels >= self.parts:
             x = part(g, x, 1, 0, self.parts)
@@ -81,7 +82,7 @@ class Nms(HasOnnxForm):
         return g.node("Concat", first, peak_rows, axis=2)
 
     def _peaks_onnx(self, g: OnnxGraph, x: str, height: int, width: int) -> str:
-        """1 at a peak and 0 elsewhere."""
+        """Write a map with 1 at peaks and 0 elsewhere in ONNX operators."""
         shifted = [
             part(g, part(g, x, 2, down, down + height - 2), 3, right, right + width - 2)
             for down in range(3)
@@ -93,7 +94,7 @@ class Nms(HasOnnxForm):
 
 
 def _places(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the middle of what is around each pixel.
+    """Return the mean position around each pixel.
 
     Caffe's rule: the first row and column don't count, nor do rows beyond the width.
     """
@@ -106,7 +107,7 @@ def _places(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _places_onnx(g: OnnxGraph, x: str, height: int, width: int) -> list[str]:
-    """Return the same, told to an ONNX graph."""
+    """Write `_places` in ONNX operators."""
     down, right = np.indices((height, width)).astype(np.float32)
     weights = g.constant(((down > 0) & (right > 0) & (down < width)).astype(np.float32))
     counted = g.node("Mul", clamped(g, x, 0, math.inf), weights)

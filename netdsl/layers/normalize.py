@@ -1,4 +1,4 @@
-"""Normalize: vectors of length 1, scaled."""
+"""Normalize: vectors scaled to a fixed length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netdsl.layers._settings import refuse
 
 
 class _NormRule(Enum):
-    """Whose Normalize a layer is."""
+    """The fork whose Normalize a layer is."""
 
     SSD = auto()
     HAPPYNEAR = auto()
@@ -27,20 +27,22 @@ class _NormRule(Enum):
 
 _BY_DIALECT = {"happynear": _NormRule.HAPPYNEAR, "happynear-ms": _NormRule.HAPPYNEAR, "tsn": _NormRule.TSN}
 _DOUBT = (
-    "Normalize is taken as SSD's, over whole items and with a scale; happynear's is over every place, and learns none"
+    "Normalize is assumed to be SSD's, which normalises whole items and learns a scale; happynear's normalises "
+    "each position and learns none"
 )
 _EPS_OF_HAPPYNEAR = 1e-6
 
 
 class Normalize(HasOnnxForm, ReadsInBackward):
-    """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`.
+    """Computes scale * x / sqrt(sum of x² + eps). The sum is over channels, or over the whole item with
+    `across_spatial`.
 
-    With Synopsys' `add_eps_before_sqrt: false` eps is added to the root over a whole item.
+    With Synopsys' `add_eps_before_sqrt: false`, eps is added after the square root for whole items.
 
-    happynear's, with its settings in `normalize_param`, has no scale, sums over channels, and with the type L1 takes
-    absolute values. A second top has what it divided by, and passes a gradient only with `bp_norm`. TSN's has no
-    settings at all, and divides items by their length. A layer without settings is whose the net is. The top of these
-    two has four axes.
+    happynear's version has its settings in `normalize_param` and no scale. It sums over channels, and with type L1 it
+    sums absolute values. Its second top is the divisor, whose gradient passes only with `bp_norm`. TSN's version has no
+    settings and divides items by their length. The net's dialect decides about a layer without settings. The top of
+    these two versions has four axes.
     """
 
     config = pb.NormalizeParameter
@@ -50,13 +52,13 @@ class Normalize(HasOnnxForm, ReadsInBackward):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) < 2:
-            raise ShapeError(f"needs a bottom with channels, which has 2 axes or more, not {list(bottoms[0])}")
+            raise ShapeError(f"the bottom must have channels, so 2 axes or more, not shape {list(bottoms[0])}")
         self.rule = self._rule()
         p = layer.normalize_param if self.rule is _NormRule.HAPPYNEAR else layer.norm_param
         self.shows_norm = len(layer.top) > 1
         if self.shows_norm and self.rule is not _NormRule.HAPPYNEAR:
             raise NetError(
-                "a second top, with what it divided by, is for happynear's Normalize; give a normalize_param"
+                "only happynear's Normalize has a second top, the divisor; add a normalize_param or remove the top"
             )
         self.scale = None
         if self.rule is _NormRule.SSD:
@@ -66,19 +68,19 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         else:
             refuse(p, "fix_gradient")
         if self.scale is None and len(bottoms[0]) > 4:
-            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes")
+            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; reshape it")
         if p.normalize_type not in ("L1", "L2"):
-            raise NetError(f"normalize_type is '{p.normalize_type}'; it can be L1 or L2")
+            raise NetError(f"normalize_type is '{p.normalize_type}'; set it to L1 or L2")
         self.absolute, self.passes_norm = p.normalize_type == "L1", p.bp_norm and self.shows_norm
         self.across_spatial = self.rule is not _NormRule.HAPPYNEAR and p.across_spatial
         eps = {_NormRule.SSD: p.eps, _NormRule.HAPPYNEAR: _EPS_OF_HAPPYNEAR, _NormRule.TSN: 0.0}[self.rule]
         beside = self.across_spatial and not p.add_eps_before_sqrt
-        self.eps, self.beside = (0.0, eps) if beside else (eps, 0.0)  # in the root, beside it
+        self.eps, self.beside = (0.0, eps) if beside else (eps, 0.0)  # eps before and after the square root
 
     def _rule(self) -> _NormRule:
         settings = {name for name in ("norm_param", "normalize_param") if self.layer.HasField(name)}
         if len(settings) == 2:
-            raise NetError("has norm_param, of SSD, and normalize_param, of happynear; remove one of them")
+            raise NetError("norm_param, of SSD, and normalize_param, of happynear, are both set; remove one of them")
         if settings:
             return _NormRule.SSD if "norm_param" in settings else _NormRule.HAPPYNEAR
         return self.by_dialect(_BY_DIALECT, _NormRule.SSD, _DOUBT)
@@ -113,7 +115,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         return [(gradient - along) / norm * scale, of_scale]
 
     def _axes(self, x: Tensor) -> tuple[int, ...]:
-        """Return the axes over which vectors lie."""
+        """Return the axes of the vectors."""
         return tuple(range(1, x.dim())) if self.across_spatial else (1,)
 
     def _wide_scale(self, x: Tensor) -> Tensor:
@@ -121,7 +123,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         return self.scale if self.scale.dim() == 0 else self.scale.view(-1, *(1,) * (x.dim() - 2))
 
     def _norm(self, x: Tensor) -> Tensor:
-        """Return what a bottom of four axes is divided by, where no scale is learned."""
+        """Return the divisor of a bottom with four axes, for a layer without a scale."""
         sums = (x.abs() if self.absolute else x.square()).sum(self._axes(x), keepdim=True) + self.eps
         return sums if self.absolute else sums.sqrt()
 
@@ -145,9 +147,9 @@ class Normalize(HasOnnxForm, ReadsInBackward):
 
 
 class _Normalize(torch.autograd.Function):
-    """Caffe's rule: the gradient of x is that of the unit vector times the scale, also where channels have their own.
+    """Computes the scaled unit vectors. Caffe's rule: the gradient is that of the unit vector, times the scale.
 
-    The true gradient would take the scale before the projection.
+    The true gradient would multiply by per-channel scales before the projection.
     """
 
     @staticmethod

@@ -13,7 +13,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 
 
 class Pad(HasOnnxForm):
-    """`paddings` has how much comes before and how much behind, for every axis in turn."""
+    """Adds a border to the bottom. `paddings` contains the sizes before and after each axis, in order."""
 
     config = pb.PadParameter
 
@@ -21,9 +21,9 @@ class Pad(HasOnnxForm):
         super().__init__(layer, bottoms)
         p, axes = layer.pad_param, len(bottoms[0])
         if len(p.paddings) != 2 * axes:
-            raise ShapeError(f"a bottom of {axes} axes needs {2 * axes} paddings, not {len(p.paddings)}")
+            raise ShapeError(f"a bottom with {axes} axes needs {2 * axes} paddings, not {len(p.paddings)}")
         pairs = list(zip(p.paddings[::2], p.paddings[1::2], strict=True))
-        self.backwards = [size for pair in reversed(pairs) for size in pair]  # torch counts from the last axis
+        self.backwards = [size for pair in reversed(pairs) for size in pair]  # torch starts with the last axis
         self.value = p.constant_values
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Parameter: a learned blob that other layers read."""
+"""Parameter: a learned blob as a top for other layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 
 
 class Parameter(HasOnnxForm):
-    """Its top is its blob. Caffe starts it at 0, a fork has a filler for it."""
+    """Outputs its blob. Caffe initialises the blob with 0, and a fork with a filler."""
 
     config = pb.ParameterParameter
     blobs = ("value",)

@@ -1,4 +1,4 @@
-"""Permute: the axes in another order."""
+"""Permute: the axes in a different order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.layer.running import SharesMemory
 
 
 class Permute(HasOnnxForm, SharesMemory):
-    """Axis `order[i]` becomes axis i; those that `order` leaves out follow as they were."""
+    """Reorders axes: axis `order[i]` becomes axis i. Axes that `order` leaves out follow in their old order."""
 
     config = pb.PermuteParameter
 
@@ -22,9 +22,9 @@ class Permute(HasOnnxForm, SharesMemory):
         super().__init__(layer, bottoms)
         order, axes = list(layer.permute_param.order), range(len(bottoms[0]))
         if len(set(order)) != len(order):
-            raise NetError(f"order {order} has an axis twice")
+            raise NetError(f"order {order} contains an axis twice; remove one")
         if not set(order) <= set(axes):
-            raise ShapeError(f"order {order} has an axis that the bottom lacks: it has {len(axes)} axes")
+            raise ShapeError(f"order {order} contains an axis that doesn't exist: the bottom has {len(axes)} axes")
         self.order = (*order, *(axis for axis in axes if axis not in order))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Pooling: every window of the input becomes one value."""
+"""Pooling: the maximum or the average of each window."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from netdsl.layers._window import Window, is_same, per_axis, plain, sides
 _FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
             "output_shift_instead_division", "saturate", "blobs_lr", "blobs_a_min")  # fmt: skip
 _MAX, _AVE, _STOCHASTIC = pb.PoolingParameter.MAX, pb.PoolingParameter.AVE, pb.PoolingParameter.STOCHASTIC
-_EXC_PAD = (pb.PoolingParameter.AVE_EXC_PAD, pb.PoolingParameter.AVE_TF)  # two names for the same
+_EXC_PAD = (pb.PoolingParameter.AVE_EXC_PAD, pb.PoolingParameter.AVE_TF)  # two names for the same setting
 
 
 class Pooling(HasOnnxForm, MakesNewMemory):
-    """The largest or the average value of every window, or one that is drawn at random, larger ones more often.
+    """Computes the maximum or the average of each window, or a random value with a probability proportional to it.
 
-    A second top of MAX says where the largest values are.
+    The second top of MAX contains the positions of the maxima.
     """
 
     config = pb.PoolingParameter
@@ -38,11 +38,11 @@ class Pooling(HasOnnxForm, MakesNewMemory):
             raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
         if p.pool not in (_MAX, _AVE, _STOCHASTIC, *_EXC_PAD):
             name = pb.PoolingParameter.PoolMethod.Name(p.pool)
-            raise NetError(f"pool: {name} belongs to a fork of Caffe and isn't supported")
+            raise NetError(f"pool: {name} belongs to a fork of Caffe and isn't supported; use MAX, AVE or STOCHASTIC")
         self.method, self.mask = p.pool, len(layer.top) > 1
         self.discontinuous = self.mask
         if self.mask and p.pool != _MAX:
-            raise NetError("only MAX pooling has a mask as a second top")
+            raise NetError("only MAX pooling has a second top, the mask; remove the top or set pool: MAX")
         self.include_pad = p.avg_include_pad and p.pool not in _EXC_PAD
         self.ceil = p.ceil_mode if p.HasField("ceil_mode") else p.round_mode == pb.PoolingParameter.CEIL
         self.window = None if p.global_pooling else _window(p)
@@ -51,13 +51,16 @@ class Pooling(HasOnnxForm, MakesNewMemory):
             _check_global(p)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return what the window leaves of the bottom, which must have room for one."""
+        """Return the shapes that the window leaves of the bottom. Raises a `ShapeError` if the bottom is too small."""
         if self.window is None:
             return [(*bottoms[0][:2], 1, 1)] * len(self.layer.top)
         pooled = pool.pooled_size(bottoms[0][2:], self.window.on(bottoms[0][2:]), self.ceil)
         if min(pooled) < 1:
             sizes = _numbers(bottoms[0][2:])
-            raise ShapeError(f"kernel {_numbers(self.window.kernel)} is larger than the bottom, {sizes}, with its pad")
+            raise ShapeError(
+                f"kernel {_numbers(self.window.kernel)} is larger than the bottom, {sizes}, with its pad; lower "
+                "kernel_size"
+            )
         return [(*bottoms[0][:2], *pooled)] * len(self.layer.top)
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
@@ -87,7 +90,7 @@ def _window(p: pb.PoolingParameter) -> Window:
         if any(pad >= size for pad, size in zip(pads, window.kernel, strict=True)):
             raise NetError(f"pad {_numbers(pads)} must be smaller than kernel {_numbers(window.kernel)}")
     if p.pool == _STOCHASTIC and (window.same or any(begin + end)):
-        raise NetError("STOCHASTIC pooling has no padding; remove it")
+        raise NetError("STOCHASTIC pooling doesn't support padding; remove pad")
     return window
 
 
@@ -97,6 +100,6 @@ def _numbers(values: Sequence[int]) -> str:
 
 def _check_global(p: pb.PoolingParameter) -> None:
     if any(map(p.HasField, ("kernel_size", "kernel_h", "kernel_w"))):
-        raise NetError("global_pooling takes the whole image as its kernel; remove kernel_size, kernel_h and kernel_w")
+        raise NetError("global_pooling uses the whole image as its kernel; remove kernel_size, kernel_h and kernel_w")
     if {*per_axis(p, "stride", 2, 1)} != {1} or any({*per_axis(p, "pad", 2, 0)}) or sides(p, 2) or is_same(p):
-        raise NetError("global_pooling needs stride 1 and pad 0")
+        raise NetError("global_pooling needs stride 1 and pad 0; remove stride and pad")

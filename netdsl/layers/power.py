@@ -1,4 +1,4 @@
-"""Power: a constant power of what was scaled and shifted."""
+"""Power: a power of the scaled and shifted bottom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._elementwise import Elementwise, affine
 
 
 class Power(Elementwise, KeepsSigns, ReadsInBackward):
-    """(shift + scale * x) ** power."""
+    """Computes (shift + scale * x) ** power."""
 
     config = pb.PowerParameter
 
@@ -25,7 +25,7 @@ class Power(Elementwise, KeepsSigns, ReadsInBackward):
         self.power, self.scale, self.shift = p.power, p.scale, p.shift
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.power * self.scale:  # Caffe's rule: a constant, even where the bottom is infinite
+        if not self.power * self.scale:  # Caffe's rule: the result is constant even if the bottom is infinite
             return torch.full_like(x, self.shift).pow(self.power)
         top = affine(x, self.scale, self.shift)
         return top.pow(self.power) if self.power != 1 else top
@@ -49,7 +49,7 @@ class Power(Elementwise, KeepsSigns, ReadsInBackward):
         return [slope * (slope if self.is_in_place() else gradients[0])]
 
     def _slope(self, bottom: Tensor, top: Tensor) -> Tensor:
-        """Caffe's rule: the top over what was raised to the power, times the power, but for powers of 1 and 2."""
+        """Return the derivative. Caffe's rule: it is power * top / base, except for powers of 1 and 2."""
         slope = self.power * self.scale
         if self.power == 1 or not slope:
             return torch.full_like(bottom, slope)

@@ -1,4 +1,4 @@
-"""PReLU: a ReLU whose slope for what is negative is learned."""
+"""PReLU: a ReLU with a learned slope for negative values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class PReLU(Elementwise, ReadsInBackward):
-    """max(x, 0) + slope * min(x, 0), with a slope for each channel or one for all."""
+    """Computes max(x, 0) + slope * min(x, 0), with a slope for each channel or one for all."""
 
     config = pb.PReLUParameter
     blobs = ("slope",)
@@ -24,7 +24,7 @@ class PReLU(Elementwise, ReadsInBackward):
         super().__init__(layer, bottoms)
         p = layer.prelu_param
         if len(bottoms[0]) < 2:
-            raise ShapeError(f"the bottom {list(bottoms[0])} needs a second axis, the channels")
+            raise ShapeError(f"the bottom {list(bottoms[0])} must have a second axis, the channels")
         shape = () if p.channel_shared else bottoms[0][1:2]
         self.slope = new_blob(p.filler, shape, value=None if p.HasField("filler") else 0.25)
 

@@ -1,4 +1,4 @@
-"""PriorBox: SSD's boxes of fixed sizes around every place of a feature map."""
+"""PriorBox: SSD's boxes of fixed sizes at each position of a feature map."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from netdsl.layers._settings import refuse
 
 
 class PriorBox(HasOnnxForm):
-    """Boxes relative to the image's size in the first channel of the top, their variances in the second.
+    """Outputs boxes relative to the image's size in the first channel, and their variances in the second.
 
-    For every `min_size` there is a square, a larger square if it has a `max_size`, and one box for each aspect ratio.
-    With Synopsys' `tf` the larger square is the last. Its `yx_order` puts y before x, and so it is in all that is made
-    of the boxes.
+    At each position, each `min_size` has a square, a larger square if it has a `max_size`, and one box for each aspect
+    ratio. With Synopsys' `tf`, the larger square is the last one. Its `yx_order` puts y before x, which then applies to
+    everything computed from the boxes.
     """
 
     config = pb.PriorBoxParameter
@@ -36,9 +36,11 @@ class PriorBox(HasOnnxForm):
         self.image = _pair(p, "img", "img_size")
         self.step = _pair(p, "step", "step")
         if self.image is None and len(bottoms) < 2:
-            raise NetError("needs the image as its second bottom, or img_size")
+            raise NetError("the image's size is unknown; add the image as the second bottom, or set img_size")
         if any(len(shape) < 3 for shape in bottoms):
-            raise ShapeError(f"needs feature maps of (batch, channels, height, width), not {list(bottoms[0])}")
+            raise ShapeError(
+                f"the bottoms must be feature maps of (batch, channels, height, width), not {list(bottoms[0])}"
+            )
         self.sides = list(_sides(p))
         self.variances = _variances(p)
         self.clip, self.offset, self.y_first = p.clip, p.offset, p.yx_order
@@ -69,12 +71,12 @@ def _map(x: Tensor) -> tuple[int, int]:
 
 
 def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float] | None:
-    """Return a height and a width, said once for both or one by one."""
+    """Return a height and a width that are set together or separately."""
     names = f"{prefix}_h", f"{prefix}_w"
     if not any(p.HasField(name) for name in (both, *names)):
         return None
     if p.HasField(both) and any(p.HasField(name) for name in names):
-        raise NetError(f"has {both} and {names[0]} or {names[1]}; give one or the other")
+        raise NetError(f"{both} can't be combined with {names[0]} and {names[1]}; remove one or the other")
     pair = (getattr(p, both),) * 2 if p.HasField(both) else (getattr(p, names[0]), getattr(p, names[1]))
     if min(pair) <= 0:
         raise NetError(f"{both}, or {names[0]} and {names[1]}, must be more than 0")
@@ -82,7 +84,7 @@ def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float
 
 
 def _ratios(p: pb.PriorBoxParameter) -> list[float]:
-    """Return the aspect ratios besides 1: each once, and with `flip` its inverse."""
+    """Return the aspect ratios other than 1: each once, and with `flip` its inverse."""
     found = [1.0]
     for ratio in p.aspect_ratio:
         if ratio <= 0:
@@ -93,14 +95,16 @@ def _ratios(p: pb.PriorBoxParameter) -> list[float]:
 
 
 def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
-    """Yield the width and height of each box, and what part of the image is taken off at every side.
+    """Yield the width and height of each box, and the part of the image by which each side is inset.
 
-    Caffe's rule: sizes lose what comes after the point. Synopsys': with `tf` squares of 60 are smaller.
+    Caffe's rule: sizes are cut to whole numbers. Synopsys' rule: with `tf`, squares of 60 are smaller.
     """
     if not p.min_size or min(p.min_size) <= 0:
-        raise NetError("needs one min_size or more, each more than 0")
+        raise NetError("min_size must be set, once or more, each more than 0")
     if p.max_size and len(p.max_size) != len(p.min_size):
-        raise NetError(f"has {len(p.max_size)} max_size for {len(p.min_size)} min_size; give one for each or none")
+        raise NetError(
+            f"there are {len(p.max_size)} max_size for {len(p.min_size)} min_size; give one for each or none"
+        )
     for index, least in enumerate(p.min_size):
         side = float(int(least))
         yield side, side, 0.05 if p.tf and side == 60 else 0.0
@@ -116,5 +120,5 @@ def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
 def _variances(p: pb.PriorBoxParameter) -> list[float]:
     given = list(p.variance) or [0.1]
     if len(given) not in (1, 4) or min(given) <= 0:
-        raise NetError(f"has {len(given)} variance; give one or four, each more than 0")
+        raise NetError(f"there are {len(given)} variances; give one or four, each more than 0")
     return given * 4 if len(given) == 1 else given

@@ -1,4 +1,4 @@
-"""Proposal: anchors and predictions turned into regions, as the C++ forks of Faster R-CNN do it."""
+"""Proposal: the regions that anchors and predictions propose, as in the C++ forks of Faster R-CNN."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ from netdsl.layers._rpn import (
 from netdsl.layers._settings import refuse
 
 _ALL = 2**31 - 1
-_DOUBT = "a scale of Proposal's anchors is taken as relative to base_size, as in PVANet; happynear's is in pixels"
+_DOUBT = (
+    "the scale of Proposal's anchors is assumed to be relative to base_size, as in PVANet; happynear's is in pixels"
+)
 
 
 class Proposal(HasOnnxForm, MakesRegions):
-    """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
+    """Outputs the regions (image, x1, y1, x2, y2) that survive non-maximum suppression, and their scores, best first.
 
-    Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for
-    height and width. A `scale` of an anchor is relative to `base_size`, but in happynear's Caffe it is in pixels. What
-    is too small gets a score of 0, but is not left out. How many regions there are is known only when it runs; until
-    then the shape says as many as may be.
+    The bottoms are scores (background first), box predictions, and the image's height, width and scale, or separate
+    scales for height and width. An anchor's `scale` is relative to `base_size`; in happynear's Caffe, it is in pixels.
+    Regions that are too small get a score of 0 but are kept. The number of regions is known only when the layer runs.
+    Until then, the shape has the largest possible number.
     """
 
     config = pb.ProposalParameter
@@ -47,7 +49,7 @@ class Proposal(HasOnnxForm, MakesRegions):
     no_gradient = (0, 1, 2)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
     varying_axis = 0
-    waits = "makes as many regions as stay"
+    waits = "outputs one region for each remaining box"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -66,7 +68,7 @@ class Proposal(HasOnnxForm, MakesRegions):
         count = len(self.anchors)
         if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
             expected = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
-            raise ShapeError(f"{expected}, the bottoms have shapes {list(scores)} and {list(codes)}")
+            raise ShapeError(f"{expected}, but the bottoms have shapes {list(scores)} and {list(codes)}")
 
     def keep_regions(self, most: int) -> None:
         self.settings.pre_nms_topn, self.settings.post_nms_topn = _ALL, most
@@ -111,15 +113,17 @@ class Proposal(HasOnnxForm, MakesRegions):
 
 
 def _rounded_up(side: float) -> int:
-    """Return a side as C cuts it, halves upward."""
+    """Return a side rounded as in C: halves are rounded up."""
     return int(side + 0.5)
 
 
 def _anchors_of_happynear(
     scales: Sequence[float], ratios: Sequence[float], base: int, to_int: Callable[[float], int]
 ) -> list[Anchor]:
-    """Return boxes around the first place, by ratio and then scale, of which only the last sides are rounded, less a
-    pixel."""
+    """Return the anchors at the first position, by ratio and then scale, as in happynear's Caffe.
+
+    Only the final sides are rounded, after subtracting one pixel.
+    """
     boxes = []
     middle = (base - 1) / 2
     for ratio in ratios:

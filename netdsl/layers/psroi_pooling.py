@@ -1,4 +1,4 @@
-"""PSROIPooling: R-FCN's pooling, where every bin of a region has feature maps of its own."""
+"""PSROIPooling: R-FCN's pooling, where each bin of a region has its own feature maps."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reshaped, scaled, tra
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._regions import check_regions, images_of, rounded, rounded_onnx
 
-_DOUBLE = 11  # ONNX's number of the type
+_DOUBLE = 11  # ONNX's number for float64
 
 
 class PSROIPooling(HasOnnxForm):
-    """Channel (c * group_size + row) * group_size + column is averaged over the bin in that row and column.
+    """Averages channel (c * group_size + row) * group_size + column over the bin in that row and column of a region.
 
-    Regions are (image, x1, y1, x2, y2) in the image, rounded before `spatial_scale` brings them to the feature map.
+    Regions are (image, x1, y1, x2, y2) in the image. They are rounded and then scaled by `spatial_scale`.
     """
 
     config = pb.PSROIPoolingParameter
@@ -42,7 +42,9 @@ class PSROIPooling(HasOnnxForm):
         check_regions(bottoms)
         needed = self.outputs * self.size**2
         if bottoms[0][1] != needed:
-            raise ShapeError(f"output_dim * group_size² is {needed}, but the bottom has {bottoms[0][1]} channels")
+            raise ShapeError(
+                f"output_dim * group_size² is {needed}, but the bottom has {bottoms[0][1]} channels; they must be equal"
+            )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self._check_channels(bottoms)
@@ -50,8 +52,8 @@ class PSROIPooling(HasOnnxForm):
 
     def forward(self, x: Tensor, regions: Tensor) -> Tensor:
         regions = regions.detach().reshape(-1, 5)
-        sums = F.pad(x.double().cumsum(2).cumsum(3), (1, 0, 1, 0))  # of all that is above and to the left
-        table = sums.reshape(len(x), self.outputs, -1).transpose(1, 2).flatten(0, 1)  # by image, map of the bin, place
+        sums = F.pad(x.double().cumsum(2).cumsum(3), (1, 0, 1, 0))  # sums of everything above and to the left
+        table = sums.reshape(len(x), self.outputs, -1).transpose(1, 2).flatten(0, 1)  # by image, bin and position
         top, bottom = self._bins(regions[:, 2], regions[:, 4], x.shape[2])
         left, right = self._bins(regions[:, 1], regions[:, 3], x.shape[3])
         maps = torch.arange(self.size**2, device=x.device).view(self.size, self.size)
@@ -94,7 +96,7 @@ class PSROIPooling(HasOnnxForm):
         return g.to_float(transposed(g, g.node("Div", total, places), 0, 3, 1, 2))
 
     def _bins_onnx(self, g: OnnxGraph, first: str, last: str, length: int) -> tuple[str, str]:
-        """`_bins`: (regions, size) each."""
+        """Write `_bins` in ONNX operators: (regions, size) each."""
         origin = scaled(g, rounded_onnx(g, first), self.scale)
         end = scaled(g, scaled(g, rounded_onnx(g, last), 1, 1), self.scale)
         step = g.node("Div", clamped(g, g.node("Sub", end, origin), 0.1, np.inf), g.constant(float(self.size)))
@@ -104,7 +106,7 @@ class PSROIPooling(HasOnnxForm):
         return whole(g, start), whole(g, g.node("Max", start, stop))
 
     def _bins(self, first: Tensor, last: Tensor, length: int) -> tuple[Tensor, Tensor]:
-        """Return where the bins of each region begin and end along one axis; one that is outside has no length."""
+        """Return where the bins of each region start and end along one axis. A bin outside the map has length 0."""
         origin = (rounded(first) * self.scale)[:, None]
         step = ((rounded(last) + 1)[:, None] * self.scale - origin).clamp_min(0.1) / self.size
         edges = torch.arange(self.size + 1, device=first.device) * step + origin

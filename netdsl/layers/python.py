@@ -1,4 +1,4 @@
-"""Python: a layer that somebody wrote in Python for Caffe."""
+"""Python: a layer in Python code for Caffe."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ allowed = PYTHON_LAYERS
 
 
 class Python(RunsUserCode, ReadsInBackward):
-    """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
+    """Calls `setup`, `reshape`, `forward` and `backward` of a user's class with numpy arrays, as pycaffe does.
 
-    A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
-    Caffe is installed gets netdsl.pycaffe. Exceptions of the class pass through as they are.
+    A net can name any module, so only modules in `allowed` are imported. Without an installed Caffe, `import caffe` in
+    such a module returns netdsl.pycaffe. Exceptions of the class are raised unchanged.
     """
 
     config = pb.PythonParameter
@@ -47,20 +47,20 @@ class Python(RunsUserCode, ReadsInBackward):
             self.user.setup(self.bottom_blobs, self.top_blobs)
         for index, blob in enumerate(self.user.blobs):
             self.register_parameter(f"blob{index}", nn.Parameter(torch.empty(blob.shape, device="meta")))
-        self.register_buffer("place", torch.empty(0), persistent=False)  # knows the device where there is no bottom
+        self.register_buffer("place", torch.empty(0), persistent=False)  # stores the device for layers without bottoms
 
     def with_own_blobs(self) -> Self:
-        """Return a layer with another object of the user's class, which may keep in itself what it likes."""
+        """Return a layer with a separate object of the user's class, which can store any state."""
         own = type(self)(self.layer, [blob.shape for blob in self.bottom_blobs])
         own.top_shapes([blob.shape for blob in self.bottom_blobs])
-        own._parameters.update(self._parameters)  # which other layers may share
+        own._parameters.update(self._parameters)  # other layers may share these
         return own
 
     def blob_names(self) -> list[str]:
         return [f"blob{index}" for index in range(len(self.user.blobs))]
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
-        """The first values are those that `setup` wrote."""
+        """Also copy the first values that `setup` wrote."""
         mine = {name: id(getattr(self, name)) not in done for name in self.blob_names() if getattr(self, name).is_meta}
         super().allocate(device, done)
         self.place = self.place.to(device)
@@ -82,7 +82,7 @@ class Python(RunsUserCode, ReadsInBackward):
         return tuple(tops)
 
     def reads_bottoms(self) -> Reads:
-        """Nobody knows, so it may be all."""
+        """Return that all values may be read, because user code can read anything."""
         return Reads.VALUES
 
     def reads_tops(self) -> Reads:
@@ -97,7 +97,7 @@ class Python(RunsUserCode, ReadsInBackward):
         return [torch.from_numpy(diff).to(like) for diff, like in pairs]
 
     def run(self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor]) -> list[Array]:
-        """Return one forward pass. A layer may write to its own blobs, and that is kept."""
+        """Return the tops of one forward pass. Changes that the user's code makes to the layer's blobs are kept."""
         dtype = _array(bottoms[0]).dtype if bottoms else np.dtype(np.float32)
         self.top_blobs[:] = [ArrayBlob(blob.shape, dtype) for blob in self.top_blobs]
         _hold(self.bottom_blobs, bottoms)
@@ -114,8 +114,8 @@ class Python(RunsUserCode, ReadsInBackward):
         self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor], tops: Sequence[Array], diffs: Sequence[Tensor],
         propagate_down: Sequence[bool],
     ) -> list[Array]:  # fmt: skip
-        """Return one backward pass, on what the forward pass saw: the gradients of bottoms and of the layer's own
-        blobs."""
+        """Return the gradients of the bottoms and of the layer's blobs from one backward pass, on the forward pass's
+        values."""
         _hold(self.bottom_blobs, bottoms)
         _hold(self.user.blobs, blobs)
         for blob, data, diff in zip(self.top_blobs, tops, diffs, strict=True):
@@ -157,22 +157,22 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
     """Return an object of the class that a layer names."""
     name, kind = layer.python_param.module, layer.python_param.layer
     if not name or not kind:
-        raise NetError("python_param needs a module and a layer, which is a class in it")
+        raise NetError("python_param must name a module and, as layer, a class in it")
     if not is_allowed(layer):
         raise NetError(
-            f"layer runs Python code from module '{name}'; if you trust it, allow it with `--allow-python {name}`, "
-            f"in Python with `netdsl.layers.python.allowed.add('{name}')`"
+            f"the layer runs Python code from module '{name}'; if you trust it, allow it with `--allow-python "
+            f"{name}`, or in Python with `netdsl.layers.python.allowed.add('{name}')`"
         )
     user_class = getattr(_user_module(layer), kind, None)
     if not isinstance(user_class, type):
-        raise NetError(f"module '{name}' has no class '{kind}'")
+        raise NetError(f"module '{name}' has no class '{kind}'; correct layer in python_param")
     with running_user_code(layer):
         return user_class(layer)
 
 
 def _user_module(layer: pb.LayerParameter) -> ModuleType:
     name = layer.python_param.module
-    import_module("netdsl.pycaffe").install_as_caffe()  # which is above the layers
+    import_module("netdsl.pycaffe").install_as_caffe()  # imported here because it depends on the layers
     try:
         with running_user_code(layer):
             return import_module(name)
@@ -182,5 +182,5 @@ def _user_module(layer: pb.LayerParameter) -> ModuleType:
 
 def _advice(module: str, missing: str | None) -> str:
     if missing is None or f"{module}.".startswith(f"{missing}."):
-        return "its folder must be on PYTHONPATH, or be the current folder of a command that allows it"
-    return f"install {missing}; or, if it is in the current folder, allow it too, with `--allow-python {missing}`"
+        return "add its folder to PYTHONPATH, or run the command in that folder"
+    return f"install {missing}, or if it is in the current folder, allow it too with `--allow-python {missing}`"

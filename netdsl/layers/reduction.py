@@ -1,4 +1,4 @@
-"""Reduction: everything from an axis on becomes one number."""
+"""Reduction: all axes from one on reduced to one number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layer.running import Reads, ReadsInBackward, in_single
 
 
 class Reduction(HasOnnxForm, ReadsInBackward):
-    """`coeff` times the sum of the values, of their absolutes or of their squares, or times their mean."""
+    """Computes `coeff` times the sum or the mean of the values, or the sum of their absolute values or squares."""
 
     config = pb.ReductionParameter
 

@@ -1,4 +1,4 @@
-"""RegionLoss: the loss of YOLO's second version."""
+"""RegionLoss: the loss of YOLOv2."""
 
 from __future__ import annotations
 
@@ -31,37 +31,39 @@ _COORDS = 4
 
 
 class _Match(NamedTuple):
-    """Truths, each with the anchor of the cell that must predict it: item, anchor, row, column."""
+    """Truths with the position that must predict each of them: item, anchor, row, column."""
 
     at: tuple[Tensor, Tensor, Tensor, Tensor]
     truth: Tensor  # class, x, y, width, height
 
 
 class RegionLoss(Loss):
-    """The sum of squares of what is sent back: objectness, and box and class where a truth's best anchor is.
+    """Computes the sum of squares of darknet's gradient: objectness everywhere, and box and class at matched anchors.
 
-    Labels with rows of five (class, x, y, width, height, until a zero) are MobileNet-YOLO's. Labels with rows of
-    eight, as SSD's data layer gives them, are Intel's, whose formulas differ: boxes are clipped as in a smooth L1
-    loss, objectness is focal, and the loss isn't divided by the number of items.
+    Labels with rows of five (class, x, y, width, height, until a zero) are MobileNet-YOLO's. Labels with rows of eight,
+    as in SSD's data layer, are Intel's, which has different formulas: the boxes' gradient is clipped as in a smooth L1
+    loss, objectness is focal, and the loss isn't divided by the batch size.
     """
 
     config = pb.RegionLossParameter
     bottoms = (2, 2)
     no_gradient = (1,)
-    waits = "matches as many truths as there are"
+    waits = "matches truths whose number depends on the labels"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         self.settings = p = layer.region_loss_param
         refuse(p, "class_map", "softmax_tree")
         if p.coords != _COORDS or len(p.biases) != 2 * p.num:
-            raise NetError(f"needs coords 4 and {2 * p.num} biases, a width and a height for each of {p.num} boxes")
+            raise NetError(f"coords must be 4, with {2 * p.num} biases: a width and a height for each of {p.num} boxes")
         channels = p.num * (5 + p.num_class)
         if len(bottoms[0]) != 4 or bottoms[0][1] != channels or bottoms[0][2] != bottoms[0][3]:
-            raise ShapeError(f"needs a square bottom of {channels} channels, not {list(bottoms[0])}")
+            raise ShapeError(f"the bottom must be square with {channels} channels, not {list(bottoms[0])}")
         self.intel = bottoms[1][-1] == 8
         if not self.intel and bottoms[1][-1] % 5:
-            raise ShapeError(f"labels need rows of 5 or 8 numbers, not {bottoms[1][-1]}")
+            raise ShapeError(
+                f"the labels must have rows of 5 or 8 numbers, but the last axis has length {bottoms[1][-1]}"
+            )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         return [()]
@@ -92,7 +94,7 @@ class RegionLoss(Loss):
         return (self.settings.noobject_scale * score.square() * (1 - score)).where(~good, 0)
 
     def _match(self, predicted: Tensor, anchors: Tensor, truths: Tensor, used: Tensor) -> _Match:
-        """Return the last truth wins where several have the same anchor of the same cell."""
+        """Return the match of each truth. The last truth wins if several have the same anchor of the same cell."""
         side, p = predicted.shape[2], self.settings
         item, rank = used.nonzero(as_tuple=True)
         truth = truths[item, rank]
@@ -104,7 +106,7 @@ class RegionLoss(Loss):
         return _Match((item[kept], anchor[kept], row[kept], column[kept]), truth[kept])
 
     def _towards(self, raw: Tensor, box: Tensor, anchors: Tensor, match: _Match, side: int) -> Tensor:
-        """Return what is sent back where a truth is; a row for each match."""
+        """Return the gradient at each match, one row for each."""
         p, truth = self.settings, match.truth
         rescored = iou(box, truth[:, 1:])
         score, classes = raw[:, 4].sigmoid(), raw[:, 5:].softmax(1)
@@ -124,14 +126,17 @@ class RegionLoss(Loss):
         missing_place = truth[:, 1:3] * side - torch.stack([column, row], 1) - place
         missing_size = (truth[:, 3:] / anchors).log() - raw[:, 2:4]
         if self.intel:
-            missing_size = missing_size.clamp(-1, 1)  # what is missing of a place is always less
+            missing_size = missing_size.clamp(-1, 1)  # the differences of positions are always smaller than 1
         small_more = not self.intel and not p.rescore
         weight = 2 - truth[:, 3:].prod(1, keepdim=True) if small_more else torch.ones_like(truth[:, :1])
         return -p.coord_scale * weight * torch.cat([missing_place * place * (1 - place), missing_size], 1)
 
 
 def _of_rows(label: Tensor, items: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Truths (N, T, 5) of rows of five; used are those before one whose x is 0, or for matching whose width is 0."""
+    """Return truths (N, T, 5) from rows of five, and which rows count.
+
+    Rows count until one whose x is 0, or for matching until one whose width is 0.
+    """
     truths = label.reshape(items, -1, 5)
     used = until_zero(truths[..., 1]), until_zero(truths[..., 3])
     truths = cropped(truths, used[0] | used[1])
@@ -139,7 +144,7 @@ def _of_rows(label: Tensor, items: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 
 
 def _of_items(label: Tensor, items: int, layer: pb.LayerParameter) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Truths (N, T, 5) of SSD's rows, whose classes count from 1."""
+    """Return truths (N, T, 5) from SSD's rows, whose classes start at 1, and which rows count."""
     objects = Objects.of(label, items, -1, layer, difficult=True)
     truths = torch.cat(((objects.labels[..., None] - 1).to(label.dtype), from_corners(objects.boxes)), -1)
     return truths, (objects.valid, objects.valid)

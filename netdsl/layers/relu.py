@@ -1,4 +1,4 @@
-"""ReLU: what is negative becomes zero, or is scaled by a slope."""
+"""ReLU: negative values become zero or are scaled by a slope."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class ReLU(Elementwise, OverwritesBottom, KeepsSigns, ReadsInBackward):
-    """max(x, 0) + slope * min(x, 0), between the bounds that the Synopsys fork can set."""
+    """Computes max(x, 0) + slope * min(x, 0). The Synopsys fork can also set bounds."""
 
     config = pb.ReLUParameter
 
@@ -29,11 +29,11 @@ class ReLU(Elementwise, OverwritesBottom, KeepsSigns, ReadsInBackward):
         self.upper = min(p.maximum if p.maximum > 0 else math.inf, 6 if p.relu6 else math.inf)
         self.bounded = bool(p.minimum) or self.upper < math.inf
         if self.lower >= self.upper:
-            raise NetError(f"minimum {self.lower:g} must be smaller than the maximum, {self.upper:g}")
+            raise NetError(f"minimum {self.lower:g} isn't less than maximum {self.upper:g}; correct one of them")
 
     def forward(self, x: Tensor) -> Tensor:
         overwrites = bool(self.overwritten())
-        # Torch finds a negative slope's gradient from the bottom alone.
+        # With a negative slope, torch can compute the gradient only from the bottom.
         top = F.leaky_relu(x, self.slope, overwrites and self.slope > 0) if self.slope else F.relu(x, overwrites)
         return F.hardtanh(top, self.lower, self.upper) if self.bounded else top
 

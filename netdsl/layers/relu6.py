@@ -1,4 +1,4 @@
-"""ReLU6: a ReLU that never exceeds six."""
+"""ReLU6: a ReLU with a maximum of 6."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netdsl.layers._settings import refuse
 
 
 class ReLU6(Elementwise, KeepsSigns, ReadsInBackward):
-    """min(max(x, 0) + slope * min(x, 0), 6); nothing flows back from where the six was reached."""
+    """Computes min(max(x, 0) + slope * min(x, 0), 6). The gradient is 0 where the top is 6."""
 
     origin = "several forks"
     config = pb.ReLUParameter

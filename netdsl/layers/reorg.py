@@ -1,4 +1,4 @@
-"""Reorg: the pixels of blocks become channels, or channels become blocks, in darknet's order."""
+"""Reorg: blocks of pixels rearranged as channels, or the reverse, in darknet's order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from netdsl.layer.onnx_form import reshaped, transposed
 
 
 class Reorg(HasOnnxForm):
-    """Blocks of stride x stride pixels and the channels change places.
+    """Rearranges blocks of stride x stride pixels as channels, or the reverse with `reverse`.
 
-    Darknet's rule: going down, the numbers are read as if they were an image of fewer channels and more pixels, so
-    that channels are mixed; that image's blocks become channels, and only their count and not their shape is kept.
+    Darknet's rule for the first direction: the values are read as an image with fewer channels and more pixels, and the
+    blocks of that image become channels. This mixes channels.
     """
 
     config = pb.ReorgParameter
@@ -25,14 +25,14 @@ class Reorg(HasOnnxForm):
         super().__init__(layer, bottoms)
         self.stride, self.reverse = layer.reorg_param.stride, layer.reorg_param.reverse
         if self.stride < 1:
-            raise NetError("needs a stride of 1 or more")
+            raise NetError("stride must be 1 or more")
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"works on images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
         channels, height, width = bottoms[0][1:]
         if channels % self.stride**2:
-            raise ShapeError(f"{channels} channels can't be parted into {self.stride}x{self.stride} blocks")
+            raise ShapeError(f"the {channels} channels aren't a multiple of {self.stride}x{self.stride}; change stride")
         if not self.reverse and (height % self.stride or width % self.stride):
-            raise ShapeError(f"stride {self.stride} doesn't divide the image of {height}x{width}")
+            raise ShapeError(f"stride {self.stride} doesn't divide the image of {height}x{width}; change stride")
 
     def forward(self, x: Tensor) -> Tensor:
         count, channels, height, width = x.shape

@@ -16,9 +16,9 @@ from netdsl.layer.running import SharesMemory
 
 
 class Reshape(HasOnnxForm, SharesMemory):
-    """`num_axes` axes from `axis` on become those of `shape`: 0 keeps the bottom's, -1 is what is left.
+    """Replaces `num_axes` axes from `axis` on by `shape`: 0 copies the bottom's length and -1 is the remaining length.
 
-    Intel's `pixelshuffler` moves r x r channels into r times the height and width instead.
+    Intel's `pixelshuffler` rearranges r x r channels as r times the height and width instead.
     """
 
     config = pb.ReshapeParameter
@@ -30,13 +30,14 @@ class Reshape(HasOnnxForm, SharesMemory):
         self.shuffled = p.pixelshuffler
         self.dims = tuple(p.shape.dim)
         if self.dims.count(-1) > 1 or any(size < -1 for size in self.dims):
-            raise NetError(f"shape {list(self.dims)} may have one -1, and nothing below")
+            raise NetError(f"shape {list(self.dims)} is invalid; use -1 at most once and no other negative number")
         self.start, self.end = self._range(p, len(bottoms[0]))
         if self.shuffled == 1:
             self._check_copied_axes(bottoms[0])
 
     def _range(self, p: pb.ReshapeParameter, axes: int) -> tuple[int, int | None]:
-        """Return the axes that are replaced; a negative `axis` counts from behind the last one."""
+        """Return the range of axes to replace. A negative `axis` counts from the end, where -1 is behind the last
+        axis."""
         start = p.axis if p.axis >= 0 else axes + p.axis + 1
         if not 0 <= start <= axes:
             raise ShapeError(f"axis {p.axis} doesn't exist: the bottom has {axes} axes")
@@ -49,11 +50,14 @@ class Reshape(HasOnnxForm, SharesMemory):
     def _check_copied_axes(self, bottom: Shape) -> None:
         for index, size in enumerate(self.dims):
             if size == 0 and self.start + index >= len(bottom):
-                raise ShapeError(f"the 0 at place {index} of the shape keeps an axis that {list(bottom)} doesn't have")
+                raise ShapeError(
+                    f"the 0 at place {index} of the shape copies an axis that {list(bottom)} doesn't have; give the "
+                    "length"
+                )
         target, count = self._target(bottom), math.prod(bottom)
         known = math.prod(size for size in target if size != -1)
         if (count % known if known else count) if -1 in target else known != count:
-            raise ShapeError(f"{list(bottom)} has {count} values, which can't become {list(target)}")
+            raise ShapeError(f"{list(bottom)} has {count} values, which don't fit into shape {list(target)}")
 
     def _target(self, bottom: Shape) -> Shape:
         new = [size if size else bottom[self.start + index] for index, size in enumerate(self.dims)]

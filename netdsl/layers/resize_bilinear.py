@@ -1,4 +1,4 @@
-"""ResizeBilinear: an image at another size, each pixel between its four neighbours."""
+"""ResizeBilinear: TensorFlow's bilinear resizing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.layers._resizing import Resizing
 
 
 class ResizeBilinear(Resizing):
-    """The neighbours weighed by how near they are."""
+    """Resizes an image bilinearly. Each pixel is the mean of its four neighbours, weighted by their distance."""
 
     config = pb.ResizeBilinearParameter
 
@@ -23,7 +23,9 @@ class ResizeBilinear(Resizing):
         super().__init__(layer, bottoms, p)
         self.half_pixel, self.pytorch_half = p.half_pixel_centers, p.pytorch_half_pixel
         if self.align_corners + self.half_pixel + self.pytorch_half > 1:
-            raise NetError("takes one of align_corners, half_pixel_centers and pytorch_half_pixel")
+            raise NetError(
+                "only one of align_corners, half_pixel_centers and pytorch_half_pixel can be set; remove the others"
+            )
 
     def along(self, x: Tensor, axis: int, size: int) -> Tensor:
         half = self.half_pixel or self.pytorch_half

@@ -1,4 +1,4 @@
-"""ResizeNearestNeighbor: an image at another size, each pixel from the nearest one."""
+"""ResizeNearestNeighbor: TensorFlow's nearest-neighbour resizing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layers._resizing import Resizing
 
 
 class ResizeNearestNeighbor(Resizing):
-    """The pixel at the place rounded down, or with `align_corners` to the nearest."""
+    """Resizes an image by copying pixels. Positions are rounded down, or to the nearest pixel with `align_corners`."""
 
     config = pb.ResizeNearestNeighborParameter
 
@@ -22,7 +22,9 @@ class ResizeNearestNeighbor(Resizing):
         super().__init__(layer, bottoms, p)
         self.half_pixel, self.onnx_half = p.half_pixel_centers, p.half_pixel_onnx
         if self.align_corners + self.half_pixel + self.onnx_half > 1:
-            raise NetError("takes one of align_corners, half_pixel_centers and half_pixel_onnx")
+            raise NetError(
+                "only one of align_corners, half_pixel_centers and half_pixel_onnx can be set; remove the others"
+            )
 
     def along(self, x: Tensor, axis: int, size: int) -> Tensor:
         places = self.places(x, axis, size, middle=self.half_pixel or self.onnx_half)

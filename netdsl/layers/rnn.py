@@ -1,4 +1,4 @@
-"""RNN: the plain recurrent network."""
+"""RNN: a plain recurrent network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._recurrent import Recurrent
 
 
 class RNN(Recurrent):
-    """h = tanh(W_hh h' + W_xh x + b_h), and the top is tanh(W_ho h + b_o)."""
+    """Computes h = tanh(W_hh h' + W_xh x + b_h) for each step. The top is tanh(W_ho h + b_o)."""
 
     blobs = ("weight_x", "bias", "weight_static", "weight_h", "weight_o", "bias_o")
     bottoms = (2, 4)

@@ -33,15 +33,16 @@ from netdsl.layers._rpn import layer_settings, with_settings
 from netdsl.layers._settings import set_param_str
 
 _CLASSES = "num_classes"
-_AGNOSTIC = 8  # numbers of a region's target: a box for the background, and one for all classes
+_AGNOSTIC = 8  # the length of class-agnostic targets: four numbers for the background and four for all classes
 
 
 class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, ReplacesUserCode):
-    """Images, their sizes and objects for a net that proposes regions; otherwise images, regions, labels, box targets.
+    """Reads images, their sizes and objects for a net that proposes regions, or else images, regions, labels and box
+    targets.
 
-    What it reads and how is in param_str, by py-faster-rcnn's names. Until the data are open nothing says how large
-    images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one image and an object for a net
-    with proposals, two images and 128 regions for one without.
+    `param_str` has the settings, with py-faster-rcnn's names. The images' sizes are unknown until the data are open, so
+    the shapes are py-faster-rcnn's initial ones. An image is 600 x 1000. A net with proposals has one image and one
+    object, and a net without has two images and 128 regions.
     """
 
     origin = "Faster R-CNN"
@@ -57,18 +58,18 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
 
     @property
     def proposes(self) -> bool:
-        """Whether the net makes its own regions."""
+        """Whether the net proposes its own regions."""
         return len(self.layer.top) == 3 and self.layer.top[1] != "rois"
 
     @property
     def settings(self) -> RoISettings:
-        """What param_str says, and where it says nothing what py-faster-rcnn does for a net of this kind."""
+        """The settings in `param_str`, with py-faster-rcnn's defaults for a net of this kind."""
         base = RoISettings(ims_per_batch=1 if self.proposes else 2)
         return with_settings(base, layer_settings(self.layer))
 
     @property
     def box_classes(self) -> int:
-        """How many classes boxes are learned for."""
+        """The number of classes in the box regression."""
         return 2 if self.settings.agnostic else self.classes
 
     def batch_size(self) -> int:
@@ -89,7 +90,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         return 600, 1000
 
     def known_shapes(self) -> list[Shape | None]:
-        """Regions aren't items of the batch: there are as many as are assumed, or 128."""
+        """Return the shapes. The number of regions isn't a batch size: it is the assumed number, or 128."""
         shapes, assumed = super().known_shapes(), self.assumed[1:]
         if self.proposes:
             return shapes
@@ -104,10 +105,11 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         classes, images = open_images(s)
         if len(classes) != self.classes:
             raise NetError(
-                f"num_classes is {self.classes}, and {s.source} has {len(classes)} with the background; make them agree"
+                f"num_classes is {self.classes}, but {s.source} has {len(classes)} classes with the background; "
+                "change one of them"
             )
         if self.proposes and any(len(image.proposals) for image in images):
-            raise NetError(f"proposes regions itself; leave the proposals out of {s.source}")
+            raise NetError(f"the net proposes regions itself; remove the proposals from {s.source}")
         self._measure(images, train)
         source = RoIBatches(
             images,
@@ -122,9 +124,9 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         return Reading(source, 1, name=s.source, collate=_first)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        """Images keep their size, which is small, so that nobody waits long for what is made of them.
+        """Write small images at their full size, so that processing them is fast.
 
-        R-FCN's nets that learn boxes for objects of all classes alike can be told by the shape of their targets.
+        The shape of the box targets shows whether a net is R-FCN's class-agnostic kind.
         """
         made = copy_of(self.layer)
         source, side = write_coco_sample(folder, self.classes, self.batch_size(), regions=not self.proposes)
@@ -133,7 +135,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         return made
 
     def note_data(self, layer: pb.LayerParameter) -> None:
-        """The means and deviations that were measured, by which saved weights are changed to be used."""
+        """Write the measured means and deviations, by which saved weights are converted."""
         if self._measured is not None:
             measured = {
                 "bbox_normalize_targets_precomputed": True,
@@ -147,31 +149,40 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         set_param_str(layer, source=source)
 
     def _measure(self, images: Sequence[RoIImage], train: bool) -> None:
-        """Py-faster-rcnn's rule: unless they are known beforehand, means and deviations are those of the data."""
+        """Measure the means and deviations of box targets. py-faster-rcnn's rule: they come from the data unless they
+        are set."""
         s = self.settings
         if len(self.layer.top) > self.targets_top and s.bbox_normalize_targets and self.target_units() is None:
             self._measured = target_statistics(images, s, self.box_classes, flipped=train and s.use_flipped)
 
     def _check_settings(self) -> None:
-        """A NetError for settings that can't be, or that nothing reads."""
+        """Raise a `NetError` for impossible or unknown settings."""
         s, known = self.settings, {_CLASSES, *(field.name for field in fields(RoISettings))}
         for name in layer_settings(self.layer):
             if name.lower() not in known:
-                raise NetError(f"param_str has '{name}', which isn't read; there are {', '.join(sorted(known))}")
+                raise NetError(
+                    f"param_str sets '{name}', which isn't supported; the supported settings are "
+                    f"{', '.join(sorted(known))}"
+                )
         if not s.source:
             raise NetError(
-                "nothing says what it reads: name it with --data, as 'source' in param_str, such as "
-                "'voc:VOCdevkit/VOC2007?set=trainval', or give its tops by name"
+                "the layer has no source; name one with --data or as 'source' in param_str, such as "
+                "'voc:VOCdevkit/VOC2007?set=trainval', or pass its tops by name"
             )
         if self.proposes and s.ims_per_batch != 1:
-            raise NetError(f"ims_per_batch is {s.ims_per_batch}; a net that proposes regions takes one image at a time")
+            raise NetError(
+                f"ims_per_batch is {s.ims_per_batch}, but a net that proposes regions supports only one image; set "
+                "it to 1"
+            )
         if s.batch_size > 0 and s.batch_size % s.ims_per_batch:
-            raise NetError(f"batch_size {s.batch_size} can't be shared by {s.ims_per_batch} images; make it a multiple")
+            raise NetError(
+                f"batch_size {s.batch_size} isn't a multiple of the {s.ims_per_batch} images in a batch; change it"
+            )
         scales = np.ravel(s.scales)
         if not len(scales) or min(*scales, s.max_size) < 1 or np.size(s.pixel_means) != 3:
-            raise NetError("scales and max_size must be 1 or more, and pixel_means has three numbers")
+            raise NetError("scales and max_size must be 1 or more, and pixel_means must have three numbers")
 
 
 def _first(items: Sequence[Item]) -> Item:
-    """Return the only item, which is a whole batch already."""
+    """Return the only item, which is already a whole batch."""
     return items[0]

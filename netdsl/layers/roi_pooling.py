@@ -1,4 +1,4 @@
-"""ROIPooling: the largest values in regions of a feature map, each cut into the same number of bins."""
+"""ROIPooling: the largest values in the bins of each region of a feature map."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from netdsl.layers._regions import Spans, check_regions, images_of, largest_in_r
 
 
 class ROIPooling(HasOnnxForm):
-    """Regions are (image, x1, y1, x2, y2) in the image, which `spatial_scale` brings to the feature map.
+    """Computes the maximum in each bin of a region. Regions (image, x1, y1, x2, y2) are scaled by `spatial_scale`.
 
-    Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0. A region that ends
-    before it begins is taken as one place; Faster R-CNN's rule, but not Intel's: that place gets no gradient.
+    Bins are rounded outward, so that adjacent ones can overlap. A bin outside the map outputs 0. A region that ends
+    before it starts is treated as a single position. In Faster R-CNN, but not in Intel's Caffe, that position gets no
+    gradient.
     """
 
     config = pb.ROIPoolingParameter
@@ -52,7 +53,7 @@ class ROIPooling(HasOnnxForm):
         return largest_in_rectangles(x, images_of(regions, x), down, across, learning)
 
     def _bins(self, first: Tensor, last: Tensor, count: int, length: int) -> Spans:
-        """Return the bins of every region along one axis."""
+        """Return the bins of each region along one axis."""
         origin = rounded(first * self.scale)[:, None]
         step = (rounded(last * self.scale)[:, None] - origin + 1).clamp_min(1) / count
         edges = torch.arange(count + 1, device=first.device) * step

@@ -1,4 +1,4 @@
-"""RpnAnchorTarget: Faster R-CNN's Python layer that tells anchors what they should predict."""
+"""RpnAnchorTarget: Faster R-CNN's Python layer that computes the targets of anchors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from netdsl.layers._rpn import RpnSettings, anchors, drawn, in_units, layer_sett
 
 
 class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTargets):
-    """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
+    """Outputs labels of anchors (1 object, 0 background, -1 neither), box targets, and inside and outside weights.
 
-    Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and
-    scale, and the image. An anchor is an object if it overlaps with one enough, or more than any other anchor does.
+    The bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width
+    and scale, and the image. An anchor counts as an object if it overlaps one enough, or more than any other anchor
+    does.
     """
 
     origin = "Faster R-CNN"
@@ -60,7 +61,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         inside = (around[:, :2] >= -self.border).all(1)
         inside &= (around[:, 2] < width + self.border) & (around[:, 3] < height + self.border)
         if not len(objects) or (can_be_read(inside) and not bool(inside.any())):
-            raise ShapeError("needs an object and an anchor that is inside of the image")
+            raise ShapeError("the image must contain at least one object and one whole anchor")
         overlap = overlaps(around[:, None].double(), objects.double(), pixel=1).where(inside[:, None], -1)
         labels = self._labels(overlap, inside).to(scores)
         targets = self._targets(around, objects[overlap.argmax(1)]).where(inside[:, None], 0)
@@ -71,7 +72,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         return tops[0].reshape(1, 1, -1, width), *tops[1:]
 
     def _labels(self, overlap: Tensor, inside: Tensor) -> Tensor:
-        """Labels from overlaps (anchors x objects), not more than a batch has room for."""
+        """Return labels from overlaps (anchors x objects). At most `rpn_batchsize` of them are 0 or 1."""
         s, most = self.settings, overlap.amax(1)
         positive = inside & ((overlap == overlap.amax(0)).any(1) | (most >= s.rpn_positive_overlap))
         negative = inside & (most < s.rpn_negative_overlap)
@@ -87,7 +88,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         return in_units(targets, self.target_units(), targets.new_zeros(len(targets), dtype=torch.long))
 
     def _weights(self, labels: Tensor) -> Tensor:
-        """Return what each anchor counts for in the box loss."""
+        """Return the weight of each anchor in the box loss."""
         share = self.settings.rpn_positive_weight
         positive, negative = labels == 1, labels == 0
         if share < 0:

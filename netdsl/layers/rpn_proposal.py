@@ -1,4 +1,4 @@
-"""RpnProposal: Faster R-CNN's Python layer that turns anchors and predictions into regions."""
+"""RpnProposal: Faster R-CNN's Python layer that proposes regions from anchors and predictions."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from netdsl.layers._rpn import (
 
 
 class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
-    """Regions (0, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
+    """Outputs the regions (0, x1, y1, x2, y2) that survive non-maximum suppression, and their scores, best first.
 
-    Bottoms are scores (background first), box predictions, and the image's height, width and scale. How many regions
-    there are is known only when it runs; until then the shape says as many as there may be.
+    The bottoms are scores (background first), box predictions, and the image's height, width and scale. The number of
+    regions is known only when the layer runs. Until then, the shape has the largest possible number.
     """
 
     origin = "Faster R-CNN"
@@ -46,7 +46,7 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
     bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
     python_names = ("rpn.proposal_layer.ProposalLayer",)
     varying_axis = 0
-    waits = "makes as many regions as stay"
+    waits = "outputs one region for each remaining box"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -81,7 +81,8 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         return torch.cat((boxes.new_zeros((len(boxes), 1)), boxes), 1), score[stay]
 
     def _as_used(self, codes: Tensor) -> Tensor:
-        """R-FCN's rule: while it learns, a net predicts in the units of its targets; saved weights do so no more."""
+        """Return predictions in pixels. R-FCN's rule: in training they are in the units of the targets; saved weights
+        already include the units."""
         s = self.settings
         if not (s.rpn_normalize_targets and self.layer.phase == pb.TRAIN):
             return codes

@@ -1,4 +1,4 @@
-"""RpnProposalTarget: Faster R-CNN's Python layer that chooses regions to learn from, and what they should be."""
+"""RpnProposalTarget: Faster R-CNN's Python layer that samples regions and computes their targets."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from netdsl.layers._rpn import (
 
 
 class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
-    """Regions, their labels, and the box targets of each region's class with inside and outside weights.
+    """Outputs sampled regions, their labels, and the box targets of each region's class with inside and outside
+    weights.
 
-    Bottoms are regions of one image and objects (x1, y1, x2, y2, label), which are regions too. Regions are chosen by
-    chance; how many is known only when it runs, and until then the shapes say a full batch. With two classes, as in
-    R-FCN, all objects are of the second as far as boxes go. py-faster-rcnn's rule: a net that proposes regions has
-    means and deviations that are known beforehand, unless it learns box targets as they are.
+    The bottoms are the regions of one image and objects (x1, y1, x2, y2, label), which are added to the regions. The
+    number of sampled regions is known only when the layer runs. Until then, the shapes are for a full batch. With two
+    classes, as in R-FCN, all objects share the second box class. py-faster-rcnn's rule: in a net that proposes regions,
+    the targets' means and deviations are fixed in advance, if targets are normalised.
     """
 
     origin = "Faster R-CNN"
@@ -42,9 +43,9 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
     no_gradient = (0, 1)
     bottom_kinds = (BlobKind.REGION, BlobKind.LABELLED_BOX)
     targets_top = 2
-    deploys_as = "Split"  # all regions are looked at
+    deploys_as = "Split"  # a deployed net uses all regions
     python_names = ("rpn.proposal_target_layer.ProposalTargetLayer",)
-    waits = "draws lots among the regions that fit, and makes as many"
+    waits = "samples the regions that qualify, whose number depends on the data"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -52,7 +53,7 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
         self.classes = settings["num_classes"]
         self.settings = RpnSettings.of(layer.phase, {"bbox_normalize_targets_precomputed": True, **settings})
         if self.classes < 2:
-            raise NetError("num_classes counts the background, so it is 2 or more")
+            raise NetError("num_classes includes the background; set it to 2 or more")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         count = self.settings.batch_size if self.settings.batch_size > 0 else 128

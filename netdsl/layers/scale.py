@@ -1,4 +1,4 @@
-"""Scale: a blob times a smaller one, with an optional bias."""
+"""Scale: the product of a blob and a smaller one, with an optional bias."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netdsl.layers._settings import refuse
 
 
 class Scale(Elementwise, ChannelAffine, MakesNewMemory, ReadsInBackward):
-    """x * scale + bias, where the scale is learned or is the second bottom, and lies along the axes from `axis` on."""
+    """Computes x * scale + bias along the axes from `axis` on. The scale is learned, or is the second bottom."""
 
     config = pb.ScaleParameter
     blobs = ("weight", "bias")

@@ -1,4 +1,4 @@
-"""SeLu: an exponential unit that keeps mean and variance."""
+"""SeLu: a scaled exponential linear unit, which preserves mean and variance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class SeLu(Elementwise, KeepsSigns, ReadsInBackward):
-    """lambda * x where x is positive, and lambda * alpha * (exp(x) - 1) elsewhere."""
+    """Computes lambda * x for positive x, and lambda * alpha * (exp(x) - 1) otherwise."""
 
     config = pb.SeLuParameter
 

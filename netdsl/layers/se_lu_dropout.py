@@ -1,4 +1,4 @@
-"""SeLuDropout: dropout that keeps the mean and variance of what a SeLu makes."""
+"""SeLuDropout: dropout that preserves the mean and variance of a SeLu's top."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class SeLuDropout(Elementwise):
-    """While training, values left out become alpha, and all are scaled and shifted to make up for it."""
+    """Sets random values to alpha in training, then scales and shifts all values to compensate."""
 
     config = pb.SeLuDropoutParameter
-    any_layout = False  # what is left out is drawn in the order of memory
+    any_layout = False  # random numbers are drawn in memory order
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.selu_dropout_param
         if not 0 < p.dropout_ratio < 1:
-            raise NetError(f"dropout_ratio {p.dropout_ratio:g} must be between 0 and 1")
+            raise NetError(f"dropout_ratio is {p.dropout_ratio:g}; set it between 0 and 1")
         self.kept, self.alpha = 1 - p.dropout_ratio, p.alpha
         self.scale = (self.kept * (1 + self.alpha**2 * p.dropout_ratio)) ** -0.5
         self.shift = -self.scale * p.dropout_ratio * self.alpha

@@ -1,4 +1,4 @@
-"""SegAccuracy: how well the pixels of an image are classified."""
+"""SegAccuracy: the accuracy of a segmentation's pixels."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from netdsl.layers._loss import classes_of
 
 
 class SegAccuracy(ComparesClasses):
-    """Three numbers: accuracy, mean recall of the classes that are there, mean intersection over union of all classes.
+    """Computes accuracy, the mean recall of the labelled classes, and the mean intersection over union of all classes.
 
-    With `reset: false` pixels are counted from the first batch on. A class that is neither labelled nor found has an
-    intersection over union of 1.
+    With `reset: false`, pixels are counted from the first batch on. A class that is neither labelled nor predicted has
+    an intersection over union of 1.
     """
 
     config = pb.SegAccuracyParameter
@@ -33,7 +33,7 @@ class SegAccuracy(ComparesClasses):
         super().__init__(layer, bottoms)
         p, (x, label) = layer.seg_accuracy_param, bottoms
         if len(x) != 4 or label not in ((x[0], 1, *x[2:]), (x[0], *x[2:])):
-            raise ShapeError(f"needs a label for each pixel; the shapes are {list(x)} and {list(label)}")
+            raise ShapeError(f"there must be one label for each pixel, but the shapes are {list(x)} and {list(label)}")
         self.reset, self.ignored = p.reset, list(p.ignore_label)
         self.register_buffer("counts", torch.zeros(x[1], x[1], dtype=torch.float64), persistent=False)
 
@@ -56,7 +56,8 @@ class SegAccuracy(ComparesClasses):
         return torch.stack([accuracy, recall, overlap]).to(x.dtype).view(1, 1, 1, 3)
 
     def _counted(self, x: Tensor, label: Tensor) -> Tensor:
-        """Return how many pixels of each class were taken for each. Caffe's rule: of equal values the last one wins."""
+        """Return the number of pixels for each pair of true and predicted class. Caffe's rule: the last of equal scores
+        wins."""
         classes = x.shape[1]
         best = classes - 1 - x.flip(1).argmax(1).flatten()
         labels = classes_of(label, self.layer).flatten()
@@ -66,6 +67,8 @@ class SegAccuracy(ComparesClasses):
         wrong = counted & ((labels < 0) | (labels >= classes))
         if can_be_read(labels) and bool(wrong.any()):
             first = int(labels[wrong][0])
-            raise NetError(f"label {first} isn't a class: there are {classes}; is an ignore_label missing?")
+            raise NetError(
+                f"label {first} isn't among the {classes} classes; set it as ignore_label, or correct the label"
+            )
         pairs = (labels * classes + best).where(counted, 0)
         return labels.new_zeros(classes**2).index_add(0, pairs, counted.to(labels)).view(classes, classes)

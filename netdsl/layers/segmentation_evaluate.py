@@ -1,4 +1,4 @@
-"""SegmentationEvaluate: how well a segmentation covers its label."""
+"""SegmentationEvaluate: the intersection over union of a segmentation and its label."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from netdsl.layer import NotDeployed, Shape
 
 
 class SegmentationEvaluate(NotDeployed):
-    """Intersection over union of each channel of the first item, where both are above a threshold.
+    """Computes the intersection over union of each channel of the first item, for values above a threshold.
 
-    A prediction of another size is resized as an image of bytes; a class that is neither labelled nor found has -1
-    then, and 0 otherwise.
+    A prediction of another size is converted to bytes and resized. In that case, an unlabelled class results in -1, and
+    otherwise in 0.
     """
 
     config = pb.SegmentationEvaluateParameter
@@ -28,10 +28,12 @@ class SegmentationEvaluate(NotDeployed):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not layer.segmentation_evaluate_param.HasField("num_classes"):
-            raise NetError("needs num_classes")
+            raise NetError("num_classes is missing; set it")
         self.threshold = layer.segmentation_evaluate_param.threshold
         if any(len(shape) != 4 for shape in bottoms) or bottoms[0][1] != bottoms[1][1]:
-            raise ShapeError(f"needs two images of as many channels, not {list(bottoms[0])} and {list(bottoms[1])}")
+            raise ShapeError(
+                f"the bottoms must be images with equal channels, not {list(bottoms[0])} and {list(bottoms[1])}"
+            )
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         resized = x.shape[2:] != label.shape[2:]

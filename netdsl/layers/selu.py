@@ -1,4 +1,4 @@
-"""SeLU: what SeLu is called since Synopsys renamed it."""
+"""SeLU: the name of SeLu in later versions of Synopsys' Caffe."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from netdsl.layers.se_lu import SeLu
 
 
 class SeLU(SeLu):
-    """lambda * x where x is positive, and lambda * alpha * (exp(x) - 1) elsewhere."""
+    """Computes lambda * x for positive x, and lambda * alpha * (exp(x) - 1) otherwise."""

@@ -1,4 +1,4 @@
-"""SeLUDropout: what SeLuDropout is called since Synopsys renamed it."""
+"""SeLUDropout: the name of SeLuDropout in later versions of Synopsys' Caffe."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from netdsl.layers.se_lu_dropout import SeLuDropout
 
 
 class SeLUDropout(SeLuDropout):
-    """While training, values left out become alpha, and all are scaled and shifted to make up for it."""
+    """Sets random values to alpha in training, then scales and shifts all values to compensate."""

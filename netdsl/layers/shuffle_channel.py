@@ -1,4 +1,4 @@
-"""ShuffleChannel: channels of all groups in turn, so that the next grouped convolution sees every group."""
+"""ShuffleChannel: channels of all groups interleaved, so that the next grouped convolution sees each group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 
 
 class ShuffleChannel(HasOnnxForm):
-    """Channel k of group g goes to place k * groups + g. The top has four axes: those that are missing are 1 long."""
+    """Moves channel k of group g to place k * groups + g. The top has four axes, and missing ones have length 1."""
 
     config = pb.ShuffleChannelParameter
 
@@ -21,7 +21,9 @@ class ShuffleChannel(HasOnnxForm):
         super().__init__(layer, bottoms)
         self.group = layer.shuffle_channel_param.group
         if not 2 <= len(bottoms[0]) <= 4:
-            raise ShapeError(f"needs a bottom with channels and at most two axes more, not {list(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must have channels and at most two further axes, not shape {list(bottoms[0])}"
+            )
         if self.group < 1 or bottoms[0][1] % self.group:
             raise NetError(f"group {self.group} must divide the {bottoms[0][1]} channels")
 

@@ -13,7 +13,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class Sigmoid(Elementwise, ReadsInBackward):
-    """1 / (1 + exp(-x))."""
+    """Computes 1 / (1 + exp(-x))."""
 
     config = pb.SigmoidParameter
 

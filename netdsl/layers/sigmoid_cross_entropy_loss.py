@@ -1,4 +1,4 @@
-"""SigmoidCrossEntropyLoss: each value is a prediction of its own, with a probability as its target."""
+"""SigmoidCrossEntropyLoss: the cross entropy of independent predictions and target probabilities."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from netdsl.layers._loss import LabelLoss, Normaliser, counted, counted_onnx, no
 
 
 class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm):
-    """-t log s(x) - (1 - t) log(1 - s(x)), summed; unless told otherwise it is divided by the batch size only.
+    """Computes the sum of -t log s(x) - (1 - t) log(1 - s(x)). By default, only the batch size divides it.
 
-    In HED's fork the edges of an image, of which there are few, weigh as much as all else: each is multiplied by the
-    share of the places with 0, and each of these by the share of those with 1.
+    HED's fork balances the few edge pixels of an image with all others. It multiplies the loss of each edge by the
+    share of zeros in the targets, and that of each other pixel by the share of ones.
     """
 
     config = pb.SigmoidParameter
@@ -31,19 +31,23 @@ class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm):
         self.normaliser = Normaliser.of(layer.loss_param, pb.LossParameter.BATCH_SIZE)
         self.balanced = self.by_dialect({"hed": True}, False)
         if math.prod(bottoms[0]) != math.prod(bottoms[1]):
-            raise ShapeError(f"needs a target for each value; the shapes are {list(bottoms[0])}, {list(bottoms[1])}")
+            raise ShapeError(
+                f"there must be one target for each value, but the shapes are {list(bottoms[0])} and {list(bottoms[1])}"
+            )
 
     def forward(self, x: Tensor, targets: Tensor) -> Tensor:
         targets = targets.reshape(x.shape)
         if self.balanced:
             return _balanced(x.flatten(1), targets.flatten(1)) / len(x)
-        valid = self.valid(targets.long())  # Caffe's rule: targets are cut to integers to be compared
+        valid = self.valid(targets.long())  # Caffe's rule: targets are cut to integers for this comparison
         losses = counted(F.binary_cross_entropy_with_logits(x, targets, reduction="none"), valid)
         return losses.sum() / self.normaliser(len(x), math.prod(x.shape[1:]), valid)
 
     def onnx(self, g: OnnxGraph, x: str, targets: str) -> str:
         if self.balanced:
-            raise NetError("HED's loss, which weighs edges by how many there are, isn't exported; leave it out")
+            raise NetError(
+                "ONNX export doesn't support HED's loss, which balances edges; remove the layer from the exported net"
+            )
         lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
         targets = reshaped(g, targets, *lengths)
         losses = g.node("Sub", g.node("Softplus", x), g.node("Mul", x, targets))
@@ -53,7 +57,7 @@ class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm):
 
 
 def _balanced(x: Tensor, targets: Tensor) -> Tensor:
-    """HED's rule for rows of images. Targets other than 0 and 1 add nothing to the loss, but have their gradient."""
+    """Return HED's loss for rows of images. Targets other than 0 and 1 don't add to the loss, but have a gradient."""
     losses = F.binary_cross_entropy_with_logits(x, targets, reduction="none")
     ones, zeros = targets == 1, targets == 0
     counts = torch.stack((ones.sum(1), zeros.sum(1))).to(x)[:, :, None]

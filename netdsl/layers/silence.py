@@ -1,4 +1,4 @@
-"""Silence: blobs that nobody reads, so that they aren't outputs of the net."""
+"""Silence: unused blobs that should not be outputs of the net."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from netdsl.layer import HasOnnxForm, NotDeployed, OnnxGraph
 
 
 class Silence(NotDeployed, HasOnnxForm):
-    """It has no top."""
+    """Consumes blobs and has no top."""
 
     bottoms = (1, None)
     tops = (0, 0)

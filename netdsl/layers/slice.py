@@ -1,4 +1,4 @@
-"""Slice: a blob cut into several along an axis."""
+"""Slice: a blob cut into several parts along an axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layer.running import SharesMemory
 
 
 class Slice(HasOnnxForm, SharesMemory):
-    """Cut at every `slice_point`, or into equal parts."""
+    """Cuts the bottom at each `slice_point`, or into equal parts."""
 
     config = pb.SliceParameter
     tops = (1, None)
@@ -25,7 +25,7 @@ class Slice(HasOnnxForm, SharesMemory):
         super().__init__(layer, bottoms)
         p = layer.slice_param
         if p.HasField("axis") and p.HasField("slice_dim"):
-            raise NetError("has axis and slice_dim, which are the same; give one of them")
+            raise NetError("axis and slice_dim are both set but mean the same; remove one of them")
         old = p.HasField("slice_dim")
         self.axis = axis_of(p.slice_dim if old else p.axis, len(bottoms[0]), "slice_dim" if old else "axis")
         self.points, self.parts = list(p.slice_point), len(layer.top)
@@ -40,7 +40,7 @@ class Slice(HasOnnxForm, SharesMemory):
                 f"axis {self.axis} of length {size} can't be cut into {tops} equal parts; give slice_point"
             )
         if points and any(after <= before for before, after in pairwise((0, *points, size))):
-            raise ShapeError(f"slice_point {points} must rise from more than 0 to less than {size}")
+            raise ShapeError(f"slice_point {points} must increase from more than 0 to less than {size}")
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         size = x.shape[self.axis]

@@ -24,19 +24,19 @@ from netdsl.layers._loss import (
     weighed,
 )
 
-_DOUBT_OF_WEIGHT = (
-    "without a loss_weight it is taken to weigh 1, as in SSD; in Faster R-CNN and other forks it weighs 0"
+_DOUBT_OF_WEIGHT = "the default loss_weight is assumed to be 1, as in SSD; it is 0 in Faster R-CNN and other forks"
+_DOUBT_OF_NONE = (
+    "normalization: NONE is assumed to have no effect, as in most forks; in Intel's, losses aren't divided then"
 )
-_DOUBT_OF_NONE = "normalization: NONE is taken to say nothing, as in most forks; in Intel's, losses aren't divided then"
 
 
 class SmoothL1Loss(LabelLoss, HasOnnxForm):
-    """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
+    """Computes the sum of the smooth L1 of the differences of two bottoms, over the batch size.
 
-    A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't
-    have the weights of the third, unless `abssum: false` says so. The first R-FCN has a second top, the sums over
-    channels, which gets no gradient, and normalises as SmoothL1LossOHEM. Intel's `normalization: NONE` divides by
-    nothing; others know none. Without a `loss_weight` it weighs 1, and 0 in forks that are made from Faster R-CNN.
+    A third bottom weights the differences and a fourth the losses. Caffe's rule: without the fourth, the gradient
+    ignores the third, unless `abssum: false` is set. R-FCN's first version has a second top, the sums over channels,
+    which gets no gradient, and normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum isn't
+    divided; other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
     """
 
     config = pb.SmoothL1LossParameter
@@ -54,7 +54,7 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm):
         if not layer.loss_weight:
             self.unset_weight = self.by_dialect(dict.fromkeys(WEIGHTLESS, 0.0), 1.0, _DOUBT_OF_WEIGHT)
         if self.sigma <= 0:
-            raise NetError(f"sigma {self.sigma:g} must be more than 0")
+            raise NetError(f"sigma is {self.sigma:g}; it must be more than 0")
 
     def _normaliser(self, p: pb.LossParameter) -> Normaliser:
         rules = {}

@@ -1,4 +1,4 @@
-"""SmoothL1LossOHEM: R-FCN's box regression, which also tells the loss of every region."""
+"""SmoothL1LossOHEM: the loss of R-FCN's box regression, which also outputs the loss of each region."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from netdsl.layers._loss import (
 
 
 class SmoothL1LossOHEM(LabelLoss, HasOnnxForm):
-    """The sum of smooth L1 of the differences of two bottoms, which a third may weigh, normalised.
+    """Computes the normalised sum of the smooth L1 of the differences of two bottoms. A third bottom can weight them.
 
-    The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights,
-    and without a `loss_weight` the loss weighs 0.
+    The second top contains the sums over channels and gets no gradient. Caffe's rule: the gradient ignores the weights,
+    and the default `loss_weight` is 0.
     """
 
     origin = "R-FCN"

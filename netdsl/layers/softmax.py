@@ -1,4 +1,4 @@
-"""Softmax: scores become probabilities."""
+"""Softmax: scores converted to probabilities."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from netdsl.layers._settings import refuse
 
 
 class Softmax(Elementwise, ReadsInBackward):
-    """exp(x), divided by its sum along an axis."""
+    """Computes exp(x), divided by its sum along an axis."""
 
     config = pb.SoftmaxParameter
-    any_layout = False  # torch would copy it, and make the top with channels first
+    any_layout = False  # torch would copy such a bottom and return a top with channels first
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -1,4 +1,4 @@
-"""SoftmaxWithLoss: the negative logarithm of the softmax of the right class."""
+"""SoftmaxWithLoss: the negative logarithm of the true class's softmax."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from netdsl.layer.running import can_be_read
 from netdsl.layers._loss import IGNORE, ClassLoss, cut_off, within
 from netdsl.layers._settings import refuse
 
-_LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
-_NO_CLASS = -(2**62)  # what torch may ignore: no label, since an int doesn't hold it
+_LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's smallest probability, FLT_MIN
+_NO_CLASS = -(2**62)  # the label that torch ignores; it can't occur, since it doesn't fit into an int
 
 
 class SoftmaxWithLoss(ClassLoss):
-    """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
+    """Computes the normalised sum of -log softmax(x)[label]. SegNet's `class_weighting` contains a weight for each
+    class.
 
-    The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
-    labels' shape; or if labels have but one axis, 4 axes, as SmoothL1Loss has them: R-FCN's own labels have 4.
+    R-FCN's first version has a third top, the loss of each position before normalisation, without a gradient. It has
+    the labels' shape. If labels have a single axis, it has four axes, as in SmoothL1Loss, because R-FCN's own labels
+    have four.
     """
 
     config = pb.SoftmaxParameter
@@ -43,11 +45,13 @@ class SoftmaxWithLoss(ClassLoss):
         if not p.weight_by_label_freqs:
             return None
         if len(p.class_weighting) != classes:
-            raise NetError(f"has {len(p.class_weighting)} class_weighting for {classes} classes; give one for each")
+            raise NetError(
+                f"there are {len(p.class_weighting)} class_weighting for {classes} classes; give one for each"
+            )
         return torch.tensor(list(p.class_weighting))
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the loss is a number, the softmax as large as the predictions, and the third top has their places."""
+        """Return the shapes: a number for the loss, the predictions' shape for the softmax, and that of the losses."""
         self.check_places(bottoms)
         return [(), bottoms[0], self._places(bottoms[0], bottoms[1])][: len(self.layer.top)]
 
@@ -73,7 +77,7 @@ class SoftmaxWithLoss(ClassLoss):
         return super().loss(log, classes, *more)
 
     def _plain_loss(self, log: Tensor, classes: Tensor) -> Tensor:
-        """Return the loss by torch's own sum, where every label counts alike: small nets feel each operation."""
+        """Return the loss from torch's own sum if all labels count equally. Small nets gain from fewer operations."""
         count, divisor = len(log), self.normaliser(len(log), 1)
         over_all = divisor == count
         try:

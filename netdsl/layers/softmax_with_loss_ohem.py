@@ -1,4 +1,4 @@
-"""SoftmaxWithLossOHEM: SoftmaxWithLoss as R-FCN calls it, which needs the loss of every region."""
+"""SoftmaxWithLossOHEM: R-FCN's name for SoftmaxWithLoss, for nets that need the loss of each region."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from netdsl.layers.softmax_with_loss import SoftmaxWithLoss
 
 
 class SoftmaxWithLossOHEM(SoftmaxWithLoss):
-    """SoftmaxWithLoss, whose third top has the losses to be added to those of SmoothL1LossOHEM."""
+    """Computes SoftmaxWithLoss. The third top contains the losses to add to those of SmoothL1LossOHEM."""
 
     origin = "R-FCN"

@@ -1,4 +1,4 @@
-"""SpaceToBatchND: pixels taken apart into more items, so that a plain convolution is a dilated one."""
+"""SpaceToBatchND: pixels distributed over more items, so that a plain convolution acts as a dilated one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 
 
 class SpaceToBatchND(HasOnnxForm):
-    """The axes after the batch are padded with 0, and taken apart in blocks of `block_shape`.
+    """Pads the axes after the batch with 0 and distributes blocks of `block_shape` over the batch.
 
-    Item `place * batch + n` has what is at that place of every block of item n.
+    Item `place * batch + n` contains the values at that place of each block of item n.
     """
 
     config = pb.SpaceToBatchNDParameter
@@ -30,7 +30,9 @@ class SpaceToBatchND(HasOnnxForm):
         for axis, block in enumerate(self.blocks, 1):
             size = bottoms[0][axis] + sum(self.paddings[2 * axis - 2 : 2 * axis])
             if size % block:
-                raise ShapeError(f"block_shape {block} must divide the padded size {size} of axis {axis}")
+                raise ShapeError(
+                    f"block_shape {block} must divide the padded size {size} of axis {axis}; change paddings"
+                )
 
     def forward(self, x: Tensor) -> Tensor:
         count = len(self.blocks)
@@ -62,8 +64,8 @@ class SpaceToBatchND(HasOnnxForm):
 
 
 def check_blocks(blocks: Sequence[int], borders: Sequence[int], name: str, bottom: Shape) -> None:
-    """A block for some of the axes after the batch, and two borders for each."""
+    """Raise an error unless there are two borders for each block length, and enough axes after the batch."""
     if not blocks or min(blocks) < 1 or len(borders) != 2 * len(blocks):
-        raise NetError(f"needs a block_shape of 1 or more for each axis, and two {name} for each block_shape")
+        raise NetError(f"block_shape must be 1 or more for each axis, with two {name} for each block_shape")
     if len(bottom) <= len(blocks):
-        raise ShapeError(f"{len(blocks)} block_shape need a bottom of more than {len(blocks)} axes")
+        raise ShapeError(f"{len(blocks)} block_shape need a bottom with more than {len(blocks)} axes")

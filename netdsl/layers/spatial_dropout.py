@@ -1,4 +1,4 @@
-"""SpatialDropout: while training, whole channels are left out at random."""
+"""SpatialDropout: random channels set to zero in training."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class SpatialDropout(Elementwise, KeepsSigns, ReplacesUserCode):
-    """x * mask / (1 - ratio), with one random bit for every channel of every item; in TEST the bottom itself.
+    """Computes x * mask / (1 - ratio), with one random bit for each channel of each item. In TEST, it copies the
+    bottom.
 
-    The ratio is in `spatial_dropout_param` or, in Intel's fork, in `dropout_param`. The Python layer of ENet is this
-    one too; its `param_str` has the ratio and a phase of its own, and in TEST it multiplies all the same.
+    The ratio is in `spatial_dropout_param`, or in `dropout_param` in Intel's fork. The type also replaces ENet's Python
+    layer. That layer's `param_str` contains the ratio and its own phase, and in TEST it still multiplies by 1 / (1 -
+    ratio).
     """
 
     config = pb.SpatialDropoutParameter
@@ -34,7 +36,7 @@ class SpatialDropout(Elementwise, KeepsSigns, ReplacesUserCode):
         if layer.HasField("python_param"):
             self.ratio, self.phase = _settings(layer.python_param.param_str)
         if not 0 <= self.ratio < 1:
-            raise NetError(f"dropout_ratio {self.ratio:g} must be at least 0 and less than 1")
+            raise NetError(f"dropout_ratio is {self.ratio:g}; set it to at least 0 and less than 1")
 
     def forward(self, x: Tensor) -> Tensor:
         if not (self.phase == "TRAIN" if self.phase else self.training):
@@ -44,7 +46,7 @@ class SpatialDropout(Elementwise, KeepsSigns, ReplacesUserCode):
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if self.phase == "TRAIN":
-            raise ConversionError("leaves channels out by chance, which has no ONNX form")
+            raise ConversionError("can't be exported with random dropout in TEST; set 'phase': 'TEST' in param_str")
         return scaled(g, x, 1 / (1 - self.ratio)) if self.phase else x
 
 
@@ -53,4 +55,4 @@ def _settings(text: str) -> tuple[float, str]:
         settings = literal_eval(text)
         return float(settings["p"]), str(settings["phase"])
     except (ValueError, SyntaxError, KeyError, TypeError):
-        raise NetError(f"param_str must be like {{'phase': 'TRAIN', 'p': 0.1}}, not {text}") from None
+        raise NetError(f"param_str is {text}; write it like {{'phase': 'TRAIN', 'p': 0.1}}") from None

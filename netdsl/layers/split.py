@@ -12,11 +12,11 @@ from caffe_proto.copies import copy_of
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.running import SharesMemory
 
-Top = tuple[int, int]  # a layer's index, and which of its tops
+Top = tuple[int, int]  # the index of a layer and of one of its tops
 
 
 class Split(HasOnnxForm, SharesMemory):
-    """Every top is the bottom."""
+    """Copies the bottom to each top."""
 
     tops = (1, None)
     any_layout = True
@@ -34,9 +34,10 @@ class Split(HasOnnxForm, SharesMemory):
 
 
 def insert_splits(net: pb.NetParameter) -> pb.NetParameter:
-    """Caffe's own way to let several layers read a blob; torch needs none, but their names are visible in pycaffe.
+    """Return the net with Caffe's Split layers for blobs with several readers. torch doesn't need them, but pycaffe
+    shows them.
 
-    A top that also counts as a loss has one reader more.
+    A top with a loss weight has one more reader.
     """
     sources, readers = _sources(net)
     weights = {(index, place): weight for index, layer in enumerate(net.layer)
@@ -59,7 +60,7 @@ def insert_splits(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def _sources(net: pb.NetParameter) -> tuple[dict[Top, Top], Counter[Top]]:
-    """For every bottom the top that it is, and for every top how many read it."""
+    """Return the source of each bottom, and the number of readers of each top."""
     latest: dict[str, Top] = {}
     sources: dict[Top, Top] = {}
     for index, layer in enumerate(net.layer):

@@ -1,4 +1,4 @@
-"""SPP: spatial pyramid pooling, which gives as many values for an image of any size."""
+"""SPP: spatial pyramid pooling, whose top has the same length for images of any size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.layers._window import Window, plain
 
 
 class SPP(HasOnnxForm):
-    """Pooling into 1 x 1, 2 x 2, 4 x 4 ... bins, all in a row."""
+    """Pools into 1 x 1, 2 x 2, 4 x 4 ... bins and concatenates the results."""
 
     config = pb.SPPParameter
 
@@ -52,12 +52,16 @@ class SPP(HasOnnxForm):
         if self.method == pb.SPPParameter.AVE:
             return pool.average_pool(x, window, ceil=True)
         if any(window.begin):
-            raise ShapeError(f"STOCHASTIC pooling has no padding, and {bins} bins don't divide {list(x.shape[2:])}")
+            raise ShapeError(
+                f"STOCHASTIC pooling doesn't support padding, and {bins} bins don't divide {list(x.shape[2:])}; use "
+                "MAX or AVE"
+            )
         return (pool.drawn_pool if self.training else pool.weighted_pool)(x, window, ceil=True)
 
 
 def _window(sizes: Sequence[int], bins: int) -> Window:
-    """Caffe's rule: kernels are rounded up, and padding makes up for what they have too much."""
+    """Return the window for a number of bins. Caffe's rule: kernels are rounded up, and padding fills the
+    difference."""
     kernel = [-(-size // bins) for size in sizes]
     pad = [(each * bins - size + 1) // 2 for each, size in zip(kernel, sizes, strict=True)]
     if any(cut >= each for cut, each in zip(pad, kernel, strict=True)):

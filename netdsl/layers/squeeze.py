@@ -1,4 +1,4 @@
-"""Squeeze: the bottom without axes of size one."""
+"""Squeeze: the bottom without axes of length 1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layer.running import SharesMemory
 
 
 class Squeeze(HasOnnxForm, SharesMemory):
-    """Takes away the axes that are named, or all of size one if none is."""
+    """Removes the given axes, or all axes of length 1 if none is given."""
 
     config = pb.SqueezeParameter
 
@@ -22,7 +22,9 @@ class Squeeze(HasOnnxForm, SharesMemory):
         self.axes = {axis_of(axis, len(bottoms[0])) for axis in layer.squeeze_param.axis}
         for axis in sorted(self.axes):
             if bottoms[0][axis] != 1:
-                raise ShapeError(f"axis {axis} can't be taken away: its size is {bottoms[0][axis]}, not 1")
+                raise ShapeError(
+                    f"axis {axis} has length {bottoms[0][axis]} and can't be removed; name only axes of length 1"
+                )
 
     def forward(self, x: Tensor) -> Tensor:
         gone = self.axes or {axis for axis, size in enumerate(x.shape) if size == 1}

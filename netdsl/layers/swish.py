@@ -15,7 +15,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class Swish(Elementwise, KeepsSigns, ReadsInBackward):
-    """x * sigmoid(beta * x)."""
+    """Computes x * sigmoid(beta * x)."""
 
     config = pb.SwishParameter
 

@@ -1,4 +1,4 @@
-"""Switch: rtpose's choice among several bottoms, for looking at what earlier stages of a net say."""
+"""Switch: rtpose's choice among several bottoms, for inspecting earlier stages of a net."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 
 
 class Switch(HasOnnxForm):
-    """The last bottom. rtpose's program can choose another one while it runs; a net can't."""
+    """Copies the last bottom. rtpose's program can choose another one at run time, but a net can't."""
 
     origin = "OpenPose"
     bottoms = (1, None)

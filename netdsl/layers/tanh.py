@@ -13,7 +13,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class TanH(Elementwise, KeepsSigns, ReadsInBackward):
-    """tanh(x)."""
+    """Computes tanh(x)."""
 
     config = pb.TanHParameter
 

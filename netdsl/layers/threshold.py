@@ -1,4 +1,4 @@
-"""Threshold: whether values are above a limit."""
+"""Threshold: whether each value is above a limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class Threshold(Elementwise):
-    """1 where x > threshold, else 0."""
+    """Computes 1 where x > threshold, and 0 elsewhere."""
 
     config = pb.ThresholdParameter
     no_gradient = (0,)

@@ -11,11 +11,11 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, positive
 
 
 class Tile(HasOnnxForm):
-    """`tiles` copies of the bottom, one behind the other."""
+    """Repeats the bottom `tiles` times along an axis."""
 
     config = pb.TileParameter
     in_place = True
-    in_place_in_caffe = "Caffe takes the bottom to be as long as the top, and writes behind its memory"
+    in_place_in_caffe = "Caffe assumes that the bottom is as long as the top and writes beyond its memory"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -1,4 +1,4 @@
-"""Unpooling: DeconvNet's larger image, values put back where pooling took them from or spread over windows."""
+"""Unpooling: DeconvNet's inverse of pooling, which restores values to their positions or spreads them over windows."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ _MAX, _AVE, _TILE = _METHODS.MAX, _METHODS.AVE, _METHODS.TILE
 
 
 class Unpooling(HasOnnxForm):
-    """Zeros with the bottom's values at the places that a pooling's mask says, the second bottom; without one at the
-    corners of the windows.
+    """Writes the bottom's values to the positions in a pooling's mask, the second bottom, and zeros elsewhere.
 
-    AVE spreads a value over its window in equal parts, and TILE repeats it there; where windows overlap, they add up.
-    The fork's rule: the gradient of TILE is that of AVE.
+    Without a mask, values go to the corners of the windows. AVE divides each value equally over its window, and TILE
+    repeats it. Where windows overlap, values are added. The fork's rule: the gradient of TILE is that of AVE.
     """
 
     origin = "deconvnet"
@@ -43,13 +42,13 @@ class Unpooling(HasOnnxForm):
         self.method = p.unpool if p.HasField("unpool") else _MAX
         if self.method not in (_MAX, _AVE, _TILE):
             name = _METHODS.UnPoolMethod.Name(self.method)
-            raise NetError(f"unpool: {name} is ParseNet's; it can be MAX, AVE or TILE")
+            raise NetError(f"unpool: {name} belongs to ParseNet and isn't supported; use MAX, AVE or TILE")
         if any(len(shape) != 4 for shape in bottoms):
-            raise ShapeError("works on images: every bottom needs 4 axes")
+            raise ShapeError("all bottoms must be images with 4 axes")
         if len(bottoms) == 2:
             check_mask(bottoms)
         if any(per_axis(p, "pad", 2, 0)):
-            raise NetError("pad must be 0, the fork knows no other")
+            raise NetError("pad isn't 0, which the fork doesn't support; remove pad")
         self.kernel, self.stride = per_axis(p, "kernel_size", 2, None), per_axis(p, "stride", 2, 1)
         self.size = _size(p)
         if min(*self.kernel, *self.stride, *self.size) < 1:
@@ -61,7 +60,10 @@ class Unpooling(HasOnnxForm):
             return
         for length, step, most in zip(bottom[2:], self.stride, self.size, strict=True):
             if (length - 1) * step >= most:
-                raise ShapeError(f"the last of {length} windows begins behind the top, which is {most} long")
+                raise ShapeError(
+                    f"the last of {length} windows starts beyond the top, which is {most} long; raise the size of "
+                    "the top"
+                )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self._check_windows(bottoms[0])
@@ -86,7 +88,7 @@ class Unpooling(HasOnnxForm):
         return self._spread_onnx(g, x, shape)
 
     def _corners(self, shape: Sequence[int], device: torch.device | str) -> Tensor:
-        """Return where the windows begin in the top, or its last row or column if that is before."""
+        """Return where the windows start in the top, limited to its last row and column."""
         rows, columns = (
             (torch.arange(length, device=device) * step).clamp_max(most - 1)
             for length, step, most in zip(shape[2:], self.stride, self.size, strict=True)
@@ -94,14 +96,14 @@ class Unpooling(HasOnnxForm):
         return (rows[:, None] * self.size[1] + columns).view(1, 1, *shape[2:])
 
     def _spread(self, x: Tensor) -> Tensor:
-        """Return every value in all of its window, as far as that is in the top."""
+        """Return each value repeated over the part of its window in the top."""
         window = x.new_ones(1, 1, *self.kernel)
         top = F.conv_transpose2d(x.reshape(-1, 1, *x.shape[2:]), window, stride=self.stride)
         missing = [most - size for most, size in zip(self.size, top.shape[2:], strict=True)]
         return F.pad(top, [0, missing[1], 0, missing[0]]).view(*x.shape[:2], *self.size)
 
     def _spread_onnx(self, g: OnnxGraph, x: str, shape: Shape) -> str:
-        """`_spread`, told to an ONNX graph."""
+        """Write `_spread` in ONNX operators."""
         covered = [
             (length - 1) * step + size for length, step, size in zip(shape[2:], self.stride, self.kernel, strict=True)
         ]
@@ -114,7 +116,7 @@ class Unpooling(HasOnnxForm):
         return reshaped(g, top, UNKNOWN, shape[1], *self.size)
 
     def _areas(self, x: Tensor) -> Tensor:
-        """Return how much of every window is in the top."""
+        """Return the area of each window in the top."""
         rows, columns = (
             (most - torch.arange(length, device=x.device) * step).clamp_max(size).to(x.dtype)
             for length, step, most, size in zip(x.shape[2:], self.stride, self.size, self.kernel, strict=True)
@@ -123,8 +125,8 @@ class Unpooling(HasOnnxForm):
 
 
 def _size(p: pb.UnPoolingParameter) -> Numbers:
-    """Return the height and width of the top, which the fork wants to be said."""
+    """Return the height and width of the top, which the fork requires."""
     both = p.HasField("unpool_h") and p.HasField("unpool_w")
     if p.HasField("unpool_size") == both:
-        raise NetError("needs unpool_size, or both unpool_h and unpool_w")
+        raise NetError("the size of the top isn't set; set unpool_size, or both unpool_h and unpool_w")
     return (p.unpool_h, p.unpool_w) if both else (p.unpool_size, p.unpool_size)

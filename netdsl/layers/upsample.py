@@ -1,4 +1,4 @@
-"""Upsample: a bigger image, each value either put back where pooling took it from or repeated."""
+"""Upsample: a larger image, by undoing a pooling or by repeating pixels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from netdsl.layers._pooling import check_mask, put_back, put_back_onnx
 
 
 class Upsample(HasOnnxForm):
-    """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel.
+    """Enlarges an image. SegNet's version undoes a pooling, whose mask is the second bottom. YOLO's version repeats
+    each pixel.
 
-    Without a `scale`, SegNet's doubles the size, and YOLO's keeps it.
+    Without a `scale`, SegNet's version doubles the size and YOLO's keeps it.
     """
 
     config = pb.UpsampleParameter
@@ -27,7 +28,7 @@ class Upsample(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.upsample_param
         if any(len(shape) != 4 for shape in bottoms):
-            raise ShapeError("works on images: every bottom needs 4 axes")
+            raise ShapeError("all bottoms must be images with 4 axes")
         scale = p.scale if p.HasField("scale") or len(bottoms) == 2 else 1
         self.scales = (p.scale_h, p.scale_w) if p.HasField("scale_h") else (scale, scale)
         self.missing = (int(p.pad_out_h), int(p.pad_out_w))
@@ -35,7 +36,10 @@ class Upsample(HasOnnxForm):
         if len(bottoms) == 2:
             self._check_unpooling(p, bottoms)
         elif any(p.HasField(name) for name in ("scale_h", "scale_w", "upsample_h", "upsample_w")):
-            raise NetError("needs the mask of a pooling as its second bottom; without one there is only `scale`")
+            raise NetError(
+                "only `scale` can be set for a single bottom; add the mask of a pooling as the second bottom, or "
+                "set `scale`"
+            )
         elif scale < 1:
             raise NetError("scale must be 1 or more")
 
@@ -46,11 +50,11 @@ class Upsample(HasOnnxForm):
                 raise NetError("upsample_h and upsample_w must be 2 or more")
             return
         if p.HasField("scale_h") != p.HasField("scale_w") or (p.HasField("scale_h") and p.HasField("scale")):
-            raise NetError("needs upsample_h and upsample_w, or scale, or scale_h and scale_w")
+            raise NetError("the size isn't set; set upsample_h and upsample_w, or scale, or scale_h and scale_w")
         if min(self.scales) < 2:
-            raise NetError("scales must be 2 or more")
+            raise NetError("scale, scale_h and scale_w must be 2 or more")
         if any(missing and scale != 2 for missing, scale in zip(self.missing, self.scales, strict=True)):
-            raise NetError("pad_out_h and pad_out_w go with a scale of 2 only")
+            raise NetError("pad_out_h and pad_out_w need a scale of 2; remove them or set scale: 2")
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         (scale_h, scale_w), (missing_h, missing_w) = self.scales, self.missing

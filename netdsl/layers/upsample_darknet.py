@@ -1,4 +1,4 @@
-"""UpsampleDarknet: every value of an image repeated in a square."""
+"""UpsampleDarknet: each pixel of an image repeated in a square."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layer.onnx_form import repeated
 
 
 class UpsampleDarknet(HasOnnxForm):
-    """Height and width become `stride` times as large."""
+    """Repeats each pixel `stride` times along both sides."""
 
     config = pb.UpsampleDarknetParameter
 
@@ -23,7 +23,7 @@ class UpsampleDarknet(HasOnnxForm):
         if self.stride < 1:
             raise NetError(f"stride {self.stride} must be 1 or more")
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"enlarges images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
 
     def forward(self, x: Tensor) -> Tensor:
         return x.repeat_interleave(self.stride, 2).repeat_interleave(self.stride, 3)

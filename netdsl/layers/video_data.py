@@ -1,4 +1,4 @@
-"""VideoData: the frames of a camera or a video, or stacks of frames from the parts of many videos."""
+"""VideoData: the frames of a camera or a video, or stacks of frames from several segments of videos."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _COLORS = 3
 
 
 class VideoData(DataLayer, HasSampleFiles):
-    """A frame, and a number if there is a second top.
+    """Reads frames, and labels if there is a second top.
 
-    SSD's has its batch_size in data_param. The type of this name in TSN has it among its own settings; its items are
-    `num_segments` times `new_length` frames of a video, one behind the other in the channels. Such a frame is an image
-    if the modality is RGB, and how far things move across and down if it is FLOW, as it is where nothing is said.
+    SSD's version has its batch_size in `data_param`. TSN's type of this name has it among its own settings. Its items
+    are `num_segments` times `new_length` frames of a video, one after another in the channels. With the modality RGB, a
+    frame is an image. With FLOW, the default, it is the optical flow in x and y.
     """
 
     config = pb.VideoDataParameter
@@ -50,7 +50,10 @@ class VideoData(DataLayer, HasSampleFiles):
 
     def reading(self, seed: int) -> Reading:
         if self.layer.transform_param.force_gray:
-            raise NetError("force_gray is for encoded images of databases, and Caffe keeps the colours of videos")
+            raise NetError(
+                "force_gray applies only to encoded images in databases, and Caffe keeps the colours of videos; "
+                "remove it"
+            )
         return self._reading_of_segments(seed) if self._is_of_tsn() else self._reading_of_frames()
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
@@ -60,7 +63,7 @@ class VideoData(DataLayer, HasSampleFiles):
         return made
 
     def _write_stacks(self, folder: Path, stacks: Array, p: pb.VideoDataParameter) -> Shape:
-        """Write a folder for each item; returns the shape of the items that are read."""
+        """Write a folder for each item. Returns the shape of the items that the layer reads."""
         names, p.name_pattern = write_stacks(stacks, self._channels(), folder)
         frames = p.num_segments * p.new_length
         p.source = write_list(folder, names, [frames] * len(names), [0] * len(names))
@@ -68,7 +71,7 @@ class VideoData(DataLayer, HasSampleFiles):
         return stacks.shape[1], *(size if all(size) else stacks.shape[2:])
 
     def _write_frames(self, folder: Path, images: Array, p: pb.VideoDataParameter) -> Shape:
-        """Write a video with a frame for each item; returns the shape of frames."""
+        """Write a video with one frame for each item. Returns the shape of the frames."""
         frames = as_frames(images)
         p.video_type, p.video_file = pb.VideoDataParameter.VIDEO, write_video(frames, folder)
         p.ClearField("skip_frames")
@@ -78,7 +81,7 @@ class VideoData(DataLayer, HasSampleFiles):
         return self.layer.video_data_param.HasField("batch_size")
 
     def _channels(self) -> int:
-        """Return how many channels a frame has in TSN."""
+        """Return the number of channels of a frame in TSN's version."""
         p = self.layer.video_data_param
         return 2 if p.modality == pb.VideoDataParameter.FLOW else 1 if p.grayscale else _COLORS
 
@@ -89,7 +92,7 @@ class VideoData(DataLayer, HasSampleFiles):
             camera = CameraSource(p.device_id, skip_frames=p.skip_frames)
             return Reading(camera, self.batch_size(), (self.transform(),), name=camera.name)
         if not p.video_file:
-            raise NetError("needs a video_file, the path of what it reads")
+            raise NetError("video_file is missing; set it to the path of a video")
         video = VideoSource(p.video_file, skip_frames=p.skip_frames)
         return Reading(video, self.batch_size(), (self.transform(),), name=p.video_file)
 

@@ -1,4 +1,4 @@
-"""WindowData: windows cut from images, with the class of what is in them."""
+"""WindowData: windows cut from images, with the class of their objects."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from netdsl.layers._data import DataLayer, check_source
 
 
 class WindowData(DataLayer, HasSampleFiles):
-    """An image of crop_size, and a number."""
+    """Reads windows of images, resized to crop_size, and labels."""
 
     config = pb.WindowDataParameter
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not layer.transform_param.crop_size:
-            raise NetError("needs a crop_size in transform_param, to which windows are brought")
+            raise NetError("crop_size is missing; set it in transform_param to the size of the windows")
 
     def batch_size(self) -> int:
         return self.layer.window_data_param.batch_size
@@ -36,7 +36,7 @@ class WindowData(DataLayer, HasSampleFiles):
         return Reading(WindowSource(p, self.layer.transform_param, seed=seed), p.batch_size, name=p.source)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        """In each image a window of an object, and one of background."""
+        """Write a window of an object and one of background for each image."""
         made, images, parts = copy_of(self.layer), values[0], list[str]()
         channels, height, width = images.shape[1:]
         for index, name in enumerate(write_images(map(as_pixels, images), folder)):

@@ -1,4 +1,4 @@
-"""WindowSegData: DeconvNet's parts of images from files, with a label for every pixel."""
+"""WindowSegData: DeconvNet's parts of images from files, with a label for each pixel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from netdsl.layers._data import LabelledImages
 
 
 class WindowSegData(LabelledImages):
-    """A part of an image, and a map of its size. A line of the list ends with the part's corners, x1 y1 x2 y2."""
+    """Reads parts of images, and label maps of the same size. Each line of the list ends with a part's corners x1 y1 x2
+    y2."""
 
     origin = "deconvnet"
     tops = (2, 2)

@@ -1,4 +1,4 @@
-"""YoloDetectionOutput: the detections of YOLO's second version."""
+"""YoloDetectionOutput: the detections of YOLOv2."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from netdsl.layers._yolo import boxes, grid_onnx, pairs, per_anchor, rows, rows_
 
 
 class YoloDetectionOutput(HasOnnxForm, MakesDetections):
-    """Every box has its likeliest class; a box that a better one of any class overlaps is left out.
+    """Outputs the boxes that survive non-maximum suppression over all classes, each with its likeliest class.
 
-    A box's score is its objectness times its class's probability. Each bottom is a grid with the same anchors. Caffe
-    mixes the items of a batch; here each has its own detections.
+    A box's score is its objectness times the probability of its class. All bottoms are grids with the same anchors.
+    Caffe mixes the items of a batch; here, each has separate detections.
     """
 
     config = pb.YoloDetectionOutputParameter
     bottoms = (1, 2)
     no_gradient = (0, 1)
     varying_axis = 2
-    waits = "makes as many rows as boxes stay"
+    waits = "outputs one row for each remaining box"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         self.settings = p = layer.yolo_detection_output_param
         if not p.HasField("num_classes"):
-            raise NetError("needs num_classes")
+            raise NetError("num_classes is missing; set it")
         if len(p.biases) != 2 * p.num_box:
-            raise NetError(f"needs {2 * p.num_box} biases, a width and a height for each of {p.num_box} boxes")
+            raise NetError(f"there must be {2 * p.num_box} biases: a width and a height for each of {p.num_box} boxes")
         channels = p.num_box * (5 + p.num_classes)
         for shape in bottoms:
             if len(shape) != 4 or shape[1] != channels or shape[2] != shape[3]:
-                raise ShapeError(f"needs square bottoms of {channels} channels, not {list(shape)}")
+                raise ShapeError(f"the bottoms must be square with {channels} channels, not {list(shape)}")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """As if there was one detection; how many there are, the data say."""
+        """Return the shape for a single detection. The real number depends on the data."""
         return [(1, 1, 1, 7)]
 
     def label_count(self) -> int:
-        return self.settings.num_classes + 1  # label 0 is nothing
+        return self.settings.num_classes + 1  # label 0 is the background
 
     @torch.no_grad()
     def forward(self, *grids: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""YoloSeg: the loss of a segmentation that is learned beside a detection."""
+"""YoloSeg: the loss of a segmentation that is learned together with a detection."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from netdsl.layers._loss import stated
 
 
 class YoloSeg(Loss):
-    """The sum of squares of sigmoid(x) - label, weighed, over the number of items; that difference is sent back.
+    """Computes the weighted sum of squares of sigmoid(x) - label, over the batch size. The gradient is that difference.
 
-    The third bottom has how many pixels each class has in each item; what is labelled then weighs more the rarer its
-    class is.
+    The third bottom contains the number of pixels of each class in each item. Labelled pixels then have a larger weight
+    the rarer their class is.
     """
 
     config = pb.YoloSegParameter
@@ -30,9 +30,11 @@ class YoloSeg(Loss):
         self.scale = layer.yolo_seg_param.object_scale
         x, label = bottoms[:2]
         if len(x) != 4 or x != label:
-            raise ShapeError(f"prediction and label need one shape of 4 axes; they have {list(x)} and {list(label)}")
+            raise ShapeError(
+                f"prediction and label must have the same shape with 4 axes, but they have {list(x)} and {list(label)}"
+            )
         if len(bottoms) == 3 and (bottoms[2][:2] != x[:2] or any(size != 1 for size in bottoms[2][2:])):
-            raise ShapeError(f"the counts of pixels need shape {list(x[:2])}, not {list(bottoms[2])}")
+            raise ShapeError(f"the pixel counts must have shape {list(x[:2])}, not {list(bottoms[2])}")
 
     def forward(self, x: Tensor, label: Tensor, counts: Tensor | None = None) -> Tensor:
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Yolov3: the loss of YOLO's third version."""
+"""Yolov3: the loss of YOLOv3."""
 
 from __future__ import annotations
 
@@ -30,32 +30,35 @@ from netdsl.layers._yolo import (
 
 MSE = pb.Yolov3Parameter.MSE
 
-At = tuple[Tensor, Tensor, Tensor, Tensor]  # item, anchor, row and column of every match
+At = tuple[Tensor, Tensor, Tensor, Tensor]  # item, anchor, row and column of each match
 
 
 class Yolov3(Loss):
-    """The sum of squares of what is sent back: objectness, and box and classes where truths match anchors.
+    """Computes the sum of squares of darknet's gradient: objectness everywhere, and box and classes at matched anchors.
 
-    A truth matches the anchor that fits its size best, and every other one that fits better than `iou_thresh`, as far
-    as `mask` says that they are this layer's. Labels have rows of class, x, y, width and height, until a zero.
-    With an `iou_loss` other than MSE, boxes add how far they are from their truths instead of squares.
+    A truth matches the anchor whose size fits best, and each other anchor that fits better than `iou_thresh`. Only
+    anchors in `mask` count. A label has rows of class, x, y, width and height, and ends at the first zero. With an
+    `iou_loss` other than MSE, the boxes' part is their distance from the truths.
     """
 
     config = pb.Yolov3Parameter
     bottoms = (2, 2)
     no_gradient = (1,)
-    waits = "matches as many truths as there are"
+    waits = "matches truths whose number depends on the labels"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         self.settings = p = layer.yolov3_param
         if len(p.biases) % 2 or not p.biases or len(p.mask) < p.num or max(p.mask, default=0) >= len(p.biases) // 2:
-            raise NetError(f"needs biases, a width and a height for each anchor, and in mask the {p.num} that it uses")
+            raise NetError(
+                f"biases must have a width and a height for each anchor, and mask must name the {p.num} anchors "
+                "that the layer uses"
+            )
         channels = p.num * (5 + p.num_class)
         if len(bottoms[0]) != 4 or bottoms[0][1] != channels:
-            raise ShapeError(f"needs a bottom of {channels} channels for {p.num} boxes, not {list(bottoms[0])}")
+            raise ShapeError(f"the bottom must have {channels} channels for {p.num} boxes, not {list(bottoms[0])}")
         if bottoms[1][-1] % 5:
-            raise ShapeError(f"labels need rows of 5 numbers, not {bottoms[1][-1]}")
+            raise ShapeError(f"the labels must have rows of 5 numbers, but the last axis has length {bottoms[1][-1]}")
         self.mask = list(p.mask[: p.num])
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -71,7 +74,7 @@ class Yolov3(Loss):
         return stated(x, total, gradient.view_as(x))
 
     def _difference(self, raw: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is sent back, and how far the boxes are from their truths on average."""
+        """Return the gradient, and the mean distance of the boxes from their truths."""
         p = self.settings
         height, width = raw.shape[3:]
         anchors = pairs(p.biases, raw) / constants([width * p.anchors_scale, height * p.anchors_scale], raw)
@@ -92,15 +95,14 @@ class Yolov3(Loss):
         return score.where(~good, 0)
 
     def _matches(self, anchors: Tensor, truths: Tensor, used: Tensor, height: int, width: int) -> tuple[At, Tensor]:
-        """Return every match in darknet's order: truth by truth, first with the best anchor, then with others that
-        fit."""
+        """Return all matches in darknet's order: by truth, with the best anchor first and then the others that fit."""
         p = self.settings
         fit = nearness(concentric(anchors), concentric(truths[:, :, None, 3:]), p.iou_loss)
-        best_fit, best = fit.amax(2), fit.argmax(2)  # the first of several
+        best_fit, best = fit.amax(2), fit.argmax(2)  # the first of equal ones
         places = [self.mask.index(anchor) if anchor in self.mask else -1 for anchor in range(len(anchors))]
         own = constants(places, best)
         place = own[best].where(best_fit > 0, -1)
-        # Caffe's rule: what the other anchors are compared with is then the best one's place in the mask
+        # Caffe's rule: the other anchors are compared with the best anchor's index in the mask, not with the anchor.
         best = place.where(place >= 0, best.where(best_fit > 0, -1))
         which = constants(sorted(set(self.mask)), best)
         fits = (which != best[..., None]) & (fit[..., which] > p.iou_thresh)
@@ -113,7 +115,7 @@ class Yolov3(Loss):
     def _towards(
         self, difference: Tensor, raw: Tensor, predicted: Tensor, anchors: Tensor, at: At, truth: Tensor
     ) -> Tensor:
-        """Enter what is sent back where truths are."""
+        """Write the gradient at the matches. Returns the mean distance of the boxes from their truths."""
         p = self.settings
         item, anchor, row, column = at
         keys = ((item * p.num + anchor) * raw.shape[3] + row) * raw.shape[4] + column
@@ -154,7 +156,8 @@ class Yolov3(Loss):
         return within(classes_of(truth[:, 0], self.layer), self.settings.num_class, "raise num_class")
 
     def _classes(self, difference: Tensor, score: Tensor, at: At, label: Tensor, first: Tensor) -> None:
-        """Darknet's rule: the first truth of a box sets all classes, later ones only their own."""
+        """Write the gradient of the classes. Darknet's rule: the first truth of a box sets all classes, later ones only
+        their own."""
         p = self.settings
         one_hot = (torch.arange(p.num_class, device=score.device) == label[:, None]).to(score.dtype)
         step = -p.class_scale * (one_hot * (1 - p.label_smooth_eps) + 0.5 * p.label_smooth_eps - score)
@@ -169,12 +172,13 @@ class Yolov3(Loss):
         classes.index_put_(tuple(index[~first] for index in (*at, label)), own[~first].nan_to_num(0, 0, 0))
 
     def _through_activations(self, raw: Tensor, difference: Tensor) -> Tensor:
-        """With `use_logic_gradient`, back through the sigmoids, which width and height don't have."""
+        """Return the gradient of the raw values. With `use_logic_gradient`, it passes through the sigmoids, which width
+        and height lack."""
         if not self.settings.use_logic_gradient:
             return difference
         score = raw.sigmoid()
         if self.settings.iou_loss != MSE:
-            score[:, :, :2] = raw[:, :, :2]  # Caffe's rule: here it has the raw numbers
+            score[:, :, :2] = raw[:, :, :2]  # Caffe's rule: this uses the raw values
         through = score * (1 - score)
         through[:, :, 2:4] = 1
         return difference * through

@@ -1,4 +1,4 @@
-"""Yolov3DetectionOutput: the detections of YOLO's third version."""
+"""Yolov3DetectionOutput: the detections of YOLOv3."""
 
 from __future__ import annotations
 
@@ -18,40 +18,42 @@ from netdsl.layers._yolo import boxes, grid_onnx, pairs, per_anchor, rows, rows_
 
 
 class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
-    """A box may have several classes; one that a better one of any class overlaps is left out.
+    """Outputs the boxes that survive non-maximum suppression over all classes. A box can have several classes.
 
-    A score is objectness times a class's own probability. Bottom number i has the anchors of the i-th part of `mask`
-    and cells of `anchors_scale` number i pixels. With `gaussian_box` every coordinate is followed by how uncertain it
-    is, which lowers the score. Caffe mixes the items of a batch; here each has its own detections.
+    A score is the objectness times the probability of a class. Bottom i has the anchors of the i-th part of `mask` and
+    cells of the i-th `anchors_scale` in pixels. With `gaussian_box`, each coordinate is followed by its uncertainty,
+    which lowers the score. Caffe mixes the items of a batch; here, each has separate detections.
     """
 
     config = pb.Yolov3DetectionOutputParameter
     bottoms = (1, None)
     no_gradient = (0, 1, 2)
     varying_axis = 2
-    waits = "makes as many rows as boxes stay"
+    waits = "outputs one row for each remaining box"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         self.settings = p = layer.yolov3_detection_output_param
         if not p.HasField("num_classes"):
-            raise NetError("needs num_classes")
+            raise NetError("num_classes is missing; set it")
         if p.mask_group_num != len(bottoms) or len(p.anchors_scale) < len(bottoms):
-            raise NetError(f"mask_group_num and the count of anchors_scale must be {len(bottoms)}, as bottoms are")
+            raise NetError(
+                f"mask_group_num and the number of anchors_scale must be {len(bottoms)}, the number of bottoms"
+            )
         if len(p.mask) < len(bottoms) * p.num_box or max(p.mask) >= len(p.biases) // 2:
-            raise NetError(f"needs a mask of {len(bottoms) * p.num_box} anchors, which biases have")
+            raise NetError(f"mask must name {len(bottoms) * p.num_box} anchors that biases contain")
         self.box_size = 8 if p.gaussian_box else 4
         channels = p.num_box * (self.box_size + 1 + p.num_classes)
         for shape in bottoms:
             if len(shape) != 4 or shape[1] != channels:
-                raise ShapeError(f"needs bottoms of {channels} channels, not {list(shape)}")
+                raise ShapeError(f"the bottoms must have {channels} channels, not {list(shape)}")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """As if there was one detection; how many there are, the data say."""
+        """Return the shape for a single detection. The real number depends on the data."""
         return [(1, 1, 1, 7)]
 
     def label_count(self) -> int:
-        return self.settings.num_classes + 1  # label 0 is nothing
+        return self.settings.num_classes + 1  # label 0 is the background
 
     @torch.no_grad()
     def forward(self, *grids: Tensor) -> Tensor:
@@ -87,7 +89,7 @@ class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
         return boxes, reshaped(g, scores, 0, UNKNOWN), reshaped(g, labels, 0, UNKNOWN)
 
     def _of_grid(self, grid: Tensor, index: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return boxes, scores and labels, once for every class."""
+        """Return boxes, scores and labels of one bottom, once for each class."""
         p = self.settings
         raw = per_anchor(grid, p.num_box)
         begin = index * (len(p.mask) // p.mask_group_num)

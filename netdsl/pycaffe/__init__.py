@@ -1,4 +1,4 @@
-"""A drop-in replacement for `import caffe`: pycaffe's interface over netdsl's nets."""
+"""A replacement for `import caffe`: pycaffe's interface to netdsl's nets."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ _CAFFES_MODULES = (
 
 
 def install_as_caffe() -> None:
-    """Let `import caffe`, `import caffe.io` and so on find this package and its modules where no Caffe is installed."""
+    """Make `import caffe`, `import caffe.io` and the like return this package and its modules unless Caffe is
+    installed."""
     if "caffe" in sys.modules or find_spec("caffe") is not None:
         return
     for name in _CAFFES_MODULES:

@@ -1,4 +1,4 @@
-"""pycaffe's blobs, whose values and gradients are writable numpy arrays, and the memory behind them."""
+"""pycaffe's blobs and their memory. Values and gradients are writable numpy arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 class Blob:
-    """Values and gradients of one blob."""
+    """The values and gradients of one blob."""
 
     def __init__(self, memory: BlobMemory) -> None:
         self._memory = memory
@@ -35,7 +35,7 @@ class Blob:
         return self._diff.show(self._memory.gradient())
 
     def flush(self) -> None:
-        """Copy what was written to arrays back to the device."""
+        """Copy changed arrays back to the device."""
         self._data.flush()
         self._diff.flush()
 
@@ -51,7 +51,10 @@ class Blob:
 
     def _legacy(self, axis: int) -> int:
         if len(self.shape) > 4:
-            raise ShapeError(f"num, channels, height and width are for 4 axes at most, this blob has {len(self.shape)}")
+            raise ShapeError(
+                f"num, channels, height and width exist only for up to 4 axes, but this blob has {len(self.shape)}; "
+                "use shape"
+            )
         return self.shape[axis] if axis < len(self.shape) else 1
 
     num = property(lambda self: self._legacy(0))
@@ -60,24 +63,24 @@ class Blob:
     width = property(lambda self: self._legacy(3))
 
     def reshape(self, *shape: int) -> None:
-        """Change the shape. Values are kept if they fit; otherwise they are undefined until they are written."""
+        """Change the shape. Values are kept if they fit. Otherwise, they are undefined until they are written."""
         sizes = tuple(int(size) for size in shape)
         if any(size < 0 for size in sizes):
-            raise ShapeError(f"{list(sizes)} is not a shape: an axis can't be shorter than 0")
+            raise ShapeError(f"shape {list(sizes)} contains a negative length; use 0 or more")
         self.flush()
         self._memory.resize(sizes)
 
 
 class ArrayMirror:
-    """An array with the values of a tensor, on a CPU in the same memory.
+    """An array with the values of a tensor. On a CPU, it shares the tensor's memory.
 
-    On a GPU it is a copy, which is updated when it is read, and copied back before the net runs again so that writing
-    to it works too. Caffe does the same.
+    On a GPU, it is a copy. The copy is updated when it is read, and copied back before the net runs again, so that
+    scripts can also write to it. Caffe works in the same way.
     """
 
     def __init__(self) -> None:
         self._array: Array | None = None
-        self._tensor: Tensor | None = None  # the tensor that the array has to be copied back to
+        self._tensor: Tensor | None = None  # the tensor to which the array must be copied back
 
     def show(self, tensor: Tensor) -> Array:
         """Return the array with the values of a tensor."""
@@ -92,14 +95,14 @@ class ArrayMirror:
         return self._array
 
     def flush(self) -> None:
-        """Copy back what may have been written to the array."""
+        """Copy the array back if a script may have written to it."""
         if self._tensor is not None and self._array is not None:
             self._tensor.data.copy_(torch.from_numpy(self._array))
             self._tensor = None
 
 
 class BlobMemory(Protocol):
-    """The memory of a blob's values and gradients, which is allocated when it is first used."""
+    """The memory of a blob's values and gradients. It is allocated at the first use."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,10 +119,10 @@ class BlobMemory(Protocol):
 
 
 class ArrayMemory:
-    """The memory of one array. As in Caffe, a new shape allocates memory only if it has to grow.
+    """The memory of one array. As in Caffe, a new shape allocates memory only if the array grows.
 
-    At first it is simply the tensor that was computed last. Once it is exposed to a script, it stays in place and new
-    values are copied there, because the script may keep the array and expect to see them.
+    At first, it is simply the last computed tensor. Once a script has access to the memory, it stays in place and new
+    values are copied to it, because the script may keep the array and expect to see them.
     """
 
     def __init__(self, shape: Shape, device: torch.device, value: float = 0.0) -> None:
@@ -128,7 +131,7 @@ class ArrayMemory:
         self._flat: Tensor | None = None
 
     def read(self) -> Tensor:
-        """Return the values for the computation of layers."""
+        """Return the values for layers to compute with."""
         count = math.prod(self.shape)
         if self._flat is None:
             self._flat = torch.full((count,), self._value, device=self._device)
@@ -144,7 +147,7 @@ class ArrayMemory:
         """Set new values."""
         self.resize(tuple(tensor.shape))
         if self.is_exposed:
-            self.read().data.copy_(tensor)  # .data, since autograd needn't know what pycaffe's arrays share
+            self.read().data.copy_(tensor)  # .data, because autograd must not track pycaffe's arrays
         else:
             self._flat = tensor.detach().flatten()
 
@@ -153,14 +156,14 @@ class ArrayMemory:
         self.shape, self._flat, self.is_exposed = tuple(tensor.shape), tensor.detach().flatten(), True
 
     def resize(self, shape: Shape) -> None:
-        """Change the shape; values remain if there is room for them."""
+        """Change the shape. Values are kept if they fit."""
         self.shape = shape
         if self._flat is not None and math.prod(shape) > self._flat.numel():
             self._flat = None
 
 
 class ActivationMemory:
-    """The memory of a blob between layers, shared by layers in place. The gradient of a loss is its weight."""
+    """The memory of a blob between layers. In-place layers share it. The gradient of a loss is its weight."""
 
     def __init__(self, shape: Shape, device: torch.device, weight: float = 0.0) -> None:
         self.data, self.diff = ArrayMemory(shape, device), ArrayMemory(shape, device, weight)
@@ -171,11 +174,11 @@ class ActivationMemory:
         return self.data.shape
 
     def values(self) -> Tensor:
-        """Return the values that were computed last, or written since."""
+        """Return the values of the last computation, or those written since then."""
         return self.data.show()
 
     def gradient(self) -> Tensor:
-        """Return the gradients of the last backward pass, or those written since."""
+        """Return the gradients of the last backward pass, or those written since then."""
         return self.diff.show()
 
     def resize(self, shape: Shape) -> None:
@@ -196,19 +199,19 @@ class ParameterMemory:
         return tuple(self.values().shape)
 
     def values(self) -> Tensor:
-        """Return the parameter or the statistics."""
+        """Return the parameter, or the statistics."""
         tensor: Tensor = getattr(self.layer, self.name)
         return tensor
 
     def gradient(self) -> Tensor:
-        """Return the accumulated gradient, in the `grad` that optimisers use."""
+        """Return the accumulated gradient, which is stored in the `grad` that optimisers use."""
         owner = self.layer.owner_of(self.name)
         if owner.grad is None:
             owner.grad = torch.zeros_like(owner, requires_grad=False)
         return owner.grad.view(self.values().shape)
 
     def resize(self, shape: Shape) -> None:
-        """Change the shape; values remain if there is room for them."""
+        """Change the shape. Values are kept if they fit."""
         owner = self.layer.owner_of(self.name)
         gradient, owner.grad = owner.grad, None
         owner.data = _refit(owner.data, shape)

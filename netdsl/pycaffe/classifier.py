@@ -18,10 +18,10 @@ Array = NDArray[Any]
 
 
 class Classifier(Net):
-    """A net that classifies images, with their preprocessing.
+    """A net that classifies images, including their preprocessing.
 
-    Images are resized to `image_dims`, height and width, before they are cropped to the size of the net's input; by
-    default both are the same.
+    Images are resized to `image_dims`, (height, width), and then cropped to the size of the net's input. By default,
+    the two sizes are equal.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Classifier(Net):
         self.image_dims = self.crop_dims if image_dims is None else np.array(image_dims)
 
     def predict(self, inputs: Sequence[Array], oversample: bool = True) -> Array:
-        """Return the probabilities of all classes for each image: the mean of ten crops, or those of the centre
+        """Return the probabilities of all classes for each image: the mean over ten crops, or those of the centre
         crop."""
         resized = np.stack([images.resize_image(image, self.image_dims) for image in inputs])
         crops = images.oversample(resized, self.crop_dims) if oversample else self._centre(resized)

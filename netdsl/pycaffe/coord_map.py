@@ -1,7 +1,7 @@
-"""Maps from coordinates in one blob to those in another, so that one can be cropped to fit the other.
+"""Coordinate maps between blobs, which determine how to crop one blob to another.
 
-A map is (axis, scale, shift): along every spatial axis, position x is mapped to scale * x + shift. `axis` is the one
-before the first spatial axis, or None for a layer that works on each position independently.
+A map is (axis, scale, shift): along each spatial axis, position x is mapped to scale * x + shift. `axis` is the one
+before the first spatial axis, or `None` for a layer that processes each position independently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from netdsl.errors import NetError
 from netdsl.pycaffe.net_spec import Function, Top, layers
 
-Map = tuple[Any, Any, Any]  # arrays where a window isn't square
+Map = tuple[Any, Any, Any]  # arrays if a window isn't square
 
 PASS_THROUGH_LAYERS = (
     "AbsVal",
@@ -64,9 +64,11 @@ def conv_params(fn: Function) -> tuple[int, Any, Any, Any]:
     """Return the channel axis of a layer, and its window's stride, size with dilation, and padding."""
     settings = fn.params.get("convolution_param", fn.params)
     if _BY_AXIS & {*fn.params, *settings}:
-        raise CropError(f"a {fn.type_name} layer has settings by axis, such as pad_h; give pad, stride ... as lists")
+        raise CropError(
+            f"a {fn.type_name} layer has per-axis settings such as pad_h; give pad, stride and the others as lists"
+        )
     if "kernel_size" not in settings:
-        raise UndefinedMapException(f"a {fn.type_name} layer has no kernel_size")
+        raise UndefinedMapException(f"a {fn.type_name} layer has no kernel_size; set it")
     kernel, dilation = _per_axis(settings["kernel_size"]), _per_axis(settings.get("dilation", 1))
     pad, stride = _per_axis(settings.get("pad", 0)), _per_axis(settings.get("stride", 1))
     return settings.get("axis", 1), stride, (kernel - 1) * dilation + 1, pad
@@ -95,7 +97,7 @@ def coord_map(fn: Function) -> Map:
     if fn.type_name == "Crop":
         axis, offset = crop_params(fn)
         return axis - 1, 1, -offset
-    raise UndefinedMapException(f"a {fn.type_name} layer has no map of coordinates")
+    raise UndefinedMapException(f"a {fn.type_name} layer has no coordinate map")
 
 
 def compose(base_map: Map, next_map: Map) -> Map:
@@ -103,7 +105,7 @@ def compose(base_map: Map, next_map: Map) -> Map:
     axis, scale, shift = base_map
     next_axis, next_scale, next_shift = next_map
     if axis is not None and next_axis is not None and axis != next_axis:
-        raise AxisMismatchException(f"one layer's channels are on axis {axis}, another's on axis {next_axis}")
+        raise AxisMismatchException(f"one layer's channels are on axis {axis}, but another's are on axis {next_axis}")
     return next_axis if axis is None else axis, scale * next_scale, scale * next_shift + shift
 
 
@@ -119,7 +121,7 @@ def coord_map_from_to(top_from: Top, top_to: Top) -> Map:
     for top, map_to in _maps_back(top_to):
         if top in maps_from:
             return compose(map_to, inverse(maps_from[top]))
-    raise UnconnectedError("there is no map between these tops; are they connected by spatial layers?")
+    raise UnconnectedError("there is no map between these tops; connect them by spatial layers")
 
 
 def _maps_back(top: Top) -> Iterator[tuple[Top, Map]]:
@@ -137,8 +139,7 @@ def _maps_back(top: Top) -> Iterator[tuple[Top, Map]]:
 
 
 def _mapped_bottoms(fn: Function) -> tuple[Top, ...]:
-    """Return the bottoms that a layer's map applies to: all, but of a Crop layer only the first, for the second is a
-    size."""
+    """Return the bottoms that a layer maps: all, except for Crop, whose second bottom only provides a size."""
     return fn.inputs[:1] if fn.type_name == "Crop" else fn.inputs
 
 
@@ -146,10 +147,10 @@ def crop(top_from: Top, top_to: Top) -> Any:
     """Return a Crop layer that crops one blob to the size and position of another."""
     axis, scale, shift = coord_map_from_to(top_from, top_to)
     if not np.all(scale == 1):
-        raise CropError(f"one place in a blob is {scale} places in the other: scale mismatch")
+        raise CropError(f"one position in a blob corresponds to {scale} positions in the other: scale mismatch")
     if not np.all(shift <= 0):
-        raise CropError(f"the crop would begin before the blob, at {-shift}: negative offset")
+        raise CropError(f"the crop would start before the blob, at {-shift}: negative offset")
     if not np.all(np.round(shift) == shift):
-        raise CropError(f"the crop would begin between two places, at {-shift}: noninteger offset")
+        raise CropError(f"the crop would start between two positions, at {-shift}: noninteger offset")
     offset = [int(-distance) for distance in np.atleast_1d(np.round(shift))]
     return layers.Crop(top_from, top_to, crop_param={"axis": axis + 1, "offset": offset})

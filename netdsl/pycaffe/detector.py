@@ -29,9 +29,9 @@ class Detection(TypedDict):
 
 
 class Detector(Net):
-    """A net that classifies windows of images, with the preprocessing of R-CNN.
+    """A net that classifies windows of images, with R-CNN's preprocessing.
 
-    `context_pad` is the number of pixels of the net's input, on every side, that show the window's surroundings.
+    `context_pad` is the width of the border around the window, in pixels of the net's input.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Detector(Net):
         self.configure_crop(context_pad)
 
     def configure_crop(self, context_pad: int | None) -> None:
-        """Set the amount of context; outside of the image, it is the mean."""
+        """Set the width of the context. Outside the image, the context has the mean's values."""
         name = self.inputs[0]
         order = np.argsort(self.transformer.transpose[name])
         self.context_pad = context_pad
@@ -60,7 +60,7 @@ class Detector(Net):
             self.crop_mean = self._as_image(mean, name).transpose(order)
 
     def _as_image(self, mean: Array, name: str) -> Array:
-        """Return the mean before channels are swapped and scaled."""
+        """Return the mean before its channels are swapped and scaled."""
         swap, scale = self.transformer.channel_swap.get(name), self.transformer.raw_scale.get(name)
         channels = mean if mean.ndim == 3 else mean[np.newaxis]
         if swap is not None and len(channels) == len(swap):
@@ -68,7 +68,7 @@ class Detector(Net):
         return channels / scale if scale is not None else channels
 
     def detect_windows(self, images_windows: Iterable[tuple[str | Path, Sequence[Window]]]) -> list[Detection]:
-        """Predict windows of images, which are given by their file names."""
+        """Return predictions for windows of images. Images are given by file name."""
         windows_by_file = [(filename, list(windows)) for filename, windows in images_windows]
         crops = [self.crop(image, window) for image, windows in _load_images(windows_by_file) for window in windows]
         if not crops:
@@ -84,13 +84,13 @@ class Detector(Net):
         ]
 
     def detect_selective_search(self, image_fnames: Iterable[str | Path]) -> list[Detection]:
-        """Predict the windows that selective search, a MATLAB program, proposes."""
+        """Return predictions for the windows that selective search, a MATLAB program, proposes."""
         try:
             search = import_module("selective_search_ijcv_with_python")
         except ImportError:
             raise NetError(
-                "selective search is a MATLAB program, which selective_search_ijcv_with_python calls, and that isn't "
-                "installed; find windows in another way and give them to detect_windows"
+                "selective search needs MATLAB and the module selective_search_ijcv_with_python, which isn't "
+                "installed; find windows in another way and pass them to detect_windows"
             ) from None
         names = [str(Path(name).resolve()) for name in image_fnames]
         windows = search.get_windows(names, cmd="selective_search_rcnn")
@@ -105,7 +105,7 @@ class Detector(Net):
         return im[top:bottom, left:right]
 
     def _with_context(self, im: Array, window: Array) -> Array:
-        """R-CNN's rule: the box is enlarged so that the window fills the input except a border of `context_pad`."""
+        """Crop a window with context. R-CNN's rule: the window fills the input except for a border of `context_pad`."""
         assert self.context_pad
         side = self.blobs[self.inputs[0]].width
         half = (window[2:] - window[:2] + 1) / 2
@@ -118,7 +118,9 @@ class Detector(Net):
         size = np.minimum(size, side - pad)
         inside = im[box[0] : box[2], box[1] : box[3]]
         if not inside.size:
-            raise NetError(f"window {window.tolist()} lies outside of an image of {im.shape[0]} x {im.shape[1]}")
+            raise NetError(
+                f"window {window.tolist()} is outside the image of {im.shape[0]} x {im.shape[1]} (height x width)"
+            )
         crop = np.broadcast_to(self.crop_mean, tuple(self.crop_dims)).astype(np.float32)
         crop[pad[0] : pad[0] + size[0], pad[1] : pad[1] + size[1]] = resize_image(inside, size)
         return crop

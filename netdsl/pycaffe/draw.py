@@ -1,4 +1,4 @@
-"""pycaffe's `draw`: pictures of nets. What a layer's label says follows from its settings, whatever its type."""
+"""pycaffe's `draw`: pictures of nets. A layer's label follows from its settings, whatever its type."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.net.graph import is_included
 
-_TEXT_FORMATS = ("raw", "dot", "gv")  # formats that are graphviz's text itself
-_DIRECTIONS = {"LR": (2.4, 0.9), "TB": (0.9, 3.4), "BT": (0.9, 3.4)}  # inches from node to node, along and across
+_TEXT_FORMATS = ("raw", "dot", "gv")  # names of graphviz's text format
+_DIRECTIONS = {
+    "LR": (2.4, 0.9),
+    "TB": (0.9, 3.4),
+    "BT": (0.9, 3.4),
+}  # inches between nodes: along the direction and across
 _MARGIN = 1.8  # inches
-_DPI, _LARGEST = 72, 30_000  # pixels; matplotlib draws images of less than 2^16
+_DPI, _LARGEST = 72, 30_000  # pixels; matplotlib's images must be smaller than 2^16
 _Position = tuple[float, float]
 _BLOB, _IN_PLACE, _OTHER = "#E0E0E0", "#90EE90", "#6495ED"
 _CONVOLUTION, _WINDOW, _CONNECTED = "#FF5050", "#FF9900", "#CC33FF"
@@ -33,24 +37,24 @@ _CONVOLUTION, _WINDOW, _CONNECTED = "#FF5050", "#FF9900", "#CC33FF"
 
 @dataclass(frozen=True)
 class _PictureNode:
-    """A node: the lines of its label, and how it looks."""
+    """A node: the lines of its label, and its appearance."""
 
     label: str
     colour: str
-    shape: str  # as graphviz names it
+    shape: str  # a graphviz name
 
 
 @dataclass
 class GraphPicture:
-    """A directed graph to be drawn, from the left (LR), the top (TB) or the bottom (BT)."""
+    """A directed graph to draw from the left (LR), the top (TB) or the bottom (BT)."""
 
     name: str
     rankdir: str = "LR"
     nodes: dict[str, _PictureNode] = field(default_factory=dict)
-    edges: list[tuple[str, str, str]] = field(default_factory=list)  # with their labels
+    edges: list[tuple[str, str, str]] = field(default_factory=list)  # tail, head and label
 
     def to_string(self) -> str:
-        """Return the graph as graphviz's text."""
+        """Return the graph as graphviz text."""
         lines = [f"digraph {_quoted(self.name)} {{", f"rankdir={self.rankdir};"]
         for key, node in self.nodes.items():
             look = f"shape={node.shape}, style=filled, fillcolor={_quoted(node.colour)}"
@@ -59,7 +63,7 @@ class GraphPicture:
         return "\n".join([*lines, "}\n"])
 
     def create(self, format: str = "png") -> bytes:  # noqa: A002 - it is pydot's name
-        """Return the picture in a format such as png, svg or pdf; `raw` is graphviz's text."""
+        """Return the picture in a format such as png, svg or pdf. `raw` is graphviz text."""
         if format in _TEXT_FORMATS:
             return self.to_string().encode()
         program = shutil.which("dot")
@@ -77,7 +81,8 @@ class GraphPicture:
         figure = import_module("matplotlib.figure").Figure(layout=None)
         if kind not in figure.canvas.get_supported_filetypes():
             raise NetError(
-                f"'{kind}' isn't a picture format that netdsl writes: take png, svg or pdf, or one of graphviz's"
+                f"'{kind}' isn't a supported picture format; use png, svg or pdf, or install graphviz for its "
+                "other formats"
             )
         self._draw_on(figure)
         drawn = io.BytesIO()
@@ -102,7 +107,8 @@ class GraphPicture:
             axes.text(*places[key], node.label, fontsize=8, ha="center", va="center", bbox=box)
 
     def _places(self) -> dict[str, _Position]:
-        """Return each node as far along as the longest way to it, and beside those that are as far."""
+        """Return the nodes' positions. The distance along the direction is the longest path to a node; equal ones are
+        side by side."""
         ranks = self._ranks()
         sizes, taken = Counter(ranks.values()), Counter[int]()
         step, side_step = _DIRECTIONS[self.rankdir]
@@ -115,8 +121,11 @@ class GraphPicture:
         return places
 
     def _ranks(self) -> dict[str, int]:
-        """Return the longest way to each node. Edges are in the net's order, so one to a node with ways on leads
-        back."""
+        """Return the length of the longest path to each node.
+
+        Edges are in the net's order, so that an edge to a node with earlier outgoing edges leads back and doesn't
+        count.
+        """
         ranks, tails = dict.fromkeys(self.nodes, 0), set[str]()
         for tail, head, _ in self.edges:
             if head not in tails:
@@ -131,18 +140,19 @@ def _quoted(text: str) -> str:
 
 
 def get_pooling_types_dict() -> dict[int, str]:
-    """Return the names of pooling methods by their numbers."""
+    """Return the names of pooling methods by number."""
     return {value.number: value.name for value in pb.PoolingParameter.PoolMethod.DESCRIPTOR.values}
 
 
 def get_edge_label(layer: pb.LayerParameter) -> str:
-    """Return what an edge to a layer's top says: how many outputs it has, or items in a batch."""
+    """Return the label of edges to a layer's tops: the number of outputs, or the batch size."""
     outputs, batch = _setting(layer, "num_output"), _setting(layer, "batch_size")
     return str(outputs) if outputs is not None else f"Batch {batch}" if batch is not None else ""
 
 
 def get_layer_lr_mult(layer: pb.LayerParameter) -> tuple[float, float]:
-    """Return the learning rate multipliers of weights and biases, for a layer with outputs that learn."""
+    """Return the learning rate multipliers of weights and biases. Raises a `ValueError` for layers without
+    `num_output`."""
     if _setting(layer, "num_output") is None:
         raise ValueError(f"{layer.type} layers do not have a learning rate multiplier")
     rates = [spec.lr_mult for spec in layer.param[:2]] + [1.0, 1.0]
@@ -150,7 +160,7 @@ def get_layer_lr_mult(layer: pb.LayerParameter) -> tuple[float, float]:
 
 
 def get_layer_label(layer: pb.LayerParameter, rankdir: str, display_lrm: bool = False) -> str:
-    """Return a layer's name, type, window and, with `display_lrm`, learning rate multipliers."""
+    """Return a layer's name, type and window, and with `display_lrm` its learning rate multipliers."""
     method = _setting(layer, "pool")
     kind = layer.type if method is None else f"{layer.type} {get_pooling_types_dict()[method]}"
     parts = [layer.name, f"({kind})"]
@@ -172,10 +182,12 @@ def get_pydot_graph(
     phase: int | None = None,
     display_lrm: bool = False,
 ) -> GraphPicture:
-    """Return the graph of a net, with all layers or those of a phase. It has pydot's methods `to_string` and
-    `create`."""
+    """Return the graph of a net with all layers, or with those of a phase.
+
+    It has pydot's methods `to_string` and `create`.
+    """
     if rankdir not in _DIRECTIONS:
-        raise NetError(f"rankdir is '{rankdir}'; it can be {', '.join(_DIRECTIONS)}")
+        raise NetError(f"rankdir is '{rankdir}'; set it to one of {', '.join(_DIRECTIONS)}")
     picture = GraphPicture(caffe_net.name or "Net", rankdir)
     for layer in caffe_net.layer:
         if phase is None or is_included(layer, pb.NetState(phase=pb.Phase.Name(phase))):
@@ -187,7 +199,7 @@ def get_pydot_graph(
 def draw_net(
     caffe_net: pb.NetParameter, rankdir: str, ext: str = "png", phase: int | None = None, display_lrm: bool = False
 ) -> bytes:
-    """Return the picture of a net as the bytes of a file."""
+    """Return the picture of a net as the contents of a file."""
     return get_pydot_graph(caffe_net, rankdir, phase=phase, display_lrm=display_lrm).create(format=ext)
 
 
@@ -198,13 +210,13 @@ def draw_net_to_file(
     phase: int | None = None,
     display_lrm: bool = False,
 ) -> None:
-    """Draw a net into a file, whose suffix says the format; `.raw` is text for graphviz."""
+    """Draw a net to a file. The suffix determines the format, where `.raw` is graphviz text."""
     suffix = str(filename).rpartition(".")[2]
     write_pieces(Path(filename), [draw_net(caffe_net, rankdir, suffix, phase, display_lrm)])
 
 
 def choose_color_by_layertype(layertype: str) -> str:
-    """Return the colour of layers of a type: by whether they have outputs, a window, or both."""
+    """Return the colour for a layer type, which depends on whether it has outputs, a window, or both."""
     settings = _settings_of(pb.LayerParameter(type=layertype))
     names = settings.DESCRIPTOR.fields_by_name if settings is not None else {}
     if "num_output" in names:
@@ -222,13 +234,13 @@ def _add_layer(picture: GraphPicture, layer: pb.LayerParameter, label: str, edge
 
 
 def _settings_of(layer: pb.LayerParameter) -> Message | None:
-    """Return the message with a layer's own settings; None if its type is unknown or has none."""
+    """Return the message with a layer's own settings, or `None` if its type is unknown or has no settings."""
     kind = LAYERS.get(layer.type)
     return getattr(layer, settings_field(kind.config)) if kind is not None and kind.config is not None else None
 
 
 def _setting(layer: pb.LayerParameter, name: str) -> Any:
-    """Return the value of a layer's setting; None if its type has no such setting."""
+    """Return the value of a layer's setting, or `None` if its type doesn't have the setting."""
     return getattr(_settings_of(layer), name, None)
 
 

@@ -16,11 +16,11 @@ from netdsl.data.sources.files import regular_file
 from netdsl.data.transforms.decode import image_limit
 from netdsl.data.transforms.resizing import Grid, resample
 from netdsl.errors import NetError, ShapeError
-from netdsl.pycaffe.proto import caffe_pb2  # scripts write caffe.io.caffe_pb2.Datum()
+from netdsl.pycaffe.proto import caffe_pb2  # scripts use caffe.io.caffe_pb2.Datum()
 
 Array = NDArray[Any]
 Image = NDArray[np.float32]
-_GREY = np.array([0.2125, 0.7154, 0.0721])  # how bright red, green and blue are, as scikit-image has it
+_GREY = np.array([0.2125, 0.7154, 0.0721])  # scikit-image's weights of red, green and blue
 _SKIMAGE_CHANNELS = (1, 3)
 __all__ = [
     "Transformer",
@@ -38,7 +38,8 @@ __all__ = [
 
 
 def load_image(filename: str | Path, color: bool = True) -> Image:
-    """Load an image with values from 0 to 1: height x width x 3 in RGB, or x 1 in grey. Transparency is dropped."""
+    """Load an image with values from 0 to 1: height x width x 3 in RGB, or height x width x 1 in grey. Transparency is
+    dropped."""
     library = _pillow()
     if Path(filename).exists():
         image_limit().check_file(regular_file(filename))
@@ -46,7 +47,7 @@ def load_image(filename: str | Path, color: bool = True) -> Image:
         with library.open(filename) as file:
             pixels = _pixels(file)
     except OSError as problem:
-        raise FileError(f"{filename}: can't be read as an image: {problem}") from None
+        raise FileError(f"{filename}: the image can't be read: {problem}") from None
     image = _as_float(pixels)
     if image.ndim == 2:
         return np.repeat(image[:, :, np.newaxis], 3 if color else 1, axis=2).astype(np.float32)
@@ -58,37 +59,37 @@ def _pillow() -> Any:
 
 
 def _pixels(file: Any) -> Array:
-    """Return the pixels of an image without palette, transparency or CMYK colours; modes are Pillow's."""
+    """Return an image's pixels, converted from palettes, transparency and CMYK."""
     mode: str = file.mode
     if mode in ("1", "LA", "La"):
         mode = "L"
     elif mode not in ("L", "F", "I") and not mode.startswith("I;16"):
         mode = "RGB"
     pixels = np.asarray(file.convert(mode))
-    return pixels.astype(np.uint16) if mode == "I" and file.format == "PNG" else pixels  # a PNG has 16 bits at most
+    return pixels.astype(np.uint16) if mode == "I" and file.format == "PNG" else pixels  # PNG has 16 bits at most
 
 
 def _as_float(pixels: Array) -> Array:
-    """Scale integers to 0 to 1; floats are not changed."""
+    """Scale integers to the range from 0 to 1. Floats are unchanged."""
     return pixels / np.iinfo(pixels.dtype).max if np.issubdtype(pixels.dtype, np.integer) else pixels
 
 
 def resize_image(im: Array, new_dims: Sequence[int] | Array, interp_order: int = 1) -> Image:
-    """Resize an image to a height and width, by the nearest pixel (`interp_order` 0) or linearly (1).
+    """Resize an image to a height and width, with nearest (`interp_order` 0) or linear interpolation (1).
 
-    As in pycaffe, images of 1 or 3 channels are resized as by skimage.transform.resize, which takes pixels as areas
-    with the image's smallest value around it, and all others as by scipy.ndimage.zoom, which takes pixels as points
-    with the outer ones in the corners. Unlike newer releases of scikit-image, images aren't smoothed before they are
-    made smaller; unlike scipy, results for integer types aren't rounded. Splines of higher orders aren't supported.
+    As in pycaffe, images with 1 or 3 channels are resized as in skimage.transform.resize: pixels are areas, and the
+    surroundings have the image's smallest value. Other images are resized as in scipy.ndimage.zoom: pixels are points,
+    and the outer ones are in the corners. Unlike in newer releases of scikit-image, images aren't smoothed before they
+    are reduced. Unlike in scipy, results for integer types aren't rounded. Splines of higher orders aren't supported.
     """
     if interp_order not in (0, 1):
-        raise NetError(f"interp_order {interp_order} is not supported: use 0 (nearest) or 1 (linear)")
+        raise NetError(f"interp_order {interp_order} isn't supported; use 0 (nearest) or 1 (linear)")
     grid = Grid.AREAS if im.shape[-1] in _SKIMAGE_CHANNELS else Grid.POINTS
     return resample(im, new_dims, linear=interp_order == 1, grid=grid)
 
 
 def oversample(images: Sequence[Array] | Array, crop_dims: Sequence[int] | Array) -> Image:
-    """Ten crops of every image: the four corners and the centre, and the same mirrored."""
+    """Return ten crops of each image: the four corners and the centre, and the same mirrored."""
     height, width = (int(size) for size in crop_dims)
     rows, columns = images[0].shape[:2]
     starts = [(top, left) for top in (0, rows - height) for left in (0, columns - width)]
@@ -101,8 +102,8 @@ def oversample(images: Sequence[Array] | Array, crop_dims: Sequence[int] | Array
 class Transformer:
     """Preprocesses images for inputs of a net: `Transformer({"data": net.blobs["data"].shape})`.
 
-    Only steps that are set are applied. Images are height x width x channels; inputs are usually channels x height x
-    width, in the order blue, green, red, from 0 to 255.
+    Only the steps that are set are applied. Images are height x width x channels. Inputs are usually channels x height
+    x width in BGR order, with values from 0 to 255.
     """
 
     def __init__(self, inputs: Mapping[str, Sequence[int]]) -> None:
@@ -115,11 +116,12 @@ class Transformer:
 
     def _shape(self, in_: str) -> tuple[int, ...]:
         if in_ not in self.inputs:
-            raise NetError(f"'{in_}' is not one of the inputs: {', '.join(self.inputs) or 'there are none'}")
+            raise NetError(f"'{in_}' isn't an input; the inputs are: {', '.join(self.inputs) or 'none'}")
         return tuple(self.inputs[in_])
 
     def preprocess(self, in_: str, data: Array) -> Array:
-        """Resize an image, transpose it, swap channels, apply raw scale, subtract the mean, apply input scale."""
+        """Return a preprocessed image: resized, transposed, with swapped channels, raw scale, mean subtraction and
+        input scale."""
         size = self._shape(in_)[2:]
         image = data.astype(np.float32)
         if image.shape[:2] != size:
@@ -137,7 +139,7 @@ class Transformer:
         return image
 
     def deprocess(self, in_: str, data: Array) -> Array:
-        """Undo all steps but the resizing, in reverse order."""
+        """Return an image with all steps but the resizing undone, in reverse order."""
         self._shape(in_)
         image = data.squeeze().astype(np.result_type(data, np.float32))
         if in_ in self.input_scale:
@@ -153,39 +155,40 @@ class Transformer:
         return image
 
     def set_transpose(self, in_: str, order: Sequence[int]) -> None:
-        """Set the order of the axes: (2, 0, 1) makes channels x height x width."""
+        """Set the order of the axes: (2, 0, 1) results in channels x height x width."""
         axes = len(self._shape(in_)) - 1
         if len(order) != axes:
-            raise NetError(f"the order {tuple(order)} has {len(order)} axes, an item of '{in_}' has {axes}")
+            raise NetError(f"the order {tuple(order)} has {len(order)} axes, but an item of '{in_}' has {axes}")
         self.transpose[in_] = order
 
     def set_channel_swap(self, in_: str, order: Sequence[int]) -> None:
-        """Set the order of the channels, which are the first axis by then: (2, 1, 0) makes BGR of RGB."""
+        """Set the order of the channels, which are the first axis after transposing: (2, 1, 0) converts RGB to BGR."""
         channels = self._shape(in_)[1]
         if len(order) != channels:
-            raise NetError(f"the order {tuple(order)} has {len(order)} channels, '{in_}' has {channels}")
+            raise NetError(f"the order {tuple(order)} has {len(order)} channels, but '{in_}' has {channels}")
         self.channel_swap[in_] = order
 
     def set_raw_scale(self, in_: str, scale: float) -> None:
-        """Set a factor before the mean is subtracted: 255 for images with values from 0 to 1."""
+        """Set the factor that is applied before the mean subtraction: 255 for images with values from 0 to 1."""
         self._shape(in_)
         self.raw_scale[in_] = scale
 
     def set_mean(self, in_: str, mean: Array) -> None:
-        """Set the mean to subtract: a value for each channel, or an image of channels x height x width of any size."""
+        """Set the mean to subtract: one value for each channel, or an image of channels x height x width of any
+        size."""
         shape = self._shape(in_)[1:]
         if mean.ndim == 1:
             if len(mean) != shape[0]:
-                raise ArrayError(f"the mean has {len(mean)} channels, '{in_}' has {shape[0]}")
+                raise ArrayError(f"the mean has {len(mean)} channels, but '{in_}' has {shape[0]}")
             self.mean[in_] = mean[:, np.newaxis, np.newaxis]
             return
         if mean.ndim not in (2, 3):
-            raise ArrayError(f"the mean has {mean.ndim} axes; it must have 1, 2 or 3")
+            raise ArrayError(f"the mean has {mean.ndim} axes; use 1, 2 or 3")
         fits = (1,) * (3 - mean.ndim) + mean.shape == shape
         self.mean[in_] = mean if fits else _resized_mean(mean, shape)
 
     def set_input_scale(self, in_: str, scale: float) -> None:
-        """Set a factor after the mean is subtracted."""
+        """Set the factor that is applied after the mean subtraction."""
         self._shape(in_)
         self.input_scale[in_] = scale
 
@@ -197,21 +200,21 @@ def _resized_mean(mean: Array, shape: tuple[int, ...]) -> Array:
 
 
 class ArrayError(ShapeError, ValueError):
-    """The shape of an array doesn't fit; it is a ValueError too, as in pycaffe."""
+    """An array's shape doesn't fit. As in pycaffe, the error is also a ValueError."""
 
 
 def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> Array:
-    """Return the values or the gradients of a blob in its shape. A blob without a shape is one number."""
+    """Return the values or the gradients of a blob in its shape. A blob without a shape is a single number."""
     double, single = (blob.double_diff, blob.diff) if return_diff else (blob.double_data, blob.data)
     values, shape = np.array(double or single, np.float64), shape_of(blob)
     try:
         return values.reshape(shape)
     except ValueError:
-        raise ArrayError(f"a blob of shape {list(shape)} can't hold its {values.size:,} values") from None
+        raise ArrayError(f"a blob of shape {list(shape)} doesn't match its {values.size:,} values") from None
 
 
 def array_to_blobproto(arr: Array, diff: Array | None = None) -> pb.BlobProto:
-    """Make a blob of values and, if given, gradients."""
+    """Return a blob with values and, if given, gradients."""
     blob = pb.BlobProto()
     blob.shape.dim.extend(arr.shape)
     blob.data.extend(arr.astype(np.float64).ravel())
@@ -221,19 +224,19 @@ def array_to_blobproto(arr: Array, diff: Array | None = None) -> pb.BlobProto:
 
 
 def arraylist_to_blobprotovector_str(arraylist: Iterable[Array]) -> bytes:
-    """Encode arrays as a BlobProtoVector."""
+    """Return arrays encoded as a BlobProtoVector."""
     return pb.BlobProtoVector(blobs=[array_to_blobproto(array) for array in arraylist]).SerializeToString()
 
 
 def blobprotovector_str_to_arraylist(str: bytes) -> list[Array]:  # noqa: A002 - pycaffe's name
-    """Decode the arrays of an encoded BlobProtoVector."""
+    """Return the arrays of an encoded BlobProtoVector."""
     return [blobproto_to_array(blob) for blob in pb.BlobProtoVector.FromString(str).blobs]
 
 
 def array_to_datum(arr: Array, label: int | None = None) -> pb.Datum:
-    """Make a datum of an image of channels x height x width, as bytes if its type is uint8, else as floats."""
+    """Return a datum with an image of channels x height x width, as bytes for uint8 and otherwise as floats."""
     if arr.ndim != 3:
-        raise ArrayError(f"a datum holds an array of 3 axes (channels, height, width), not {arr.ndim}")
+        raise ArrayError(f"a datum needs an array with 3 axes (channels, height, width), not {arr.ndim}")
     channels, height, width = arr.shape
     datum = pb.Datum(channels=channels, height=height, width=width)
     if arr.dtype == np.uint8:
@@ -248,7 +251,7 @@ def array_to_datum(arr: Array, label: int | None = None) -> pb.Datum:
 def datum_to_array(datum: pb.Datum) -> Array:
     """Return the image in a datum, without its label."""
     if datum.encoded:
-        raise ArrayError("the datum holds an encoded image, such as a JPEG; decode its data with an image library")
+        raise ArrayError("the datum contains an encoded image, such as a JPEG; decode its data with an image library")
     shape = (datum.channels, datum.height, datum.width)
     if datum.data:
         return np.frombuffer(datum.data, np.uint8).reshape(shape).copy()

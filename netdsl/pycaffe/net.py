@@ -1,4 +1,4 @@
-"""pycaffe's `Net`: the same calls, names and arrays, over our layers."""
+"""pycaffe's `Net`: the same calls, names and arrays, with netdsl's layers."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ _Callback = Callable[[int], object]
 
 
 class Net:
-    """A net that runs layer by layer on blobs that stay.
+    """A net that runs layer by layer on persistent blobs.
 
-    `Net(file, phase, level=0, stages=None, weights=None)`, or as old scripts have it `Net(file, weights, phase)`.
+    The signature is `Net(file, phase, level=0, stages=None, weights=None)`, or `Net(file, weights, phase)` in old
+    scripts.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Net:
 
     @classmethod
     def of(cls, model: Model) -> Net:
-        """Return the net of a model, in the state that it says."""
+        """Return the net of a model in the model's state."""
         made = cls.__new__(cls)
         made._set_up(model)
         return made
@@ -87,7 +88,7 @@ class Net:
         self._make_blobs(self._built)
         self._name_everything(self._built)
         for runner in self._runners:
-            if isinstance(runner.layer, MakesData):  # Caffe's rule: it runs once while the net is set up
+            if isinstance(runner.layer, MakesData):  # Caffe's rule: it runs once during the setup of the net
                 runner.forward()
 
     def _allocate_layers(self) -> None:
@@ -96,7 +97,7 @@ class Net:
         allocate_layers(self._built, self._device)
 
     def _make_blobs(self, built: Built) -> None:
-        """Make the blobs and give them to the layers."""
+        """Create the blobs and pass them to the layers."""
         self._numbers = number_blobs(built)
         self._blob_names, self._blob_loss_weights = self._numbers.names, [0.0] * len(self._numbers.names)
         for link, layer in zip(self._numbers.layers, built.layers, strict=True):
@@ -121,7 +122,7 @@ class Net:
             self._runners[index].feed = partial(self._feeds.tops, index)
 
     def _name_everything(self, built: Built) -> None:
-        """Find everything by the names that scripts use."""
+        """Set the attributes with the names that scripts use."""
         self.layers = [NetLayer(layer) for layer in built.layers]
         self._layer_names = [node.layer.name for node in built.graph.nodes]
         self.layer_dict = OrderedDict(zip(self._layer_names, self.layers, strict=True))
@@ -143,13 +144,13 @@ class Net:
 
     @property
     def top_names(self) -> OrderedDict[str, list[str]]:
-        """The tops of every layer."""
+        """The tops of each layer."""
         pairs = zip(self._layer_names, self._numbers.layers, strict=True)
         return OrderedDict((name, [self._blob_names[blob] for blob in link.tops]) for name, link in pairs)
 
     @property
     def bottom_names(self) -> OrderedDict[str, list[str]]:
-        """The bottoms of every layer."""
+        """The bottoms of each layer."""
         pairs = zip(self._layer_names, self._numbers.layers, strict=True)
         return OrderedDict((name, [self._blob_names[blob] for blob in link.bottoms]) for name, link in pairs)
 
@@ -169,7 +170,7 @@ class Net:
     def forward(
         self, blobs: Sequence[str] | None = None, start: str | None = None, end: str | None = None, **inputs: Array
     ) -> dict[str, Array]:
-        """Run the net, or the layers from `start` to `end`, on the inputs that are given or that are there."""
+        """Run the net, or the layers from `start` to `end`, on the given inputs or on the present ones."""
         first, last = self._index(start, 0), self._index(end, len(self.layers) - 1)
         wanted = {*(self.top_names[end] if end is not None else self.outputs), *(blobs or ())}
         if inputs:
@@ -180,7 +181,7 @@ class Net:
     def backward(
         self, diffs: Sequence[str] | None = None, start: str | None = None, end: str | None = None, **tops: Array
     ) -> dict[str, Array]:
-        """Run the layers backward, from the gradients that are given or from the loss."""
+        """Run the layers backward, from the given gradients or from the loss."""
         first, last = self._index(start, len(self.layers) - 1), self._index(end, 0)
         wanted = {*(self.bottom_names[end] if end is not None else self.inputs), *(diffs or ())}
         if tops:
@@ -190,15 +191,17 @@ class Net:
 
     def _fill(self, arrays: dict[str, Array], expected: list[str], what: str) -> None:
         if set(arrays) != set(expected):
-            raise NetError(f"given are {', '.join(arrays)}, the net's are {', '.join(expected) or 'none'}")
+            raise NetError(
+                f"the arguments are {', '.join(arrays)}, but the net expects {', '.join(expected) or 'none'}"
+            )
         for name, given in arrays.items():
             array, target = np.asarray(given), self._arrays({name}, what)[name]
             if target.ndim and array.shape[:1] != target.shape[:1]:
-                raise NetError(f"'{name}' has shape {list(target.shape)}, given are {list(array.shape)}")
+                raise NetError(f"'{name}' has shape {list(target.shape)}, but the array has shape {list(array.shape)}")
             target[...] = array
 
     def forward_all(self, blobs: Sequence[str] | None = None, **inputs: Array) -> dict[str, Array]:
-        """Run any number of items in batches and return the outputs of all items."""
+        """Run any number of items in batches, and return the outputs of all items."""
         run: Calls = self.forward
         collected: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
         count = _item_count(inputs)
@@ -209,7 +212,7 @@ class Net:
     def forward_backward_all(
         self, blobs: Sequence[str] | None = None, diffs: Sequence[str] | None = None, **arrays: Array
     ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Run any number of items forward and backward in batches."""
+        """Run any number of items forward and backward in batches, and return outputs and gradients."""
         run: Calls = self.forward
         run_back: Calls = self.backward
         outs: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
@@ -224,7 +227,7 @@ class Net:
         return _without_padding(outs, count), _without_padding(gradients, count)
 
     def _batch(self, arrays: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-        """Batches of the net's size, the last one padded with zeros."""
+        """Yield batches of the net's size. The last one is padded with zeros."""
         if not arrays:
             return
         size = next(iter(self.blobs.values())).shape[0]
@@ -237,7 +240,7 @@ class Net:
             }
 
     def _forward(self, start: int, end: int) -> float:
-        """Return the loss of the layers that run."""
+        """Return the loss of the layers in a range."""
         self._check_range(start, end)
         self._flush()
         loss = 0.0
@@ -257,22 +260,22 @@ class Net:
 
     def _check_range(self, first: int, last: int) -> None:
         if first < 0 or last >= len(self.layers):
-            raise NetError(f"layers {first} to {last} are asked for; the net has 0 to {len(self.layers) - 1}")
+            raise NetError(f"layers {first} to {last} don't exist; the net has 0 to {len(self.layers) - 1}")
 
     def before_forward(self, callback: _Callback) -> None:
-        """Call back before each layer runs."""
+        """Add a function to call before each layer runs."""
         self._callbacks.setdefault("before_forward", []).append(callback)
 
     def after_forward(self, callback: _Callback) -> None:
-        """Call back after each layer ran."""
+        """Add a function to call after each layer has run."""
         self._callbacks.setdefault("after_forward", []).append(callback)
 
     def before_backward(self, callback: _Callback) -> None:
-        """Call back before each layer's backward pass."""
+        """Add a function to call before each layer's backward pass."""
         self._callbacks.setdefault("before_backward", []).append(callback)
 
     def after_backward(self, callback: _Callback) -> None:
-        """Call back after each layer's backward pass."""
+        """Add a function to call after each layer's backward pass."""
         self._callbacks.setdefault("after_backward", []).append(callback)
 
     def _call_back(self, when: str, index: int) -> None:
@@ -298,25 +301,25 @@ class Net:
                 blob.diff[...] = 0
 
     def reshape(self) -> None:
-        """Give every blob the shape that follows from the inputs'."""
+        """Set the shapes of all blobs from the shapes of the inputs."""
         self._flush()
         reshape(self._built, {edge: self._memory[blob].shape for edge, blob in self._numbers.blobs.items()})
         for edge, blob in self._numbers.blobs.items():
             self._memory[blob].resize(self._built.shapes[edge])
 
     def set_input_arrays(self, data: Array, labels: Array) -> None:
-        """Give the arrays that the net's MemoryData layer takes its batches from."""
+        """Set the arrays from which the net's MemoryData layer takes its batches."""
         self._set_input_arrays(data, labels[:, None, None, None].copy() if labels.ndim == 1 else labels)
 
     def _set_input_arrays(self, data: Array, labels: Array) -> None:
         layer = self._built.layers[0]
         if not _brings(layer, DataOrigin.ARRAYS):
-            raise NetError("set_input_arrays is for nets whose first layer is of type MemoryData")
+            raise NetError("set_input_arrays needs a net whose first layer has the type MemoryData")
         self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
     def copy_from(self, weights: str | Path | Model) -> None:
-        """Take the weights of a file of any format, layer by layer of the same name."""
+        """Copy the weights from a file of any format to layers of the same names."""
         self._flush()
         report = load_weights(weights, self._built)
         if report.missing:
@@ -324,25 +327,25 @@ class Net:
             warnings.warn(f"{path}: {report}", WeightsWarning, stacklevel=2)
 
     def load_hdf5(self, weights: str | Path) -> None:
-        """Take the weights of an HDF5 file."""
+        """Copy the weights from an HDF5 file."""
         opened = open_weights(weights, [self._built])
         if opened.file is None or opened.file.form is not Form.HDF5:
-            raise FileError(f"{weights}: is not an HDF5 file; copy_from reads the other kinds")
+            raise FileError(f"{weights}: not an HDF5 file; use copy_from for other formats")
         self._flush()
         load_weights(opened, self._built)
 
     def save(self, path: str | Path) -> None:
-        """Write a caffemodel, whatever it is called."""
+        """Write a caffemodel, whatever the suffix of the path is."""
         self._flush()
         save_net(self._built, path, form=Form.BINARY)
 
     def save_hdf5(self, path: str | Path) -> None:
-        """Write an HDF5 file, whatever it is called."""
+        """Write an HDF5 file, whatever the suffix of the path is."""
         self._flush()
         save_net(self._built, path, form=Form.HDF5)
 
     def share_with(self, other: Net) -> None:
-        """Use the values of another net's parameters, layer by layer of the same name."""
+        """Share the parameters of another net's layers of the same names."""
         self._flush()
         share_blobs(self._built, other._built)
 
@@ -353,7 +356,7 @@ def _brings(layer: Layer, origin: DataOrigin) -> TypeGuard[BringsData]:
 
 def _item_count(arrays: Mapping[str, Array]) -> int:
     if not arrays:
-        raise NetError("give the inputs of the net by name, so that there is something to run")
+        raise NetError("no inputs are given; pass the net's inputs by name")
     return len(next(iter(arrays.values())))
 
 
@@ -367,12 +370,12 @@ def _without_padding(collected: Collected, count: int) -> dict[str, Array]:
 
 
 def _loading() -> Loading:
-    """As `set_random_seed`, `set_solver_rank` and `set_solver_count` said."""
+    """Return the settings from `set_random_seed`, `set_solver_rank` and `set_solver_count`."""
     return Loading(seed=torch.initial_seed() % 2**63, rank=process.solver_rank(), size=process.solver_count())
 
 
 class Arrays:
-    """Data and labels, handed out in batches of a shape and then from the start again."""
+    """Data and labels in batches. After the last batch, the first one follows again."""
 
     waited = 0.0
 
@@ -381,9 +384,9 @@ class Arrays:
         _check_array("data", data, item)
         _check_array("labels", labels, (1, 1, 1))
         if len(data) != len(labels):
-            raise ShapeError(f"there are {len(data)} items and {len(labels)} labels")
+            raise ShapeError(f"there are {len(data)} items but {len(labels)} labels; pass one label for each item")
         if not len(data) or len(data) % batch:
-            raise ShapeError(f"{len(data)} items are no whole number of batches of {batch}")
+            raise ShapeError(f"{len(data)} items can't be divided into batches of {batch}; pass a multiple")
         self._data, self._labels, self._size = data, labels.reshape(-1), batch
         self.position = 0
 
@@ -393,19 +396,21 @@ class Arrays:
         return tuple(torch.tensor(array[at : at + self._size]) for array in (self._data, self._labels))
 
     def epoch_batches(self) -> Fraction:
-        """Return how many batches there are."""
+        """Return the number of batches in an epoch."""
         return Fraction(len(self._data), self._size)
 
     def seek(self, position: int) -> None:
-        """Go on with this batch."""
+        """Continue with this batch."""
         self.position = position
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because no file is open."""
 
 
 def _check_array(what: str, array: Array, item: Shape) -> None:
     if array.dtype != np.float32 or not array.flags.c_contiguous:
-        raise NetError(f"{what} must be float32 and C-contiguous: make it so with np.ascontiguousarray(x, np.float32)")
+        raise NetError(
+            f"{what} must be float32 and C-contiguous; convert the array with np.ascontiguousarray(x, np.float32)"
+        )
     if array.shape[1:] != item:
         raise ShapeError(f"{what} must have shape N x {' x '.join(map(str, item))}, not {list(array.shape)}")

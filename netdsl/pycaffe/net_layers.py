@@ -1,4 +1,4 @@
-"""The layers of a pycaffe net: as scripts see them, and their passes on the present values of their blobs."""
+"""The layers of a pycaffe net: their interface for scripts, and their passes on the current values of their blobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from netdsl.pycaffe.blob import ActivationMemory, Blob, ParameterMemory
 
 
 class NetLayer:
-    """The type and blobs of a layer; for a layer written in Python, also the attributes of its object."""
+    """The type and blobs of a layer. For a layer written in Python, it also has the attributes of the user's object."""
 
     layer: Layer
     type: str
@@ -33,7 +33,7 @@ class NetLayer:
         self.__dict__.update(layer=layer, type=layer.layer.type, blobs=blobs)
 
     def setup(self, bottom: Sequence[Blob], top: Sequence[Blob]) -> None:
-        """Check that the layer's settings fit these bottoms; a layer written in Python runs its own `setup`."""
+        """Check that the layer's settings fit these bottoms. A layer written in Python runs its own `setup`."""
         if isinstance(self.layer, RunsUserCode):
             self.layer.user.setup(bottom, top)
         else:
@@ -42,7 +42,7 @@ class NetLayer:
                 type(self.layer)(message, [blob.shape for blob in bottom])
 
     def reshape(self, bottom: Sequence[Blob], top: Sequence[Blob]) -> None:
-        """Give the tops the shapes that follow from the bottoms'."""
+        """Set the shapes of the tops from those of the bottoms."""
         if isinstance(self.layer, RunsUserCode):
             self.layer.user.reshape(bottom, top)
             return
@@ -58,7 +58,7 @@ class NetLayer:
     def __getattr__(self, name: str) -> Any:
         user = self._written_in_python() if "layer" in vars(self) else None
         if user is None:
-            raise AttributeError(f"a layer has type and blobs, but no '{name}'")
+            raise AttributeError(f"a layer has the attributes type and blobs, but not '{name}'")
         return getattr(user, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -70,17 +70,17 @@ class NetLayer:
 
 
 class LayerRunner:
-    """Runs a layer on its blobs. Gradients of bottoms are overwritten, those of parameters accumulate.
+    """Runs a layer on its blobs. Gradients of bottoms are overwritten, and those of parameters accumulate.
 
-    A forward pass records autograd's graph for this layer alone, so that a backward pass can begin and end at any
-    layer, with the gradients that are in its tops.
+    A forward pass records autograd's graph for this layer alone. A backward pass can therefore start and end at any
+    layer, with the gradients that its tops contain.
     """
 
     def __init__(
         self, layer: Layer, bottoms: Sequence[ActivationMemory], tops: Sequence[ActivationMemory], needs: GradientNeeds
     ) -> None:
         self.layer, self.bottoms, self.tops, self.needs = layer, bottoms, tops, needs
-        self.feed: Callable[[], Sequence[Tensor]] | None = None  # the tops of a layer that reads data
+        self.feed: Callable[[], Sequence[Tensor]] | None = None  # returns the tops of a layer that reads data
         self._weights = layer.loss_weights()
         self._leaves: list[Tensor] = []
         self._results: tuple[Tensor, ...] | None = None
@@ -106,7 +106,7 @@ class LayerRunner:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Add the layer's place and name to errors, but not to those of a layer written in Python."""
+        """Add the layer's place and name to errors, except to those of a layer written in Python."""
         try:
             yield
         except NetError as problem:
@@ -118,7 +118,7 @@ class LayerRunner:
             raise NetError(f"{error_label(layer)} ({layer.type}): {reason}") from problem
 
     def _leaf(self, bottom: ActivationMemory, needs_gradient: bool) -> Tensor:
-        """Return a leaf of autograd's graph for a bottom; a copy if the layer would overwrite it in place."""
+        """Return a leaf of autograd's graph for a bottom. It is a copy if the layer would overwrite it in place."""
         values = bottom.data.read()
         values = values.clone() if bottom in self.tops and bottom.data.is_exposed else values.detach()
         return values.requires_grad_(needs_gradient)
@@ -134,7 +134,7 @@ class LayerRunner:
         top.diff.resize(top.shape)
 
     def backward(self) -> None:
-        """Compute the gradients of bottoms and parameters from those in the tops."""
+        """Compute the gradients of bottoms and parameters from those of the tops."""
         if not self.needs.layer or isinstance(self.layer, BringsData):
             return
         results = self._results if self._results is not None else self._record()
@@ -150,7 +150,7 @@ class LayerRunner:
                 blob.gradient().add_(gradient.reshape(blob.shape))
 
     def _refresh_leaves(self) -> None:
-        """Copy what was written to bottoms since the forward pass, as Caffe uses it."""
+        """Copy values that a script wrote to bottoms after the forward pass, because Caffe uses them."""
         for bottom, leaf in zip(self.bottoms, self._leaves, strict=True):
             values = bottom.data.read()
             if bottom not in self.tops and values.shape == leaf.shape and values.data_ptr() != leaf.data_ptr():
@@ -172,7 +172,7 @@ def _shares_memory(first: Tensor, second: Tensor) -> bool:
 def _gradients_of(
     tops: Iterable[tuple[Tensor, ActivationMemory]], leaves: list[Tensor], learned: list[ParameterMemory]
 ) -> Sequence[Tensor | None]:
-    """Return the gradient of each leaf and each parameter, or None if the tops don't depend on it."""
+    """Return the gradient of each leaf and each parameter, or `None` if the tops don't depend on it."""
     inputs = [*leaves, *(blob.layer.owner_of(blob.name) for blob in learned)]
     pairs = [(result, top.diff) for result, top in tops if result.requires_grad]
     if not pairs or not inputs:
@@ -196,7 +196,8 @@ class GradientNeeds:
 
 
 def gradient_needs(numbered_layers: list[LayerBlobNumbers], layers: list[Layer], *, force: bool) -> list[GradientNeeds]:
-    """Caffe's rules: gradients are computed between losses and learned parameters, with `force` everywhere."""
+    """Return the layers' needs. Caffe's rule: gradients are computed between losses and learned parameters, or with
+    `force` everywhere."""
     needs = _below_loss(numbered_layers, layers, _towards_learning(numbered_layers, layers))
     if force:
         needs = [GradientNeeds(True, (True,) * len(need.bottoms)) for need in needs]
@@ -209,7 +210,7 @@ def gradient_needs(numbered_layers: list[LayerBlobNumbers], layers: list[Layer],
 
 
 def _towards_learning(numbered_layers: list[LayerBlobNumbers], layers: list[Layer]) -> list[GradientNeeds]:
-    """Return the needs in forward order: a layer needs a gradient if it learns or reads a blob that needs one.
+    """Return the needs in forward order: a layer needs a gradient if it learns, or reads a blob that needs one.
 
     `propagate_down` overrides this for each bottom.
     """
@@ -227,7 +228,8 @@ def _towards_learning(numbered_layers: list[LayerBlobNumbers], layers: list[Laye
 def _below_loss(
     numbered_layers: list[LayerBlobNumbers], layers: list[Layer], before: list[GradientNeeds]
 ) -> list[GradientNeeds]:
-    """Return the needs in backward order: only layers that a loss depends on, up to where all gradients are stopped."""
+    """Return the needs in backward order: only layers on which a loss depends, up to the point where all gradients
+    stop."""
     counting: set[int] = set()
     stopped: set[int] = set()
     needs = []
@@ -257,9 +259,10 @@ class LayerBlobNumbers:
 
 @dataclass
 class BlobNumbers:
-    """The blobs of a net, numbered in the order in which layers make them. A top in place is the same blob as a bottom.
+    """The blobs of a net, numbered in the order in which layers create them. An in-place top is the same blob as its
+    bottom.
 
-    `blobs` has the number of each edge's blob, in the order of the layers.
+    `blobs` contains the number of each edge's blob, in the order of the layers.
     """
 
     names: list[str] = field(default_factory=list)
@@ -267,13 +270,13 @@ class BlobNumbers:
     layers: list[LayerBlobNumbers] = field(default_factory=list)
 
     def edges(self) -> list[int]:
-        """Return the last edge of each blob, which has its shape."""
+        """Return the last edge of each blob, which determines its shape."""
         last = {blob: edge for edge, blob in self.blobs.items()}
         return [last[blob] for blob in range(len(self.names))]
 
 
 def number_blobs(built: Built) -> BlobNumbers:
-    """Number the blobs of a net."""
+    """Assign a number to each blob of a net."""
     numbers = BlobNumbers()
     for node in built.graph.nodes:
         bottoms = tuple(numbers.blobs[edge] for edge in node.bottoms)

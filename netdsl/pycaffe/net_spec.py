@@ -1,4 +1,4 @@
-"""Nets written as Python expressions: `L.Convolution(n.data, num_output=20)` is a blob that other layers can read."""
+"""Nets as Python expressions: `L.Convolution(n.data, num_output=20)` is a blob that other layers can read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netdsl.layers import LAYERS
 
 
 class TopError(NetError, TypeError):
-    """An input of a layer isn't a blob; it is a TypeError too, as in pycaffe."""
+    """An input of a layer isn't a blob. As in pycaffe, the error is also a TypeError."""
 
 
 class Top:
@@ -27,14 +27,14 @@ class Top:
         self.fn, self.n = fn, n
 
     def to_proto(self) -> pb.NetParameter:
-        """Return the net of all layers that this blob depends on."""
+        """Return the net with all layers on which this blob depends."""
         return to_proto(self)
 
 
 class Function:
     """A layer: its type, the blobs that it reads, and its settings.
 
-    Two settings are not Caffe's: `ntop`, the number of tops, and `in_place`.
+    Two settings don't exist in Caffe: `ntop`, the number of tops, and `in_place`.
     """
 
     def __init__(self, type_name: str, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
@@ -52,7 +52,8 @@ TopNames = dict[Top | Function, str]
 
 
 class NetSpec:
-    """A net whose blobs are its attributes: `n.conv1 = L.Convolution(n.data, ...)` names blob and layer."""
+    """A net whose blobs are its attributes: `n.conv1 = L.Convolution(n.data, ...)` names both the blob and the
+    layer."""
 
     tops: OrderedDict[str, Any]
 
@@ -63,8 +64,8 @@ class NetSpec:
         self.tops[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        if name == "tops" or name not in self.tops:  # tops itself is missing while a copy is made
-            raise AttributeError(f"nothing is called '{name}' in this net yet")
+        if name == "tops" or name not in self.tops:  # while a copy is made, tops itself is missing
+            raise AttributeError(f"this net has no blob '{name}' yet")
         return self.tops[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -74,7 +75,7 @@ class NetSpec:
         return self.tops[name]
 
     def to_proto(self) -> pb.NetParameter:
-        """Return the net of all layers that these blobs depend on."""
+        """Return the net with all layers on which these blobs depend."""
         for name, value in self.tops.items():
             if not isinstance(value, (Top, Function)):
                 raise NetError(f"'{name}' isn't a blob but a {type(value).__name__}; unpack a layer with several tops")
@@ -82,7 +83,7 @@ class NetSpec:
 
 
 def to_proto(*tops: Top | Function) -> pb.NetParameter:
-    """Return the net of all layers that some blobs depend on, with names made from the layers' types."""
+    """Return the net with all layers on which some blobs depend. Names are generated from the layers' types."""
     return _net_of(tops, {})
 
 
@@ -96,7 +97,7 @@ def _net_of(tops: Iterable[Top | Function], names: TopNames) -> pb.NetParameter:
 
 
 def _in_order(last: Function, finished: Mapping[Function, object]) -> Iterator[Function]:
-    """Yield a layer and the layers that it depends on, bottoms first, without finished ones."""
+    """Yield a layer and the layers on which it depends, bottoms first, without finished ones."""
     seen: set[Function] = set()
     stack = [(last, False)]
     while stack:
@@ -126,7 +127,7 @@ def _layer_of(
 
 
 def _name_of(top: Top | Function, function: Function, names: TopNames, counts: Counter[str]) -> str:
-    """Return the name that was assigned, or the layer's type with a number."""
+    """Return the assigned name, or else the layer's type with a number."""
     if top not in names:
         counts[function.type_name] += 1
         names[top] = f"{function.type_name}{counts[function.type_name]}"
@@ -146,7 +147,7 @@ _PARAM_NAMES = param_name_dict()
 
 
 def _holder(layer: pb.LayerParameter, setting: str) -> Message:
-    """Return the message that a setting belongs to: the layer, or the settings of its type."""
+    """Return the message that contains a setting: the layer, or the settings of its type."""
     if setting.endswith("param"):
         return layer
     layer_class = LAYERS.get(layer.type)
@@ -163,7 +164,7 @@ def _holder(layer: pb.LayerParameter, setting: str) -> Message:
 
 
 def assign_proto(proto: Message, name: str, val: Any) -> None:
-    """Set a field: a dict stands for a message, a list for a repeated field, which a single value is also taken for."""
+    """Set a field. A dict stands for a message, and a list or a single value for a repeated field."""
     fields = fields_of(proto)
     if name not in fields:
         near = get_close_matches(name, fields, 1)
@@ -189,11 +190,11 @@ def _extend(repeated: Any, values: list[Any]) -> None:
 
 
 class Layers:
-    """A namespace with a function for every layer type: `Layers().Convolution(...)`."""
+    """A namespace with a function for each layer type: `Layers().Convolution(...)`."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
-            raise AttributeError(f"'{name}' isn't a type of layer")
+            raise AttributeError(f"'{name}' isn't a layer type")
 
         def make(*inputs: Top, **params: Any) -> Any:
             function = Function(name, inputs, params)
@@ -206,7 +207,7 @@ class Layers:
 
 
 class Parameters:
-    """A namespace with the settings message of every layer type, for its constants: `Parameters().Pooling.MAX`."""
+    """A namespace with the settings message of each layer type, for its constants: `Parameters().Pooling.MAX`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(pb, f"{name}Parameter")

@@ -1,4 +1,4 @@
-"""What pycaffe keeps for the whole process: version, device, dialect, place among solvers and log; and a clock."""
+"""pycaffe's state of the whole process: version, device, dialect, rank among solvers and log. It also has the timer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.solver.caffe_log import glog_line
 
-__version__ = "1.0.0"  # the Caffe whose interface this is
+__version__ = "1.0.0"  # the version of Caffe with this interface
 
 
 def layer_type_list() -> list[str]:
@@ -48,22 +48,24 @@ def set_mode_cpu() -> None:
 
 
 def set_mode_gpu() -> None:
-    """Create nets on the GPU; on the CPU, with a warning, where torch sees none."""
+    """Create nets on the GPU, or with a warning on the CPU if torch finds no GPU."""
     _mode.gpu = torch.cuda.device_count() > 0
     if not _mode.gpu:
-        warnings.warn("torch sees no GPU here; nets are created on the CPU", stacklevel=2)
+        warnings.warn(
+            "torch finds no GPU, so nets are created on the CPU; check the driver or call set_mode_cpu", stacklevel=2
+        )
 
 
 def set_device(index: int) -> None:
-    """Select the GPU."""
+    """Select the GPU for new nets."""
     check_gpu(index, torch.cuda.device_count())
     _mode.index = index
 
 
 def check_gpu(index: int, count: int) -> None:
-    """Raise a NetError if none of this many GPUs has this number; without any GPU, nets have the CPU."""
+    """Raise a `NetError` if there are GPUs but none has this number. Without a GPU, nets use the CPU."""
     if count and index not in range(count):
-        raise NetError(f"there is no GPU {index}; the GPUs here are 0 to {count - 1}")
+        raise NetError(f"there is no GPU {index}; use one from 0 to {count - 1}")
 
 
 def device() -> torch.device:
@@ -72,12 +74,12 @@ def device() -> torch.device:
 
 
 def set_dialect(name: str | None) -> None:
-    """Name the fork of Caffe that all nets are for which are opened from now on; None is for none."""
+    """Set the fork of Caffe for nets that are opened from now on. `None` means no fork in particular."""
     _mode.dialect = None if name is None else dialect_named(name).name
 
 
 def dialect() -> str | None:
-    """Return the dialect of new nets."""
+    """Return the dialect for new nets, or `None`."""
     return _mode.dialect
 
 
@@ -112,7 +114,7 @@ def set_multiprocess(multiprocess: bool) -> None:
 
 
 def has_nccl() -> bool:
-    """Return whether several solvers can train together."""
+    """Return whether several solvers can train together, which is always true."""
     return True
 
 
@@ -120,7 +122,7 @@ def has_nccl() -> bool:
 def divided_batches(
     divide: Callable[[Sequence[Tensor]], Sequence[Tensor]], join: Callable[[Tensor], Tensor]
 ) -> Iterator[None]:
-    """Let `divide` make of every batch what this process computes with, and `join` of values what scripts see."""
+    """Set how this process divides each batch that a net reads, and how it joins computed values for scripts."""
     before = _mode.divide, _mode.join
     _mode.divide, _mode.join = divide, join
     try:
@@ -130,12 +132,12 @@ def divided_batches(
 
 
 def divide(batch: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Return what this process computes with, of a batch that a net has read."""
+    """Return this process's part of a batch that a net has read."""
     return _mode.divide(batch)
 
 
 def join(values: Tensor) -> Tensor:
-    """Return what scripts see of values that this process has computed."""
+    """Return the values that scripts see, given this process's computed values."""
     return _mode.join(values)
 
 
@@ -146,8 +148,8 @@ _LEVELS = {"I": logging.INFO, "W": logging.WARNING, "E": logging.ERROR}
 def init_log(level: int = 0, stderr: bool = False) -> None:
     """Set the lowest level to log: 0 information, 1 warnings, 2 errors, 3 nothing.
 
-    Where a program handles messages of Python's logger `netdsl.pycaffe`, they go there; with `stderr` to standard error
-    as well. Elsewhere they go to standard error in any case, since there are no log files as Caffe has them.
+    Messages go to the Python logger `netdsl.pycaffe` if the program has handlers for it, and with `stderr` also to
+    standard error. Without handlers, they always go to standard error, because there are no log files as in Caffe.
     """
     global _logs_to_stderr_too
     _LOGGER.setLevel((level + 2) * 10)
@@ -155,12 +157,12 @@ def init_log(level: int = 0, stderr: bool = False) -> None:
 
 
 def log(text: str) -> None:
-    """Log a line at the level of information."""
+    """Log a line at the information level."""
     write_log_line("I", "_caffe.cpp:84", text)
 
 
 def write_log_line(severity: str, where: str, text: str) -> None:
-    """Log a line, which Caffe's source writes at `where`."""
+    """Log a line that Caffe's source logs at `where`."""
     level, handled = _LEVELS[severity], _LOGGER.hasHandlers()
     if not _LOGGER.isEnabledFor(level):
         return
@@ -177,7 +179,7 @@ with suppress(ValueError):
 
 
 class Timer:
-    """Measures the time from `start` to `stop`, including work that a GPU hasn't finished."""
+    """Measures the time from `start` to `stop`, including unfinished work of a GPU."""
 
     def __init__(self) -> None:
         self._began = self._ended = 0.0

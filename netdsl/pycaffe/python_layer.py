@@ -1,4 +1,4 @@
-"""The base class of layers written in Python, and which modules of them are a script's own code."""
+"""The base class of layers written in Python, and the modules whose layers are a script's own code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from netdsl.net.graph import Graph
 
 
 class Layer:
-    """The base class of a layer written in Python. Its methods get blobs with numpy arrays.
+    """The base class of a layer written in Python. Its methods receive blobs with numpy arrays.
 
-    `param_str` is the text in python_param, `phase` is TRAIN or TEST, and `blobs` are the layer's own, which `setup`
-    adds with `self.blobs.add_blob(2, 3)` and fills.
+    `param_str` is the text in `python_param`, and `phase` is TRAIN or TEST. `blobs` are the layer's own blobs. `setup`
+    adds them with `self.blobs.add_blob(2, 3)` and fills them.
     """
 
     param_str: str
@@ -26,32 +26,32 @@ class Layer:
     def __init__(self, layer: pb.LayerParameter | None = None) -> None: ...
 
     def setup(self, bottom: Sequence[ArrayBlob], top: Sequence[ArrayBlob]) -> None:
-        """Read the settings and check the bottoms, once."""
+        """Read the settings and check the bottoms. This is called once."""
 
     def reshape(self, bottom: Sequence[ArrayBlob], top: Sequence[ArrayBlob]) -> None:
-        """Give the tops their shapes, before every pass."""
-        raise NotImplementedError(f"{type(self).__name__} has no reshape")
+        """Set the shapes of the tops. This is called before each pass."""
+        raise NotImplementedError(f"{type(self).__name__} doesn't define reshape")
 
     def forward(self, bottom: Sequence[ArrayBlob], top: Sequence[ArrayBlob]) -> None:
         """Write to `top[i].data`."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward")
+        raise NotImplementedError(f"{type(self).__name__} doesn't define forward")
 
     def backward(self, top: Sequence[ArrayBlob], propagate_down: Sequence[bool], bottom: Sequence[ArrayBlob]) -> None:
-        """Write to `bottom[i].diff` where `propagate_down[i]`, and to `self.blobs[i].diff`."""
-        raise NotImplementedError(f"{type(self).__name__} has no backward")
+        """Write to `bottom[i].diff` if `propagate_down[i]` is set, and to `self.blobs[i].diff`."""
+        raise NotImplementedError(f"{type(self).__name__} doesn't define backward")
 
 
 def own_modules(graph: Graph) -> set[str]:
-    """Return the modules that a net names and that the program imported or defined, or has beside its script.
+    """Return the modules in a net that the program imported or defined, or that are in its script's folder.
 
-    A module that is merely installed is none of them, since a downloaded net can name any.
+    Other installed modules aren't included, because a downloaded net can name any module.
     """
     names = {node.layer.python_param.module for node in graph.nodes} - {""}
     return {name for name in names if _defines_layers(name) or _is_beside_script(name)}
 
 
 def _defines_layers(name: str) -> bool:
-    """Return whether a module was imported and has classes of layers."""
+    """Return whether a module has been imported and defines layer classes."""
     values = list(vars(sys.modules[name]).values()) if name in sys.modules else []
     return any(isinstance(value, type) and issubclass(value, Layer) and value is not Layer for value in values)
 

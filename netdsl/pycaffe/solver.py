@@ -1,4 +1,4 @@
-"""pycaffe's solvers: netdsl's training loop over nets whose blobs scripts read and write between steps."""
+"""pycaffe's solvers: netdsl's training loop over nets whose blobs scripts can read and write between steps."""
 
 from __future__ import annotations
 
@@ -66,21 +66,21 @@ class _SolverNet:
 
 
 class SolverCallback(Protocol):
-    """What a solver calls in every iteration."""
+    """The functions that a solver calls in each iteration."""
 
     def on_start(self) -> None:
-        """Called before the iteration's first batch."""
+        """Run before the iteration's first batch."""
         ...
 
     def on_gradients_ready(self) -> None:
-        """Called when all gradients are computed, before the weights change."""
+        """Run after all gradients are computed, before the weights change."""
         ...
 
 
 class Solver:
-    """A solver of the nets that its file names. `net` and `test_nets` are pycaffe nets."""
+    """A solver for the nets that its file names. `net` and `test_nets` are pycaffe nets."""
 
-    kind: ClassVar[str] = ""  # the solver's type, which overrides the file's
+    kind: ClassVar[str] = ""  # the solver's type, which overrides the one in the file
 
     def __init__(self, solver_file: str | Path) -> None:
         self.param = read_settings(solver_file)
@@ -104,7 +104,7 @@ class Solver:
             self._listen(WeightsLoaded((path,), load_weights(path, *(net._built for net in nets))))
 
     def _listen(self, event: Event) -> None:
-        """Log an event as Caffe's first solver does, and warn of what a user should know."""
+        """Log an event as Caffe's first solver does, and show notices as warnings."""
         if isinstance(event, Notice):
             warnings.warn(event.text, stacklevel=4)
         elif process.solver_rank() == 0:
@@ -126,7 +126,7 @@ class Solver:
         self._loop.step(iterations)
 
     def solve(self, resume_file: str | Path | None = None) -> None:
-        """Train to the end, from a solver state if `resume_file` is set."""
+        """Train to the end. Training continues from a solver state if `resume_file` is set."""
         if resume_file is not None:
             self.restore(resume_file)
         self._loop.solve()
@@ -157,9 +157,9 @@ class Solver:
     @overload
     def add_callback(self, on_start: Callable[[], None], on_gradients_ready: Callable[[], None]) -> None: ...
     def add_callback(self, on_start: Any, on_gradients_ready: Callable[[], None] | None = None) -> None:
-        """Add functions that are called before every iteration, and when its gradients are computed.
+        """Add functions to call before each iteration and after its gradients are computed.
 
-        One object may have both, as an `NCCL` has.
+        A single object can have both, such as an `NCCL`.
         """
         if on_gradients_ready is None:
             on_start, on_gradients_ready = on_start.on_start, on_start.on_gradients_ready
@@ -204,7 +204,7 @@ class AdamSolver(SGDSolver):
 
 
 def _only_training(param: pb.SolverParameter) -> pb.SolverParameter:
-    """Settings without tests and snapshots. Caffe's rule: of several solvers the first one does that for all."""
+    """Return the settings without tests and snapshots. Caffe's rule: only the first of several solvers does these."""
     changed = copy_of(param)
     changed.test_interval = changed.snapshot = 0
     changed.snapshot_after_train = False
@@ -217,5 +217,5 @@ _SOLVER_CLASSES = {
 
 
 def get_solver(solver_file: str | Path) -> Solver:
-    """Open a solver file with the class of its type."""
+    """Return the solver for a file, with the class of its type."""
     return _SOLVER_CLASSES.get(read_settings(solver_file).type, Solver)(solver_file)

@@ -1,4 +1,4 @@
-"""How the processes of several solvers find each other, by what they are told of the first one's server."""
+"""The connection of several solvers' processes through the address of a server in the first one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from netdsl.distributed.transports.connect import ControlStore, connect
 from netdsl.distributed.transports.transport import choose_transport
 from netdsl.errors import NetError
 
-_HOST = "127.0.0.1"  # the solvers are processes of one machine
-_MOST_SOLVERS = 1024  # a uid is made before anybody says how many there are
-_POLL, _GRACE = 60.0, 5.0  # seconds; and those in which the others may still read what an ended solver sent
+_HOST = "127.0.0.1"  # all solvers are processes of one machine
+_MOST_SOLVERS = 1024  # a limit, because a uid is created before the number of solvers is known
+_POLL, _GRACE = 60.0, 5.0  # seconds: between polls, and for other solvers to read the last data of an ended one
 
 
 class SolverMeeting:
-    """One of several solvers, who can exchange once all have come."""
+    """One of several solvers, which can communicate once all have connected."""
 
     def __init__(self, uid: bytes, rank: int, size: int, device: torch.device) -> None:
         self._control = ControlClient(_address(uid), rank, leave=lambda reason: None).__enter__()
@@ -33,14 +33,16 @@ class SolverMeeting:
         self.communicator: Communicator = connect(transport, self._control, rank, size, device)
 
     def leave(self) -> None:
-        """Go."""
+        """Close the connections."""
         self.communicator.close()
         self._control.__exit__()
 
 
 def open_meeting() -> bytes:
-    """Return what solvers find each other by: they meet at the process that calls this, and only who has it is let
-    in."""
+    """Return the uid by which solvers find each other.
+
+    They connect to the process that calls this. Only processes that know the uid can connect.
+    """
     server = ControlServer(_HOST, _MOST_SOLVERS)
     threading.Thread(target=_watch, args=(server,), name="solvers", daemon=True).start()
     return msgspec.json.encode(ControlAddress(_HOST, server.port, server.token))
@@ -50,11 +52,11 @@ def _address(uid: bytes) -> ControlAddress:
     try:
         return msgspec.json.decode(uid, type=ControlAddress)
     except msgspec.MsgspecError:
-        raise NetError("solvers meet by a uid that NCCL.new_uid() has made, once for all of them") from None
+        raise NetError("the uid isn't valid; create one with NCCL.new_uid() and pass the same to all solvers") from None
 
 
 def _watch(server: ControlServer) -> None:
-    """Serve the solvers until one has ended, after which the others would wait for it in vain."""
+    """Serve the solvers until one has ended, because the others would wait for it forever."""
     with server:
         while (happened := server.next(_POLL)) is None or happened[1] is not None:
             pass

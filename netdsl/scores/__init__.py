@@ -1,1 +1,1 @@
-"""Scores of whole test sets: how well boxes are found and how well pixels are classified, by class and in all."""
+"""Scores over whole test sets: how well boxes are detected and pixels classified, by class and overall."""

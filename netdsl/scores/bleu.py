@@ -1,4 +1,4 @@
-"""BLEU of Papineni et al. (2002): how many runs of words in a whole set of sentences their references have."""
+"""BLEU of Papineni et al. (2002): the share of n-grams in a set of sentences that also occur in their references."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 Words = Sequence[str]
 
-LONGEST = 4  # words in a run
+LONGEST = 4  # words in the longest n-gram
 
 
 def bleu(sentences: Sequence[Words], references: Sequence[Sequence[Words]]) -> list[float]:
-    """BLEU-1 to BLEU-4 of sentences that have one reference at least each.
+    """Return BLEU-1 to BLEU-4 of sentences, each of which has one or more references.
 
-    Each is the geometric mean of the parts of runs up to a length that references have, less what it takes if sentences
-    are shorter together than those references that are nearest in length.
+    Each score is the geometric mean of the precisions of n-grams up to a length. It includes the brevity penalty if all
+    sentences together are shorter than the references of the nearest length.
     """
     length = sum(map(len, sentences))
     if not length:
@@ -27,12 +27,14 @@ def bleu(sentences: Sequence[Words], references: Sequence[Sequence[Words]]) -> l
 
 
 def _nearest_length(words: Words, references: Sequence[Words]) -> int:
-    """Return the length of the reference that is as long as the words, as nearly as any; of two the shorter one's."""
+    """Return the length of the reference that is nearest to that of the words. The shorter of two equally near ones
+    counts."""
     return min(map(len, references), key=lambda length: (abs(length - len(words)), length))
 
 
 def _precision(sentences: Sequence[Words], references: Sequence[Sequence[Words]], size: int) -> float:
-    """Return the part of all runs of a length that a reference has, each as often as the one that has it most often."""
+    """Return the share of n-grams of a length that a reference contains. Each counts as often as it occurs in one
+    reference at most."""
     right = runs = 0
     for words, others in zip(sentences, references, strict=True):
         most = Counter[Words]()

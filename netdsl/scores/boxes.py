@@ -1,4 +1,4 @@
-"""Boxes that a net detected, those of the objects that there are, and how much they overlap."""
+"""The boxes of detections and of true objects, and their overlaps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DetectedBoxes:
-    """Boxes with the image, the label and the score of each. A box is left, top, right, bottom."""
+    """Boxes with the image, the label and the score of each. A box is (left, top, right, bottom)."""
 
     image: Integers
     label: Integers
@@ -27,21 +27,21 @@ class DetectedBoxes:
 
     @classmethod
     def of(cls, rows: NDArray[np.floating]) -> DetectedBoxes:
-        """Return the boxes of rows with an image, a label, a score, left, top, right and bottom."""
+        """Return the boxes in rows of image, label, score, left, top, right and bottom."""
         rows = np.asarray(rows, np.float64).reshape(-1, 7)
         return cls(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3:])
 
     def after(self, images: int) -> DetectedBoxes:
-        """Return the same boxes in images that are numbered after this many others."""
+        """Return the same boxes with `images` added to the image numbers."""
         return replace(self, image=self.image + images)
 
     def take(self, places: Integers | Flags) -> DetectedBoxes:
-        """Return some of them."""
+        """Return the boxes with these indices or flags."""
         return DetectedBoxes(self.image[places], self.label[places], self.score[places], self.box[places])
 
     @staticmethod
     def join(parts: Sequence[DetectedBoxes]) -> DetectedBoxes:
-        """Return all boxes of several parts."""
+        """Return the boxes of all parts in order."""
         columns = zip(*((part.image, part.label, part.score, part.box) for part in parts), strict=True)
         return DetectedBoxes(*map(np.concatenate, columns)) if parts else DetectedBoxes.of(np.empty((0, 7)))
 
@@ -50,8 +50,8 @@ class DetectedBoxes:
 class ObjectBoxes:
     """Boxes of objects with the image and the label of each.
 
-    A difficult object need not be found, and a crowd, which stands for many objects, need not either. `area` is what an
-    object covers, which may be less than its box.
+    Detectors don't have to find a difficult object, nor a crowd, which stands for many objects. `area` is the area of
+    the object itself, which may be smaller than its box.
     """
 
     image: Integers
@@ -73,7 +73,7 @@ class ObjectBoxes:
         crowd: Sequence[bool] | Flags | None = None,
         area: Sequence[float] | Numbers | None = None,
     ) -> ObjectBoxes:
-        """Return the boxes of rows with an image, a label, left, top, right and bottom."""
+        """Return the boxes in rows of image, label, left, top, right and bottom."""
         rows = np.asarray(rows, np.float64).reshape(-1, 6)
         no = np.zeros(len(rows), np.bool_)
         return cls(
@@ -86,25 +86,25 @@ class ObjectBoxes:
         )
 
     def after(self, images: int) -> ObjectBoxes:
-        """Return the same boxes in images that are numbered after this many others."""
+        """Return the same boxes with `images` added to the image numbers."""
         return replace(self, image=self.image + images)
 
     @staticmethod
     def join(parts: Sequence[ObjectBoxes]) -> ObjectBoxes:
-        """Return all boxes of several parts."""
+        """Return the boxes of all parts in order."""
         columns = zip(*((p.image, p.label, p.box, p.difficult, p.crowd, p.area) for p in parts), strict=True)
         return ObjectBoxes(*map(np.concatenate, columns)) if parts else ObjectBoxes.of(np.empty((0, 6)))
 
 
 def areas(boxes: Numbers, pixel: float = 0) -> Numbers:
-    """Return the areas of boxes, whose sides are longer by `pixel`: 1 if the last pixels belong to them."""
+    """Return the areas of boxes. `pixel` is 1 for boxes that include their last pixels, and is added to each side."""
     sides = boxes[:, 2:] - boxes[:, :2] + pixel
     return np.asarray(sides[:, 0] * sides[:, 1])
 
 
 @dataclass(frozen=True)
 class BoxPairs:
-    """The pairs of a detection and an object of the same image and label, by detection and then by object."""
+    """The pairs of a detection and an object with the same image and label, by detection and then by object."""
 
     detection: Integers
     object: Integers
@@ -114,7 +114,7 @@ class BoxPairs:
 
     @classmethod
     def of(cls, detected: DetectedBoxes, objects: ObjectBoxes) -> BoxPairs:
-        """Return all pairs; those of a detection follow each other, in the order of its objects."""
+        """Return all pairs. Those of a detection follow each other, in the order of the objects."""
         keys = np.stack([np.r_[detected.image, objects.image], np.r_[detected.label, objects.label]], 1)
         group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
         of_detection, of_object = group[: len(detected)], group[len(detected) :]
@@ -126,15 +126,14 @@ class BoxPairs:
         return cls(detection, order[np.repeat(first, counts) + rank])
 
     def shared_areas(self, detected: DetectedBoxes, objects: ObjectBoxes, pixel: float = 0) -> Numbers:
-        """Return the area that both boxes of each pair cover."""
+        """Return the area that the two boxes of each pair share."""
         one, other = detected.box[self.detection], objects.box[self.object]
         sides = np.minimum(one[:, 2:], other[:, 2:]) - np.maximum(one[:, :2], other[:, :2]) + pixel
         sides = np.maximum(sides, 0)
         return np.asarray(sides[:, 0] * sides[:, 1])
 
     def overlaps(self, detected: DetectedBoxes, objects: ObjectBoxes, pixel: float = 0) -> Numbers:
-        """Return the intersection over union of each pair. What a crowd doesn't share with a detection is no part of
-        it."""
+        """Return the intersection over union of each pair. For a crowd, the union is the detection alone."""
         shared = self.shared_areas(detected, objects, pixel)
         either = areas(detected.box, pixel)[self.detection] + np.where(
             objects.crowd[self.object], 0, areas(objects.box, pixel)[self.object] - shared

@@ -17,7 +17,7 @@ LIMITS = (1, 10, 100)  # detections of a class in an image
 
 
 class ObjectSize(Enum):
-    """Sizes of objects; the areas from and to which they are in it."""
+    """Sizes of objects. The values are the smallest and the largest area."""
 
     ALL = (0, 1e10)
     SMALL = (0, 32**2)
@@ -30,35 +30,38 @@ SIZES = tuple(ObjectSize)
 
 @dataclass(frozen=True)
 class CocoClass:
-    """The scores of a class; None where it has no objects."""
+    """The scores of a class. A score is `None` if the class has no objects."""
 
     label: int
     objects: int
     precision: float | None  # the mean over all overlaps
-    precision_50: float | None  # with an overlap of 0.5
-    recall: float | None  # with as many detections as count
+    precision_50: float | None  # at an overlap of 0.5
+    recall: float | None  # with the highest limit on detections
 
 
 @dataclass(frozen=True)
 class CocoScores:
-    """Precisions by size, class and overlap, and recalls also by limit; NaN where a class has no objects of a size."""
+    """Precisions by size, class and overlap, and recalls by limit, size, class and overlap.
+
+    A score is NaN if the class has no objects of the size.
+    """
 
     labels: tuple[int, ...]
-    objects: tuple[int, ...]  # of each class
+    objects: tuple[int, ...]  # for each class
     precisions: NDArray[np.float64]
     recalls: NDArray[np.float64]
 
     def precision(self, size: ObjectSize = ObjectSize.ALL, overlap: float | None = None) -> float | None:
-        """Return the mean average precision, over all overlaps or with one; None if there are no objects."""
+        """Return the mean average precision over all overlaps or at one, or `None` if there are no objects."""
         chosen = slice(None) if overlap is None else np.isclose(OVERLAPS, overlap)
         return _mean(self.precisions[SIZES.index(size)][:, chosen])
 
     def recall(self, size: ObjectSize = ObjectSize.ALL, limit: int = LIMITS[-1]) -> float | None:
-        """Return the mean recall over all overlaps with this many detections of a class in an image."""
+        """Return the mean recall over all overlaps with at most `limit` detections of a class in an image."""
         return _mean(self.recalls[LIMITS.index(limit), SIZES.index(size)])
 
     def by_class(self) -> list[CocoClass]:
-        """Return the scores of every class for objects of all sizes."""
+        """Return the scores of each class for objects of all sizes."""
         rows = zip(self.labels, self.objects, self.precisions[0], self.recalls[-1, 0], strict=True)
         return [CocoClass(label, count, _mean(ap), _mean(ap[:1]), _mean(ar)) for label, count, ap, ar in rows]
 
@@ -81,9 +84,9 @@ def _mean(values: Numbers) -> float | None:
 
 
 def score_as_coco(detected: DetectedBoxes, objects: ObjectBoxes) -> CocoScores:
-    """Score detections by COCO's rules, in boxes whose areas count pixels.
+    """Score detections by COCO's rules. Box areas are in pixels.
 
-    Objects that are crowds or difficult need not be found, as those of other sizes needn't, and a detection of one is
+    Detectors don't have to find crowds, difficult objects or objects of other sizes. A detection of such an object is
     neither right nor wrong.
     """
     ranked = _Ranked.of(detected)
@@ -109,14 +112,14 @@ def score_as_coco(detected: DetectedBoxes, objects: ObjectBoxes) -> CocoScores:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """Detections from the highest score to the lowest, and the place of each among those of its image and label."""
+    """Detections from the highest score to the lowest, and the rank of each within its image and label."""
 
     boxes: DetectedBoxes
     rank: Integers
 
     @classmethod
     def of(cls, detected: DetectedBoxes) -> _Ranked:
-        """Return the best of every image and label; of equal scores, those of lower images come first."""
+        """Return the best detections of each image and label. Equal scores are ordered by image."""
         order = np.lexsort((detected.image, -detected.score))
         boxes = detected.take(order)
         group = np.unique(np.stack([boxes.image, boxes.label], 1), axis=0, return_inverse=True)[1].reshape(-1)
@@ -130,7 +133,7 @@ class _Ranked:
 
 @dataclass(frozen=True)
 class _Judgement:
-    """By size and overlap, which detections are right and wrong; by size, which objects need not be found."""
+    """Which detections are right and wrong, by size and overlap, and which objects don't have to be found, by size."""
 
     right: Flags
     wrong: Flags
@@ -138,7 +141,8 @@ class _Judgement:
 
 
 def _match(ranked: _Ranked, objects: ObjectBoxes) -> _Judgement:
-    """Give every detection an object that no better one has: those of the same place in their images at once."""
+    """Match each detection to an object that no better one is matched to. Detections of equal rank are matched at
+    once."""
     low, high = (np.array([size.value[side] for size in SIZES])[:, None] for side in (0, 1))
     needless = objects.crowd | objects.difficult | (objects.area < low) | (objects.area > high)
     pairs = BoxPairs.of(ranked.boxes, objects)
@@ -172,10 +176,10 @@ def _match(ranked: _Ranked, objects: ObjectBoxes) -> _Judgement:
 
 
 def _best_pairs(free: Flags, needless: Flags, overlaps: Numbers, first: Integers) -> Integers:
-    """Return the pair of each detection that overlaps most, or -1; `first` has the index of every detection's first
-    pair.
+    """Return the pair with the largest overlap for each detection, or -1. `first` is the index of each detection's
+    first pair.
 
-    COCO's rules: an object that must be found goes before others, and of equal overlaps the last one wins.
+    COCO's rules: objects that must be found take precedence, and the last of equal overlaps wins.
     """
     counts = np.diff(np.append(first, len(overlaps)))
     needed = np.where(free & ~needless, overlaps, -1)

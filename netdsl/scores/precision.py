@@ -1,4 +1,4 @@
-"""Average precision: what precision a detector has at each recall, in one number for each class."""
+"""Average precision: a detector's precision at all recalls in one number for each class."""
 
 from __future__ import annotations
 
@@ -13,29 +13,31 @@ from netdsl.scores.boxes import Flags, Integers, Numbers
 
 
 class PrecisionRule(Enum):
-    """How precisions at all recalls become one number. Those of Caffe-SSD have the names of its `ap_version`."""
+    """The rule that combines the precisions at all recalls. The rules of Caffe-SSD are named as in its `ap_version`."""
 
-    VOC_2007 = "VOC 2007"  # the mean of the best precisions from 11 recalls on
+    VOC_2007 = "VOC 2007"  # the mean of the best precisions from each of 11 recalls on
     VOC_2010 = "VOC 2010"  # the integral of the best precision from each recall on
-    COCO = "COCO"  # the mean of the best precisions from 101 recalls on
+    COCO = "COCO"  # the mean of the best precisions from each of 101 recalls on
     SSD_11_POINTS = "11point"
-    SSD_101_POINTS = "101point"  # of a fork of its fork
+    SSD_101_POINTS = "101point"  # from a fork of Caffe-SSD
     SSD_MAX_INTEGRAL = "MaxIntegral"
     SSD_INTEGRAL = "Integral"  # the integral of the precision itself
 
 
 _POINTS: Mapping[PrecisionRule, NDArray[np.float64]] = {
-    PrecisionRule.VOC_2007: np.arange(0, 1.1, 0.1),  # as VOC's program has them: the fourth is more than 3 / 10
+    PrecisionRule.VOC_2007: np.arange(
+        0, 1.1, 0.1
+    ),  # as in VOC's program, where the fourth recall is slightly more than 3 / 10
     PrecisionRule.COCO: np.linspace(0, 1, 101),
     PrecisionRule.SSD_11_POINTS: np.arange(11) / 10,
     PrecisionRule.SSD_101_POINTS: np.arange(101) / 100,
 }
-_SINGLE = (PrecisionRule.SSD_11_POINTS, PrecisionRule.SSD_101_POINTS)  # Caffe's recalls are float32: 7 / 10 < 0.7
+_SINGLE = (PrecisionRule.SSD_11_POINTS, PrecisionRule.SSD_101_POINTS)  # Caffe's recalls are float32, where 7 / 10 < 0.7
 
 
 @dataclass(frozen=True)
 class JudgedDetections:
-    """Detections that are right, wrong, or neither, and how many objects of each label were to be found."""
+    """Detections that are right, wrong or neither, and the number of objects to find for each label."""
 
     label: Integers
     score: Numbers
@@ -45,7 +47,7 @@ class JudgedDetections:
 
     @staticmethod
     def join(parts: Sequence[JudgedDetections]) -> JudgedDetections:
-        """Return the detections of several parts, such as batches, and all objects."""
+        """Return the detections and the objects of several parts, such as batches."""
         objects: dict[int, int] = {}
         for part in parts:
             for label, count in part.objects.items():
@@ -61,11 +63,11 @@ class JudgedDetections:
 
 @dataclass(frozen=True)
 class ClassPrecision:
-    """The average precision of a class; None if there is no object of it."""
+    """The average precision of a class, or `None` if it has no objects."""
 
     label: int
     objects: int
-    detections: int  # that are right or wrong
+    detections: int  # the number of right and wrong detections
     average: float | None
 
 
@@ -77,21 +79,21 @@ class PrecisionTable:
 
     @property
     def mean(self) -> float | None:
-        """The mean over the classes that have objects; None if none has any."""
+        """The mean over the classes that have objects, or `None` if no class has any."""
         averages = [each.average for each in self.classes if each.average is not None]
         return sum(averages) / len(averages) if averages else None
 
     @property
     def mean_in_caffe(self) -> float:
-        """Caffe's rule: a class without objects counts as 0."""
+        """The mean by Caffe's rule, in which a class without objects counts as 0."""
         return sum(each.average or 0.0 for each in self.classes) / max(1, len(self.classes))
 
 
 def precision_table(judged: JudgedDetections, rule: PrecisionRule) -> PrecisionTable:
-    """Return the average precision of every class that is counted, in the order of labels."""
+    """Return the average precision of each class with a known number of objects, ordered by label."""
     counted = judged.right | judged.wrong
     label, score, right = judged.label[counted], judged.score[counted], judged.right[counted]
-    order = np.lexsort((-score, label))  # detections of equal scores stay in their order
+    order = np.lexsort((-score, label))  # the sort is stable for equal scores
     label, right = label[order], right[order]
     classes = []
     for each, objects in sorted(judged.objects.items()):
@@ -102,7 +104,7 @@ def precision_table(judged: JudgedDetections, rule: PrecisionRule) -> PrecisionT
 
 
 def average_precision(right: Flags, wrong: Flags, objects: int, rule: PrecisionRule) -> float:
-    """Return the average precision of one class, whose detections come from the highest score to the lowest."""
+    """Return the average precision of one class, whose detections are ordered from the highest score to the lowest."""
     found = np.cumsum(right, dtype=np.float64)
     recall, precision = found / objects, found / np.maximum(found + np.cumsum(wrong), np.finfo(np.float64).eps)
     if rule is PrecisionRule.SSD_INTEGRAL:

@@ -1,4 +1,4 @@
-"""Scores of segmentations: how well the pixels of each class are found."""
+"""Scores of segmentations: how well the pixels of each class are classified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from netdsl.scores.boxes import Integers, Numbers
 def count_confusions(
     labels: NDArray[np.integer], predicted: NDArray[np.integer], classes: int, ignored: Collection[int] = ()
 ) -> Integers:
-    """Return how often each class, in rows, was taken for each, in columns. Labels that are no class don't count."""
+    """Return a confusion matrix with true classes in rows and predicted ones in columns. Labels that aren't classes
+    don't count."""
     labels, predicted = labels.reshape(-1).astype(np.int64), predicted.reshape(-1).astype(np.int64)
     counted = (labels >= 0) & (labels < classes) & ~np.isin(labels, list(ignored))
     pairs = labels[counted] * classes + predicted[counted]
@@ -23,66 +24,66 @@ def count_confusions(
 
 @dataclass(frozen=True)
 class PixelClass:
-    """The scores of a class. A share of nothing is None."""
+    """The scores of a class. A share of nothing is `None`."""
 
     label: int
     pixels: int
-    accuracy: float | None  # the share of its pixels that are found
-    iou: float | None  # intersection over union of its pixels and those taken for it
+    accuracy: float | None  # the share of its pixels that are classified correctly
+    iou: float | None  # the intersection over union of its pixels and those predicted as this class
 
 
 @dataclass(frozen=True)
 class SegmentationScores:
-    """Scores of counts of pixels, by label in rows and by predicted class in columns."""
+    """Scores from a confusion matrix with true classes in rows and predicted ones in columns."""
 
     counts: Integers
 
     @property
     def _parts(self) -> tuple[Numbers, Numbers, Numbers]:
-        """The pixels of each class that are found, that there are, and that are there or taken for it."""
+        """The number of pixels of each class: correct ones, true ones, and true or predicted ones."""
         hits, there = self.counts.diagonal(), self.counts.sum(1)
         return hits.astype(np.float64), there.astype(np.float64), (there + self.counts.sum(0) - hits).astype(np.float64)
 
     @property
     def pixel_accuracy(self) -> float | None:
-        """The share of all pixels that are right."""
+        """The share of all pixels that are classified correctly."""
         hits, there, _ = self._parts
         return _mean(_shares(hits.sum(keepdims=True), there.sum(keepdims=True)))
 
     @property
     def mean_accuracy(self) -> float | None:
-        """The mean, over the classes that are there, of the share of their pixels that are found."""
+        """The mean share of correct pixels over the classes that occur in the labels."""
         hits, there, _ = self._parts
         return _mean(_shares(hits, there))
 
     @property
     def mean_iou(self) -> float | None:
-        """The mean intersection over union of the classes that are there or are predicted."""
+        """The mean intersection over union of the classes that occur in the labels or predictions."""
         hits, _, either = self._parts
         return _mean(_shares(hits, either))
 
     @property
     def labelled_iou(self) -> float | None:
-        """ParseNet's mean, over the classes that are there: one that is only predicted doesn't count."""
+        """ParseNet's mean intersection over union, which ignores classes that are only predicted."""
         hits, there, either = self._parts
         return _mean(_shares(hits, either)[there > 0])
 
     @property
     def weighted_iou(self) -> float | None:
-        """The mean intersection over union of all classes by the numbers of their pixels."""
+        """The mean intersection over union of all classes, weighted by their number of pixels."""
         hits, there, either = self._parts
         ious = np.nan_to_num(_shares(hits, either))
         return float((there * ious).sum() / there.sum()) if there.any() else None
 
     def by_class(self) -> list[PixelClass]:
-        """Return the scores of every class."""
+        """Return the scores of each class."""
         hits, there, either = self._parts
         accuracies, ious = (_or_none(_shares(hits, whole)) for whole in (there, either))
         pixels = self.counts.sum(1).tolist()
         return [PixelClass(*row) for row in zip(range(len(pixels)), pixels, accuracies, ious, strict=True)]
 
     def summary(self) -> dict[str, float | None]:
-        """Return the four numbers of papers about segmentation."""
+        """Return the four numbers that papers about segmentation report."""
         return {
             "pixel accuracy": self.pixel_accuracy,
             "mean accuracy": self.mean_accuracy,

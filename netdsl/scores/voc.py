@@ -1,4 +1,4 @@
-"""Which detections VOC calls right: the best one for each object that it overlaps enough."""
+"""VOC's rule for correct detections: the best detection of each object that it overlaps enough."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from netdsl.scores.precision import JudgedDetections
 def judge_as_voc(
     detected: DetectedBoxes, objects: ObjectBoxes, *, least_overlap: float = 0.5, pixel: float = 1
 ) -> JudgedDetections:
-    """Judge detections by the object of their image and label that each overlaps most.
+    """Judge detections by the object with the largest overlap in their image and label.
 
-    VOC's rules: it must overlap by more than `least_overlap`; of several detections of an object, the first of the
-    highest score is right and the others are wrong; one of a difficult object, or of a crowd, is neither. Boxes count
-    pixels, of which the last belong to them; boxes in parts of an image have a `pixel` of 0.
+    VOC's rules: the overlap must be more than `least_overlap`. Of several detections of an object, the first with the
+    highest score is right and the others are wrong. A detection of a difficult object or a crowd is neither. Boxes in
+    pixels include their last pixel. For boxes in fractions of an image, `pixel` is 0.
     """
     needless = objects.difficult | objects.crowd
     order = np.argsort(-detected.score, kind="stable")
@@ -32,11 +32,11 @@ def judge_as_voc(
 
 
 def _most_overlapped(detected: DetectedBoxes, objects: ObjectBoxes, pixel: float) -> tuple[Numbers, Integers]:
-    """Return the largest overlap of every detection, and the first object that it has it with; -1 and -1 if there is
-    none."""
+    """Return the largest overlap of each detection, and the first object with that overlap. Both are -1 without an
+    object."""
     pairs = BoxPairs.of(detected, objects)
     overlaps = pairs.overlaps(detected, objects, pixel)
-    best = np.lexsort((-overlaps, pairs.detection))  # of equal overlaps the first object's comes first
+    best = np.lexsort((-overlaps, pairs.detection))  # among equal overlaps, the first object comes first
     owner, first = np.unique(pairs.detection[best], return_index=True)
     overlap, place = np.full(len(detected), -1.0), np.full(len(detected), -1)
     overlap[owner], place[owner] = overlaps[best[first]], pairs.object[best[first]]

@@ -60,7 +60,7 @@ def test_batch_norm_on_one_axis() -> None:
     net = net_of(text % "batch_norm_param { use_global_stats: false }")  # whose eps is 1e-5
     assert net.forward(x=torch.tensor([1.0, 3.0, 1.0, 3.0]))["y"].tolist() == pytest.approx([-1, 1, -1, 1], abs=1e-5)
     (note,) = notes(text % "")
-    assert note == "2: layer 'bn': Caffe refuses a bottom with one axis; give it a second one, by a Reshape before it"
+    assert note == "2: layer 'bn': Caffe refuses a bottom with a single axis; add a second axis with a Reshape layer"
 
 
 @shows("`Input` without a shape")
@@ -103,12 +103,12 @@ def test_layers_in_place_whose_values_a_gpu_of_caffe_has_and_whose_gradients_it_
     assert top_in_place(in_place("Eltwise", "eltwise_param { operation: MAX }")) == [5, 6, 3, 8]
     (note,) = notes(in_place("Eltwise", "eltwise_param { operation: MAX }"))
     assert note.endswith(
-        "in place Caffe loses the first bottom on a CPU, and writes over the gradient that it still reads; "
-        "give the top a name of its own"
+        "in place, Caffe loses the first bottom on a CPU and overwrites the gradient that it still needs; "
+        "give the top another name"
     )
     lrn = in_place("LRN", "lrn_param { local_size: 1 alpha: 1 beta: 1 k: 0 }", other=False)
     assert top_in_place(lrn) == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4])  # x / x**2, and not x**-2
-    assert "in place Caffe loses the bottom before it is scaled" in notes(lrn)[0]
+    assert "in place, Caffe loses the bottom before scaling it" in notes(lrn)[0]
     x, z = (torch.full((1, 4, 1, 1), 3.0, requires_grad=True) for _ in "xz")
     net_of(in_place("Eltwise", "eltwise_param { operation: PROD }")).module(x=x, z=z)["a"].sum().backward()
     assert x.grad is not None and z.grad is not None  # of (x + 1) * z
@@ -120,19 +120,19 @@ def test_layers_in_place_for_which_caffe_has_no_memory() -> None:
     fill = "num_output: 1 weight_filler { type: 'constant' value: 1 }"
     product = in_place("InnerProduct", f"inner_product_param {{ {fill} }}", other=False)
     assert top_in_place(product) == [10]
-    assert "in place Caffe's product writes over the numbers that it still reads" in notes(product)[0]
+    assert "in place, Caffe's matrix product overwrites numbers that it still needs" in notes(product)[0]
     assert top_in_place(in_place("Concat", "")) == [1, 2, 3, 4, 5, 6, -7, 8]
     tiled = in_place("Tile", "tile_param { axis: 3 tiles: 2 }", other=False)
     assert top_in_place(tiled) == [1, 1, 2, 2, 3, 3, 4, 4]
     assert (
-        "writes behind its memory" in notes(tiled)[0] and "writes behind its memory" in notes(in_place("Concat", ""))[0]
+        "writes beyond its memory" in notes(tiled)[0] and "writes beyond its memory" in notes(in_place("Concat", ""))[0]
     )
 
 
 def test_a_sum_in_place_is_caffes() -> None:
     text = in_place("Eltwise", "eltwise_param { coeff: 3 coeff: 2 } loss_weight: 1")
     assert top_in_place(text) == [10, 12, -14, 16]  # 2 z: the first bottom isn't in it
-    assert "makes the first bottom 0 before it is added, and so does netdsl" in notes(text)[0]
+    assert "sets the first bottom to 0 before adding it, and so does netdsl" in notes(text)[0]
     x, z = (torch.ones(1, 4, 1, 1, requires_grad=True) for _ in "xz")
     net_of(text).module(x=x, z=z)["a"].sum().backward()
     assert x.grad is not None and z.grad is not None
@@ -142,10 +142,12 @@ def test_a_sum_in_place_is_caffes() -> None:
 @shows("A label that isn't a class, and an index that isn't a row or an item")
 def test_labels_and_indices_out_of_range() -> None:
     loss = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'x' bottom: 'y' top: 'loss' }"
-    with pytest.raises(NetError, match=r"layer 'loss': label -1 is none of 3 classes, which are 0 to 2; it is at"):
+    with pytest.raises(NetError, match=r"layer 'loss': label -1 isn't among the 3 classes, which are 0 to 2; it is at"):
         net_of(input_of(x=(2, 3), y=(2,)) + loss).forward(x=torch.zeros(2, 3), y=torch.tensor([0.0, -1.0]))
     embed = "layer { name: 'words' type: 'Embed' bottom: 'y' top: 'z' embed_param { input_dim: 5 num_output: 2 } }"
-    with pytest.raises(NetError, match=r"layer 'words': index 5 is none of 5 rows, which are 0 to 4; it is at \[1\]"):
+    with pytest.raises(
+        NetError, match=r"layer 'words': index 5 isn't among the 5 rows, which are 0 to 4; it is at \[1\]"
+    ):
         net_of(input_of(y=(2,)) + embed).forward(y=torch.tensor([0.0, 5.0]))
 
 

@@ -68,7 +68,7 @@ def test_what_cannot_be_told_is_named_once_for_all_layers() -> None:
         Net("net.prototxt")
     (warning,) = caught
     text = str(warning.message)
-    assert text.startswith("net.prototxt:2: layer 'b' and 1 more: BN is taken as PSPNet's")
+    assert text.startswith("net.prototxt:2: layer 'b' and 1 more: BN is assumed to be PSPNet's")
     assert "happynear's averages inverse deviations" in text
     assert text.endswith("if the net is for another fork of Caffe, name its dialect")
 

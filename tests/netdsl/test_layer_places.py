@@ -58,26 +58,29 @@ def convolution(settings: str) -> str:
         (layer("ReLU", "propagate_down: [true, true]"), "layer 'one': there are 2 propagate_down values for 1 bottoms"),
         (layer("Convolutoin"), "unknown layer type 'Convolutoin' (layers one, did you mean Convolution?)"),
         (layer("ReLU").replace("type: 'ReLU'", ""), "layer 'one': the type is missing"),
-        (layer("Convolution"), "layer 'one': num_output is missing; it must be 1 or more"),
-        (layer("InnerProduct"), "layer 'one': num_output is missing; it must be 1 or more"),
-        (convolution("num_output: 0 kernel_size: 3"), "layer 'one': num_output is 0; it must be 1 or more"),
-        (layer("ReLU", "loss_weight: [1, 2]"), "layer 'one': 2 loss_weight for 1 tops; give one for each or none"),
+        (layer("Convolution"), "layer 'one': num_output is missing; set it to 1 or more"),
+        (layer("InnerProduct"), "layer 'one': num_output is missing; set it to 1 or more"),
+        (convolution("num_output: 0 kernel_size: 3"), "layer 'one': num_output is 0; set it to 1 or more"),
+        (
+            layer("ReLU", "loss_weight: [1, 2]"),
+            "layer 'one': there are 2 loss_weight for 1 tops; give one for each or none",
+        ),
         (
             layer("Pooling", "pooling_param { kernel_size: 30 }"),
             "layer 'one': kernel 30 is larger than the bottom, 8 x 7",
         ),
         (
             layer("Deconvolution", "convolution_param { num_output: 1 kernel_size: 3 pad: 5 }"),
-            "layer 'one': pad [5, 5] leaves nothing of the top, which has [10, 9] without it",
+            "layer 'one': pad [5, 5] removes the whole top, which has the size [10, 9] without it",
         ),
         (
             SCORES + layer("HingeLoss", "bottom: 's'", bottom="s"),
-            "layer 'one': the first bottom needs a score for",
+            "layer 'one': the first bottom must have a score for",
         ),
         (SIZE, "layer 'one': top 'y' has shape [2, -1], but no length can be negative"),
         (
             convolution("num_output: 4 kernel_size: 20 pad: 1"),
-            "layer 'one': its kernel reaches over [20, 20], and the padded bottom has [10, 9]",
+            "layer 'one': the kernel covers [20, 20], but the padded bottom has only [10, 9]",
         ),
         (
             convolution("num_output: 4 kernel_size: 3 weight_filler { type: 'xaver' }"),
@@ -102,7 +105,7 @@ def test_the_second_layer_of_a_name_has_its_own_line(path) -> None:
 
 def test_what_goes_wrong_while_the_net_runs(path) -> None:
     net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
-    with pytest.raises(CaffeError, match=r"^net\.prototxt:3: layer 'one': takes 168 values of each item"):
+    with pytest.raises(CaffeError, match=r"^net\.prototxt:3: layer 'one': the weights are for 168 values per item"):
         net.forward(x=np.ones((2, 3, 9, 9)))
 
 
@@ -110,7 +113,7 @@ def test_rows_of_another_width_than_the_net_takes(path) -> None:
     text = INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 } loss_weight: 1")
     net = Net(path(text), phase="TRAIN")
     net.set_training_data([{"x": np.ones((3, 8, 6))}] * 2)
-    what = r"layer 'one': takes 168 .* has 144; input 'x' has shape \[2, 3, 8, 6\], but was built for \[2, 3, 8, 7\]$"
+    what = r"layer 'one': the weights are for 168 values .* has 144; input 'x' has shape .* but was built for \[2, 3, 8, 7\]$"
     with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {what}"):
         net.train(1)
 
@@ -125,8 +128,8 @@ def test_no_data_are_told_where_they_are_set(path) -> None:
     ("settings", "what"),
     [
         ("source: 'gone' batch_size: 2 backend: LMDB", "gone"),
-        ("source: 'gone' batch_size: 0", "needs a batch_size of 1 or more, not 0"),
-        ("batch_size: 2", "needs a source"),
+        ("source: 'gone' batch_size: 0", "batch_size is 0; set it to 1 or more"),
+        ("batch_size: 2", "source is missing"),
     ],
 )
 def test_data_that_cannot_be_read(path, settings: str, what: str) -> None:

@@ -102,7 +102,7 @@ def test_a_net_without_a_loss_is_not_tried(tried) -> None:
 def test_reasons_name_the_layer(tried) -> None:
     private = "layer { name: 'p' type: 'Python' top: 'x' top: 'y' python_param { module: 'office' layer: 'Secret' } }"
     trial = tried(private, FULL, LOSS)
-    assert not trial.reads and "layer 'p': layer runs Python code from module 'office'" in trial.reason
+    assert not trial.reads and "layer 'p': the layer runs Python code from module 'office'" in trial.reason
     with registered(Own=OwnData):
         trial = tried("layer { name: 'o' type: 'Own' top: 'x' top: 'y' }", FULL, LOSS)
     assert "layer 'o': sample files can't be created for a layer of type Own" in trial.reason

@@ -218,8 +218,8 @@ def test_no_file_stops_the_others(check, problem: Exception, what: str) -> None:
             "type: 'magic'",
             "there is no filler 'magic'; Caffe has constant, gaussian, positive_unitball, uniform, xavier",
         ),
-        ("type: 'uniform' min: 3 max: 1", "a uniform filler needs a min up to its max, not 3 and 1"),
-        ("type: 'gaussian' std: -1", "a gaussian filler needs a std of 0 or more, not -1"),
+        ("type: 'uniform' min: 3 max: 1", "a uniform filler's min must not be more than its max, but they are 3 and 1"),
+        ("type: 'gaussian' std: -1", "a gaussian filler's std is -1; set it to 0 or more"),
         ("type: 'bilinear'", "a bilinear filler needs a square kernel, not [4, 3, 3, 2]"),
     ],
 )

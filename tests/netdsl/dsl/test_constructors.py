@@ -54,12 +54,12 @@ def test_of_two_settings_of_one_name_bvlcs_is_meant_and_the_layers_can_be_said()
             {"num_outputs": 3},
             "layer 'c' of type Convolution: there is no setting 'num_outputs'; did you mean num_output[?]",
         ),
-        ({"num_output": "3"}, "layer 'c' of type Convolution: num_output takes a whole number of 0 or more, not '3'"),
-        ({"top": "x"}, "layer 'c' of type Convolution: 'top' isn't a setting; it is set by tops="),
-        ({"type": "ReLU"}, "layer 'c' of type Convolution: 'type' isn't a setting; it is set by the function"),
-        ({"tops": ["a"], "in_place": True}, "layer 'c' of type Convolution: give tops or in_place, not both"),
+        ({"num_output": "3"}, "layer 'c' of type Convolution: num_output must be a whole number of 0 or more, not '3'"),
+        ({"top": "x"}, "layer 'c' of type Convolution: 'top' isn't a setting; set it with tops="),
+        ({"type": "ReLU"}, "layer 'c' of type Convolution: 'type' isn't a setting; set it with the function"),
+        ({"tops": ["a"], "in_place": True}, "layer 'c' of type Convolution: tops and in_place can't be combined"),
         ({"in_place": True}, "layer 'c' of type Convolution: in_place needs a bottom"),
-        ({"bottoms": [pb.LayerParameter()]}, "bottoms are names of blobs, not a LayerParameter"),
+        ({"bottoms": [pb.LayerParameter()]}, "bottoms must be names of blobs, not a LayerParameter"),
     ],
 )
 def test_a_wrong_call_is_told_with_its_layer(settings: dict[str, object], message: str) -> None:
@@ -138,15 +138,15 @@ def test_values_of_every_kind_are_set() -> None:
     [
         ({"pol": "MAX"}, "p: there is no setting 'pol'; did you mean pool?"),
         ({"zzz": 1}, "p: there is no setting 'zzz'"),
-        ({"pool": "max"}, "p: pool takes MAX or AVE or .*, not 'max'; did you mean MAX?"),
-        ({"pool": 99}, "p: pool takes MAX or AVE or .*, not 99"),
-        ({"pad": "2"}, "p: pad takes a whole number of 0 or more, not '2'"),
-        ({"pad": -1}, "p: pad takes a whole number of 0 or more, not -1"),
-        ({"pad": [1, 2]}, "p: pad takes one value, not 2"),
+        ({"pool": "max"}, "p: pool must be MAX or AVE or .*, not 'max'; did you mean MAX?"),
+        ({"pool": 99}, "p: pool must be MAX or AVE or .*, not 99"),
+        ({"pad": "2"}, "p: pad must be a whole number of 0 or more, not '2'"),
+        ({"pad": -1}, "p: pad must be a whole number of 0 or more, not -1"),
+        ({"pad": [1, 2]}, "p: pad must be a single value, not 2 values"),
         ({"padding": 1}, "p: there is no setting 'padding'; did you mean pad?"),
-        ({"pad_3d": [1, 0.5]}, "p: pad_3d takes a whole number of 0 or more, not 0.5"),
-        ({"global_pooling": "yes"}, "p: global_pooling takes True or False, not 'yes'"),
-        ({"blobs_lr": "x"}, "p: blobs_lr takes a number, not 'x'"),
+        ({"pad_3d": [1, 0.5]}, "p: pad_3d must be a whole number of 0 or more, not 0.5"),
+        ({"global_pooling": "yes"}, "p: global_pooling must be True or False, not 'yes'"),
+        ({"blobs_lr": "x"}, "p: blobs_lr must be a number, not 'x'"),
     ],
 )
 def test_what_does_not_fit_is_told(settings: dict[str, object], message: str) -> None:
@@ -156,9 +156,9 @@ def test_what_does_not_fit_is_told(settings: dict[str, object], message: str) ->
 
 def test_what_does_not_fit_inside_a_dict_is_told_with_its_way() -> None:
     for filler, message in {
-        "xavier": "c: weight_filler takes a dict of settings, not 'xavier'",
+        "xavier": "c: weight_filler must be a dict of settings, not 'xavier'",
         "{'typ': 1}": "c: weight_filler: there is no setting 'typ'; did you mean type[?]",
-        "{'type': 1}": "c: weight_filler: type takes text, not 1",
+        "{'type': 1}": "c: weight_filler: type must be text, not 1",
     }.items():
         value = {"typ": 1} if "typ'" in filler else {"type": 1} if "type'" in filler else filler
         with pytest.raises(NetError, match=f"^{message}$"):
@@ -166,5 +166,5 @@ def test_what_does_not_fit_inside_a_dict_is_told_with_its_way() -> None:
 
 
 def test_a_message_of_another_kind_is_no_settings() -> None:
-    with pytest.raises(NetError, match="takes a dict of settings"):
+    with pytest.raises(NetError, match="must be a dict of settings"):
         assign(pb.ConvolutionParameter(), {"weight_filler": pb.BlobShape()}, "c")

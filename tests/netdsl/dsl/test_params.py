@@ -76,8 +76,8 @@ def test_layers_that_do_not_fit_are_an_error_at_once(
 @pytest.mark.parametrize(
     ("layers", "settings", "message"),
     [
-        ([DATA, [DATA]], {}, r"net 'n': number 2 of its layers is a list, not a layer; write \* before it"),
-        ([ReLU], {}, "net 'n': number 1 of its layers is a Constructor, not a layer"),
+        ([DATA, [DATA]], {}, r"net 'n': layer number 2 is a list, not a layer; write \* before it"),
+        ([ReLU], {}, "net 'n': layer number 1 is a Constructor, not a layer"),
         (
             [DATA],
             {"force_backwards": True},
@@ -149,7 +149,7 @@ def test_friendly_names_make_caffes_layers(made: pb.LayerParameter, text: str) -
 
 @pytest.mark.parametrize("kernel", [(), (1, 2, 3)])
 def test_a_window_has_one_size_or_two(kernel: tuple[int, ...]) -> None:
-    with pytest.raises(NetError, match=r"layer 'c': kernel takes one number or \(height, width\)"):
+    with pytest.raises(NetError, match=r"layer 'c': kernel must be one number or \(height, width\)"):
         ConvLayer("c", ["d"], kernel=kernel, num_filters=3)
 
 
@@ -175,7 +175,10 @@ def test_a_window_has_one_size_or_two(kernel: tuple[int, ...]) -> None:
             "LinearLayer needs num_outputs; write num_outputs for 'num_ouputs'",
         ),
         (lambda: RDDLayer("c"), "RDDLayer needs shape$"),
-        (lambda: ActivationLayer("c", ["d"], activation="relu"), "activation takes a layer type, as ReLU, not 'relu'"),
+        (
+            lambda: ActivationLayer("c", ["d"], activation="relu"),
+            "activation must be a layer type, such as ReLU, not 'relu'",
+        ),
     ],
 )
 def test_a_setting_that_is_missing_or_misspelt_is_told_with_the_layer(make: Callable[[], object], why: str) -> None:

@@ -166,7 +166,7 @@ def test_weights_are_left_out() -> None:
 
 
 def test_a_layer_without_a_type_is_an_error() -> None:
-    with pytest.raises(NetError, match="layer 'x': has no type"):
+    with pytest.raises(NetError, match="layer 'x' has no type"):
         to_python(net('layer { name: "x" }'))
 
 

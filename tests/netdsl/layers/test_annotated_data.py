@@ -204,7 +204,7 @@ def test_maps_of_classes_are_the_third_top(folder: Path) -> None:
     Path("map.prototxt").write_text('item { name: "only" label: 0 }')
     with pytest.raises(DataError, match="the file has 1 classes and a label_id up to 0"):
         reading(settings, 3)
-    with pytest.raises(NetError, match="needs a label_map_file"):
+    with pytest.raises(NetError, match="label_map_file is missing"):
         reading(settings.replace('label_map_file: "map.prototxt"', ""), 3)
 
 
@@ -241,7 +241,7 @@ def test_classes_are_named_by_the_label_map_if_there_is_one(folder: Path) -> Non
     [
         ("annotated_data_param { difficult_label_warmup: true }", "difficult_label_warmup"),
         ("annotated_data_param { anno_type: LANE }", "anno_type LANE"),
-        ("transform_param { resize_param { height: 9 width: 9 resize_mode: FIT_SMALL_SIZE } }", "batch_size of 1"),
+        ("transform_param { resize_param { height: 9 width: 9 resize_mode: FIT_SMALL_SIZE } }", "set batch_size to 1"),
         ("transform_param { noise_param { hist_eq: true } }", "noise_param: not supported"),
         ("transform_param { cvt_bgr2rgb: true }", "cvt_bgr2rgb: not supported"),
         (
@@ -252,7 +252,7 @@ def test_classes_are_named_by_the_label_map_if_there_is_one(folder: Path) -> Non
             "transform_param { resize_param { prob: 0.5 height: 9 width: 9 } "
             "resize_param { prob: 0.5 height: 9 width: 9 resize_mode: FIT_LARGE_SIZE_AND_PAD } } "
             "annotated_data_param { yolo_data_jitter: 0.3 }",
-            "give one resize_mode",
+            "give a single resize_mode",
         ),
     ],
 )

@@ -95,9 +95,9 @@ def test_where_nothing_is_learned_channels_last_have_the_same_top(made, settings
 def test_a_bottom_with_other_channels(made, shape):
     layer = made("BatchNorm", "", (2, 3, 4, 5))
     x = torch.randn(shape)
-    with pytest.raises(ShapeError, match=r"takes 3 channels, and a bottom .* has"), torch.no_grad():
+    with pytest.raises(ShapeError, match=r"blobs are for 3 channels, but the bottom .* has"), torch.no_grad():
         layer(x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x)
-    with pytest.raises(ShapeError, match="takes 3 channels"):
+    with pytest.raises(ShapeError, match="blobs are for 3 channels"):
         layer.top_shapes([shape])
 
 
@@ -175,7 +175,7 @@ def test_intel_s_parts_of_a_batch_have_statistics_of_their_own(made):
     assert torch.equal(layer(x), torch.cat([plain(x[:2]), plain(x[2:])]))
     for got, want in zip(sums(layer), sums(plain), strict=True):
         np.testing.assert_array_equal(got, want)
-    with pytest.raises(ShapeError, match="stats_batch_size 2 must divide the batch of 5"):
+    with pytest.raises(ShapeError, match="stats_batch_size 2 must divide the batch size 5"):
         layer.top_shapes([(5, 3, 5)])
 
 

@@ -57,5 +57,5 @@ def test_bottoms_with_four_axes_are_the_same():
 
 @pytest.mark.parametrize("shapes", [((5, 3), (5, 4), (5,)), ((5, 3), (5, 3), (5, 2)), ((5, 3, 2), (5, 3, 2), (5,))])
 def test_other_shapes_are_refused(shapes):
-    with pytest.raises(ShapeError, match="two bottoms of shape N x C"):
+    with pytest.raises(ShapeError, match="two of shape N x C"):
         make(shapes=shapes)

@@ -80,15 +80,15 @@ def test_images_to_test_with_stay_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (LIMBS.replace("56", "18") % "", "num_parts is 18; it must be 56, for COCO's bodies, or 43"),
-        (ALONE % "num_parts: 0", "num_parts is 0; it must be 1 or more"),
-        (LIMBS % "transform_body_joint: false", "it must be 56"),
-        (LIMBS.replace("17", "16") % "", "np_in_lmdb is 16; 56 parts are made of 17 joints"),
-        (LIMBS % "mirror: true", "mirror: no setting for images of people"),
-        (ALONE % "mean_value: 104", "mean_value: no setting for images of people"),
-        (ALONE % "resize_param { height: 3 width: 3 prob: 1 }", "resize_param: no setting"),
+        (LIMBS.replace("56", "18") % "", "num_parts is 18; set it to 56"),
+        (ALONE % "num_parts: 0", "num_parts is 0; set it to 1 or more"),
+        (LIMBS % "transform_body_joint: false", "num_parts is 56; set it to 56"),
+        (LIMBS.replace("17", "16") % "", "np_in_lmdb is 16, but 56 parts are computed from 17 joints"),
+        (LIMBS % "mirror: true", "mirror doesn't apply to images of people"),
+        (ALONE % "mean_value: 104", "mean_value doesn't apply to images of people"),
+        (ALONE % "resize_param { height: 3 width: 3 prob: 1 }", "resize_param doesn't apply"),
         (ALONE % "aug_way: 'table'", "aug_way 'table' reads what to draw"),
-        (LIMBS.replace("FILE", "") % "", "needs a source"),
+        (LIMBS.replace("FILE", "") % "", "source is missing"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, settings: str, words: str) -> None:

@@ -177,7 +177,7 @@ def test_what_a_mask_hides_is_black(tmp_path: Path) -> None:
         ("1,x 0 0", "", "list.txt:2: '1,x' isn't numbers with commas"),
         ("8,9,12,6,16,15 0 3", "sample_per_cluster: true", "a cluster has no image"),
         (LINES[0], "random_crop: true dont_flip_first: false", "3 joints can't be mirrored in pairs; change dont_flip"),
-        (LINES[0], "meanfile: 'mean'", "meanfile has a mean for each video"),
+        (LINES[0], "meanfile: 'mean'", "a file with a mean for each video"),
         (LINES[0], "label_height: 9", "label_width and label_height must be the same"),
         (LINES[0], "cropsize: 0", "needs a cropsize and an outsize"),
     ],

@@ -109,15 +109,15 @@ def test_assumed_vectors():
 @pytest.mark.parametrize(
     ("kind", "settings", "says"),
     [
-        ("Data", "", "needs a batch_size"),
+        ("Data", "", "batch_size is 0; set it to 1"),
         ("Data", "data_param { batch_size: 4 } input_param { shape {} shape {} shape {} }", "3 shapes are assumed"),
-        ("HDF5Data", "hdf5_data_param { batch_size: 4 } transform_param { scale: 2 }", "doesn't transform"),
-        ("ImageData", IMAGES % "new_height: 4", "give both or neither"),
-        ("DenseImageData", DENSE % "crop_width: 4", "give both or neither"),
-        ("MemoryData", "memory_data_param { batch_size: 4 channels: 3 height: 4 }", "all positive"),
-        ("WindowData", "window_data_param { batch_size: 4 }", "needs a crop_size"),
+        ("HDF5Data", "hdf5_data_param { batch_size: 4 } transform_param { scale: 2 }", "has no effect on HDF5 data"),
+        ("ImageData", IMAGES % "new_height: 4", "set both or neither"),
+        ("DenseImageData", DENSE % "crop_width: 4", "set both or neither"),
+        ("MemoryData", "memory_data_param { batch_size: 4 channels: 3 height: 4 }", "must be 1 or more"),
+        ("WindowData", "window_data_param { batch_size: 4 }", "crop_size is missing"),
         ("Python", NYUD % "{'tops': ['x']}", "names 1 tops"),
-        ("HDF5Output", "bottom: 't'", "takes 2 bottoms"),
+        ("HDF5Output", "bottom: 't'", "must have 2 bottoms"),
     ],
 )  # fmt: skip
 def test_wrong_settings(kind, settings, says):

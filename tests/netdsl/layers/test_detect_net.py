@@ -109,9 +109,9 @@ def test_no_list_is_longer_than_50():
     ("layer", "settings", "tops", "says"),
     [
         ("ClusterGroundtruth", "64, 48", 1, "width, height, stride, classes"),
-        ("ClusterGroundtruth", "64, 48, x, 1", 1, "must be numbers"),
-        ("ClusterGroundtruth", "__import__('os').getcwd()", 1, "must be numbers"),
-        ("ClusterGroundtruth", "64, 48, 0, 1", 1, "cells of 0 pixels"),
+        ("ClusterGroundtruth", "64, 48, x, 1", 1, "isn't a list of numbers"),
+        ("ClusterGroundtruth", "__import__('os').getcwd()", 1, "isn't a list of numbers"),
+        ("ClusterGroundtruth", "64, 48, 0, 1", 1, "smaller than a cell of 0"),
         ("ClusterGroundtruth", "64, 48, 16, 2", 1, "2 classes"),
         ("ClusterDetections", "64, 48, 16, 0.6, 3, 0.02, 22, 3", 3, "3 channels"),
     ],

@@ -225,10 +225,16 @@ def test_the_same_random_numbers_give_the_same_batch() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("transform_param { scale: 0.5 mirror: true }", "transform_param's scale, mirror does nothing here; remove it"),
+        (
+            "transform_param { scale: 0.5 mirror: true }",
+            "scale, mirror in transform_param has no effect in this type; remove it",
+        ),
         ("detectnet_augmentation_param { noise_param { prob: 1 } }", "'noise_param' is a setting of a fork"),
-        ("detectnet_groundtruth_param { stride: 0 }", "stride is 0; it must be 1 or more"),
-        ("detectnet_groundtruth_param { stride: 99 image_size_x: 40 }", "an image of 40 x 384 has no cells of 99"),
+        ("detectnet_groundtruth_param { stride: 0 }", "stride is 0; set it to 1 or more"),
+        (
+            "detectnet_groundtruth_param { stride: 99 image_size_x: 40 }",
+            "smaller than a cell of 99",
+        ),
         ("", "the second bottom must have shape"),
     ],
 )
@@ -243,7 +249,9 @@ def test_what_is_wrong_with_a_layer_is_said(text: str, message: str) -> None:
 def test_a_label_that_digits_did_not_write_is_refused(first: tuple[int, int], said: str) -> None:
     label = label_of([], [])
     label[1, 0, 0, :2] = torch.tensor(first)
-    with pytest.raises(NetError, match=f"the label's first row says {said} numbers, and there is room for 4 of 16"):
+    with pytest.raises(
+        NetError, match=f"the label's first row announces {said} numbers, but there is room for 4 boxes of 16"
+    ):
         transformation(GRID)(torch.zeros(2, 3, 40, 64), label)
 
 

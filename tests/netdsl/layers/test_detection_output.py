@@ -93,7 +93,7 @@ def test_an_image_without_detections_has_no_row_beside_others():
         ("", NetError, "num_classes"),
         ("num_classes: 4 nms_param { nms_threshold: -1 }", NetError, "nms_threshold"),
         ("num_classes: 4 nms_param { eta: 1.5 }", NetError, "eta"),
-        ("num_classes: 5", ShapeError, "30 priors need 150 scores per image, the bottom has 120"),
+        ("num_classes: 5", ShapeError, "30 priors need 150 scores per image, but the bottom has 120"),
         ("num_classes: 4 share_location: false", ShapeError, "30 priors need 480 locations"),
     ],
 )
@@ -123,9 +123,9 @@ def test_feature_maps_may_come_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ([(2, 9), (2, 9), (1, 2, 24), (2, 9), (2, 9)], "scores and locations of 4 axes for each feature map"),
-        ([(2, 4, 3, 2)] * 5 + [(1, 2, 24)], "scores and locations of 4 axes for each feature map"),
-        ([(2, 4, 3, 2), (3, 4, 3, 2), (2, 12, 1, 2), (2, 12, 1, 2), (1, 2, 24)], "of batches that differ"),
+        ([(2, 9), (2, 9), (1, 2, 24), (2, 9), (2, 9)], "scores and locations with 4 axes for each feature map"),
+        ([(2, 4, 3, 2)] * 5 + [(1, 2, 24)], "scores and locations with 4 axes for each feature map"),
+        ([(2, 4, 3, 2), (3, 4, 3, 2), (2, 12, 1, 2), (2, 12, 1, 2), (1, 2, 24)], "different batch sizes"),
         ([(2, 4, 3, 2), (2, 4, 3, 2), (2, 12, 1, 2), (2, 12, 1, 3), (1, 2, 48)], "need 48 locations per image"),
     ],
 )

@@ -55,11 +55,11 @@ def test_bottoms_stay_as_they_are(made):
 @pytest.mark.parametrize(
     ("settings", "shapes", "message"),
     [
-        ("", [(2, 3)], "takes 2 or more bottoms, not 1"),
-        ("", [(2, 3), (2, 1)], r"bottom 'bottom1' is \[2, 1\], the first one \[2, 3\]"),
+        ("", [(2, 3)], "must have 2 or more bottoms, not 1"),
+        ("", [(2, 3), (2, 1)], r"bottom 'bottom1' has shape \[2, 1\], but the first one has \[2, 3\]"),
         ("coeff: 1", [(2,), (2,)], "1 coeff for 2 bottoms"),
-        ("operation: PROD coeff: 1 coeff: 2", [(2,), (2,)], "coeff is for sums"),
-        ("operation: STOCHASTIC_SUM", [(2,), (2,)], "operation STOCHASTIC_SUM is a fork's"),
+        ("operation: PROD coeff: 1 coeff: 2", [(2,), (2,)], "coeff applies only to sums"),
+        ("operation: STOCHASTIC_SUM", [(2,), (2,)], "operation STOCHASTIC_SUM belongs to a fork"),
         ("coeff_blob: true", [(2,), (2,)], "'coeff_blob' is a setting of a fork"),
     ],
 )

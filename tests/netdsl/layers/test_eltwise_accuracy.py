@@ -31,7 +31,7 @@ def test_of_no_pixels_it_is_no_number(made):
 
 
 def test_what_does_not_fit_is_told(made):
-    with pytest.raises(ShapeError, match="a label for every pixel"):
+    with pytest.raises(ShapeError, match="one label for each pixel"):
         made("EltwiseAccuracy", "", (2, 4, 3, 5), (2, 1, 3, 4))
     with pytest.raises(ShapeError, match="top_k 5 is more than the 4 classes"):
         made("EltwiseAccuracy", "eltwise_accuracy_param { top_k: 5 }", (2, 4, 3, 5), (2, 1, 3, 5))

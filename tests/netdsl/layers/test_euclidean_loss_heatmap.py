@@ -33,5 +33,5 @@ def test_the_loss_is_a_mean_and_the_gradient_a_whole_difference() -> None:
 
 
 def test_maps_must_have_one_shape() -> None:
-    with pytest.raises(ShapeError, match="both bottoms need maps of one shape"):
+    with pytest.raises(ShapeError, match="both bottoms must be maps of the same shape"):
         net(5)

@@ -119,7 +119,7 @@ def test_no_truths_and_no_suppression():
 def test_wrong_settings():
     with pytest.raises(NetError, match="4 biases"):
         evaluation("biases: 2")
-    with pytest.raises(ShapeError, match="items of shape"):
+    with pytest.raises(ShapeError, match="items must have shape"):
         evaluation("", (2, 16, 4, 5))
     with pytest.raises(ShapeError, match="rows of 8"):
         evaluation("", label=(2, 30, 5))

@@ -72,11 +72,11 @@ def test_settings_are_read_and_never_run() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("{'voc_dir': 'voc', 'split': 'train'}", "param_str needs 'mean'"),
+        ("{'voc_dir': 'voc', 'split': 'train'}", "param_str doesn't set 'mean'"),
         ("{'voc_dir': 'voc', 'split': 'train', 'mean': (1, 2)}", "three numbers"),
-        (PARAMS.replace("'seed'", "'sed'") % "train", "'sed', which the layer doesn't know"),
-        (PARAMS.replace("1337", "-1") % "train", "seed -1"),
-        ("{'split': 'train', 'mean': (1, 2, 3)}", "param_str needs 'voc_dir'"),
+        (PARAMS.replace("'seed'", "'sed'") % "train", "'sed', which the layer doesn't support"),
+        (PARAMS.replace("1337", "-1") % "train", "seed to -1"),
+        ("{'split': 'train', 'mean': (1, 2, 3)}", "param_str doesn't set 'voc_dir'"),
     ],
 )
 def test_wrong_settings_are_named(settings: str, words: str) -> None:

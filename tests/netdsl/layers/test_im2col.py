@@ -48,5 +48,5 @@ def test_axes_before_the_channels_stay():
 
 
 def test_there_must_be_something_to_slide_over():
-    with pytest.raises(ShapeError, match="no axis of the bottom comes after"):
+    with pytest.raises(ShapeError, match="no axis comes after"):
         im2col("axis: 3 kernel_size: 1", (2, 3, 4, 5))

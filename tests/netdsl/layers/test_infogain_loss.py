@@ -86,7 +86,7 @@ def test_gradcheck():
 @pytest.mark.parametrize(
     ("settings", "shapes", "error", "message"),
     [
-        ("", (X, LABELS), NetError, "third bottom, or a `source`"),
+        ("", (X, LABELS), NetError, "third bottom, or set source"),
         ("", (X, LABELS, (2, 3)), ShapeError, "3 x 3"),
         ("loss_param { normalize: true }", (X, LABELS, MATRIX), NetError, "normalization: VALID"),
     ],

@@ -61,7 +61,7 @@ def test_gradient():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ("", "shrink_factor, a zoom_factor"),
+        ("", "set shrink_factor, zoom_factor"),
         ("height: 3", "both height and width"),
         ("height: 0 width: 3", "must be positive"),
         ("zoom_factor: 2 pad_beg: 1", "can only crop"),
@@ -74,7 +74,7 @@ def test_wrong_settings(settings, says):
 
 
 def test_nothing_left():
-    with pytest.raises(ShapeError, match="crop all"):
+    with pytest.raises(ShapeError, match="crop the whole image"):
         interp("zoom_factor: 2 pad_beg: -2 pad_end: -3")
 
 
@@ -101,8 +101,8 @@ def test_a_second_bottom_says_the_size():
 @pytest.mark.parametrize(
     ("settings", "second", "says"),
     [
-        ("height: 4 width: 9", (2, 1, 4, 9), "height says a size, and so does the second bottom"),
-        ("zoom_factor: 2", (2, 1, 4, 9), "zoom_factor says a size"),
+        ("height: 4 width: 9", (2, 1, 4, 9), "both height and the second bottom determine the size"),
+        ("zoom_factor: 2", (2, 1, 4, 9), "both zoom_factor and the second bottom"),
         ("", (3, 1, 4, 9), "same batch"),
         ("", (2, 4), "4 and 2"),
     ],

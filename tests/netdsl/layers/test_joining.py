@@ -71,7 +71,7 @@ def test_concat_of_one():
         ("", ((2, 3), (2, 3, 1)), ShapeError, "same shape"),
         ("concat_param { axis: 3 }", ((2, 3, 4),), ShapeError, "axis 3 doesn't exist"),
         ("concat_param { concat_dim: 3 }", ((2, 3, 4),), ShapeError, "concat_dim 3 doesn't exist"),
-        ("concat_param { axis: 1 concat_dim: 1 }", ((2, 3, 4),), NetError, "give one of them"),
+        ("concat_param { axis: 1 concat_dim: 1 }", ((2, 3, 4),), NetError, "remove one of them"),
     ],
 )
 def test_concat_says_what_is_wrong(settings, shapes, error, message):
@@ -107,10 +107,10 @@ def test_slice_takes_a_longer_axis_after_a_reshape():
     [
         ("", ShapeError, "length 7 can't be cut into 3 equal parts"),
         ("slice_param { slice_point: 2 }", NetError, "3 tops need 2 slice_point"),
-        ("slice_param { slice_point: 4 slice_point: 3 }", ShapeError, "must rise"),
+        ("slice_param { slice_point: 4 slice_point: 3 }", ShapeError, "must increase"),
         ("slice_param { slice_point: 4 slice_point: 8 }", ShapeError, "less than 7"),
         ("slice_param { slice_point: 0 slice_point: 3 }", ShapeError, "more than 0"),
-        ("slice_param { axis: 1 slice_dim: 1 }", NetError, "give one of them"),
+        ("slice_param { axis: 1 slice_dim: 1 }", NetError, "remove one of them"),
     ],
 )
 def test_slice_says_what_is_wrong(settings, error, message):
@@ -137,10 +137,15 @@ def test_crop(settings, wanted):
 @pytest.mark.parametrize(
     ("settings", "reference", "error", "message"),
     [
-        ("crop_param { offset: 4 }", (2, 3, 2, 3), ShapeError, "2 from offset 4 on is more than axis 2 has: it is 5"),
-        ("", (2, 3, 6, 3), ShapeError, "6 from offset 0"),
+        (
+            "crop_param { offset: 4 }",
+            (2, 3, 2, 3),
+            ShapeError,
+            "offset 4 plus length 2 is more than axis 2 has, which is 5",
+        ),
+        ("", (2, 3, 6, 3), ShapeError, "offset 0 plus length 6"),
         ("crop_param { axis: 1 offset: 1 offset: 1 }", (2, 1, 2, 3), NetError, "3 axes are cropped"),
-        ("", (2, 3), ShapeError, "2 axes, the first 4"),
+        ("", (2, 3), ShapeError, "2 axes, but the first has 4"),
         ("crop_param { axis: 4 }", (2, 3, 2, 3), ShapeError, "axis 4 doesn't exist"),
     ],
 )
@@ -183,9 +188,9 @@ def test_filter_is_built_as_if_all_went_through_and_may_let_nothing_through():
 @pytest.mark.parametrize(
     ("shapes", "tops", "error", "message"),
     [
-        (((4, 2), (4,)), 2, NetError, "a top for each bottom but the last: 1, not 2"),
+        (((4, 2), (4,)), 2, NetError, "each bottom but the last needs a top"),
         (((4, 2), (4, 2)), 1, ShapeError, "one value for each item"),
-        (((3, 2), (4,)), 1, ShapeError, r"for 4 items, 'bottom0' has shape \[3, 2\]"),
+        (((3, 2), (4,)), 1, ShapeError, r"for 4 items, but 'bottom0' has shape \[3, 2\]"),
     ],
 )
 def test_filter_says_what_is_wrong(shapes, tops, error, message):

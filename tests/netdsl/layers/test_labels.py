@@ -40,7 +40,7 @@ def run(kind: str, labels: list[float]) -> None:
 def test_a_label_that_no_int_holds(kind: str, value: float, name: str) -> None:
     with pytest.raises(NetError) as raised:
         run(kind, [0, 2, value, 1])
-    what = f"layer 'judge': label {name} isn't a class: an int can't hold it; it is at"
+    what = f"layer 'judge': label {name} isn't a class because it doesn't fit into an int; it is at"
     assert str(raised.value) in [f"{what} {place} of the labels: change it" for place in ("[2]", "[2, 0]")]
 
 
@@ -48,7 +48,7 @@ def test_a_label_that_no_int_holds(kind: str, value: float, name: str) -> None:
 def test_labels_lose_their_fraction_as_in_caffe_with_a_warning(kind: str) -> None:
     scores, net = torch.rand(4, 3), net_of(kind)
     whole = net.forward(x=scores, label=torch.tensor([0.0, 2.0, 1.0, 0.0]), h=torch.eye(3)[None, None])["y"]
-    with pytest.warns(LabelWarning, match="^layer 'judge': labels that aren't whole numbers lose their fraction"):
+    with pytest.warns(LabelWarning, match="^layer 'judge': labels that aren't whole numbers are cut"):
         cut = net.forward(x=scores, label=torch.tensor([0.01, 2.9, 1.5, -0.25]), h=torch.eye(3)[None, None])["y"]
     assert cut.tolist() == whole.tolist()
 
@@ -72,7 +72,7 @@ def test_a_net_learns_from_labels_that_it_makes_up() -> None:
 @pytest.mark.parametrize("value", [3, -1])
 def test_a_label_beyond_the_classes(kind: str, value: int) -> None:
     with pytest.raises(
-        NetError, match=rf"layer 'judge': label {value} is none of 3 classes, which are 0 to 2; it is at"
+        NetError, match=rf"layer 'judge': label {value} isn't among the 3 classes, which are 0 to 2; it is at"
     ):
         run(kind, [0, 2, 1, value])
 
@@ -94,14 +94,32 @@ def test_what_to_do_about_a_label_beyond_the_classes(kind: str, advice: str) -> 
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("Embed", "index -1 is none of 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise"),
-        ("Embed", "index 3 is none of 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise"),
-        ("Embed", "index 1.5 isn't an index: it isn't a whole number; it is at [1] of the indices: change it"),
-        ("BatchReindex", "index -1 is none of 3 items, which are 0 to 2; it is at [1] of the indices: change it, or"),
-        ("BatchReindex", "index 3 is none of 3 items, which are 0 to 2; it is at [1] of the indices: change it, or"),
-        ("Upsample", "index 36 is none of 36 places, which are 0 to 35; it is at [0, 0, 1] of the indices: change it"),
-        ("ROIPooling", "index 3 is none of 3 images, which are 0 to 2; it is at [1] of the indices: change it, or"),
-        ("PSROIPooling", "index 3 is none of 3 images, which are 0 to 2; it is at [1] of the indices: change it, or"),
+        (
+            "Embed",
+            "index -1 isn't among the 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise",
+        ),
+        ("Embed", "index 3 isn't among the 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise"),
+        ("Embed", "index 1.5 isn't an index because it isn't a whole number; it is at [1] of the indices: change it"),
+        (
+            "BatchReindex",
+            "index -1 isn't among the 3 items, which are 0 to 2; it is at [1] of the indices: change it, or",
+        ),
+        (
+            "BatchReindex",
+            "index 3 isn't among the 3 items, which are 0 to 2; it is at [1] of the indices: change it, or",
+        ),
+        (
+            "Upsample",
+            "index 36 isn't among the 36 places, which are 0 to 35; it is at [0, 0, 1] of the indices: change it",
+        ),
+        (
+            "ROIPooling",
+            "index 3 isn't among the 3 images, which are 0 to 2; it is at [1] of the indices: change it, or",
+        ),
+        (
+            "PSROIPooling",
+            "index 3 isn't among the 3 images, which are 0 to 2; it is at [1] of the indices: change it, or",
+        ),
     ],
 )
 def test_an_index_that_there_is_not(kind: str, message: str) -> None:

@@ -121,7 +121,7 @@ def test_records_without_lanes_or_with_too_many_are_named(tmp_path: Path, lanes:
         ("crop_size: 4", "", "lanes don't go along with a crop"),
         ("expand_param { prob: 1 }", "", "lanes don't go along"),
         ("resize_param { height: 4 width: 4 resize_mode: FIT_SMALL_SIZE }", "", "of resize_mode WARP"),
-        ("", "batch_sampler { max_trials: 3 }", "batch_sampler looks for boxes"),
+        ("", "batch_sampler { max_trials: 3 }", "batch_sampler needs boxes"),
     ],
 )
 def test_what_lanes_dont_go_along_with_is_refused(tmp_path: Path, transform: str, settings: str, words: str) -> None:

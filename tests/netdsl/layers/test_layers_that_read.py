@@ -176,7 +176,7 @@ def test_labels_for_every_pixel() -> None:
     [
         (LMDB.replace("'lmdb'", "'nowhere'") % "", "layer 'd': nowhere"),
         (LMDB % "limit_samples: 3", "layer 'd': 'limit_samples' is a setting of a fork"),
-        (LMDB.replace("LMDB", "DATUMFILE") % "", "backend DATUMFILE can't be read"),
+        (LMDB.replace("LMDB", "DATUMFILE") % "", "backend DATUMFILE isn't supported"),
         (IMAGES % "balance_class: true", "'balance_class' is a setting of a fork"),
         (IMAGES % "rand_skip: 4" + "transform_param { crop_size: 9 }", "a crop of 9 x 9 is larger"),
     ],
@@ -212,9 +212,9 @@ def test_rows_are_written_with_four_axes() -> None:
 @pytest.mark.parametrize(
     ("shapes", "why"),
     [
-        (("dim: 2 dim: 3", "dim: 2", ""), "needs a file_name"),
-        (("dim: 2 dim: 3", "dim: 4"), "one row each"),
-        (("dim: 2 dim: 3 dim: 1 dim: 1 dim: 1", "dim: 2"), "4 axes at most"),
+        (("dim: 2 dim: 3", "dim: 2", ""), "file_name is missing"),
+        (("dim: 2 dim: 3", "dim: 4"), "the same batch size"),
+        (("dim: 2 dim: 3 dim: 1 dim: 1 dim: 1", "dim: 2"), "at most 4 axes"),
     ],
 )
 def test_what_cannot_be_written_is_told(shapes: tuple[str, ...], why: str) -> None:

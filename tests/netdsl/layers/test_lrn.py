@@ -58,7 +58,7 @@ def test_the_input_stays_as_it_is():
 
 
 def test_wrong_settings_are_told():
-    with pytest.raises(NetError, match="local_size must be odd, not 4"):
+    with pytest.raises(NetError, match="local_size is 4; set it to an odd number"):
         lrn("local_size: 4")
     with pytest.raises(ShapeError, match="4 axes"):
         lrn("", (2, 4))

@@ -85,11 +85,11 @@ def test_nothing_is_saved():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("", "0 shape for 3 tops"),
-        ("shape { dim: 2 } shape { dim: 2 }", "2 shape for 3 tops"),
-        ("shape { dim: 2 } num: 1", "give `shape` only"),
-        ("num: 1 channels: 2 height: 3", "0 width for 3 tops"),
-        ("shape { dim: 2 } data_filler { } data_filler { }", "2 data_filler for 3 tops"),
+        ("", "0 values of shape for 3 tops"),
+        ("shape { dim: 2 } shape { dim: 2 }", "2 values of shape for 3 tops"),
+        ("shape { dim: 2 } num: 1", "keep only `shape`"),
+        ("num: 1 channels: 2 height: 3", "0 values of width for 3 tops"),
+        ("shape { dim: 2 } data_filler { } data_filler { }", "2 values of data_filler for 3 tops"),
         ("shape { dim: 2 } data_filler { type: 'gausian' }", "there is no filler 'gausian'; did you mean gaussian"),
     ],
 )

@@ -194,12 +194,12 @@ def test_difficult_objects_can_be_left_out():
     ("settings", "kind", "says"),
     [
         ("", NetError, "num_classes"),
-        ("num_classes: 4 background_label_id: 4", NetError, "there are 4"),
+        ("num_classes: 4 background_label_id: 4", NetError, "isn't among the 4"),
         ("num_classes: 4 share_location: false", NetError, "share_location"),
         ("num_classes: 4 do_neg_mining: false", NetError, "contradicts"),
-        ("num_classes: 4 map_object_to_agnostic: true", NetError, "2 classes"),
+        ("num_classes: 4 map_object_to_agnostic: true", NetError, "needs num_classes: 2"),
         ("num_classes: 4 mining_type: HARD_EXAMPLE sample_size: 0", NetError, "sample_size"),
-        ("num_classes: 3", ShapeError, "24 priors need 72 scores per image, the bottom has 96"),
+        ("num_classes: 3", ShapeError, "24 priors need 72 scores per image, but the bottom has 96"),
     ],
 )
 def test_wrong_settings_are_told(settings, kind, says):

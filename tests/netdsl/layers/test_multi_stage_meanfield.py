@@ -135,7 +135,7 @@ def test_first_values(made, settings, spatial, bilateral):
         ("num_iterations: 1", "2 or more"),
         ("num_iterations: 2 theta_beta: 0", "more than 0"),
         ("num_iterations: 2 spatial_filter_weights_str: '1 2'", "2 filter weights for 4 classes"),
-        ("num_iterations: 2 bilateral_filter_weights_str: '1 2 3 x'", "must be numbers"),
+        ("num_iterations: 2 bilateral_filter_weights_str: '1 2 3 x'", "aren't a list of numbers"),
     ],
 )
 def test_wrong_settings(made, settings, says):

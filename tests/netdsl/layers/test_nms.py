@@ -61,5 +61,5 @@ def test_a_part_without_a_map_has_no_peaks():
 
 
 def test_images_are_needed():
-    with pytest.raises(ShapeError, match="needs 4 axes, and has 3"):
+    with pytest.raises(ShapeError, match="images with 4 axes, but it has 3"):
         make("", (2, 3, 4))

@@ -124,7 +124,7 @@ def test_each_module_of_a_model_has_its_own_objects():
 
 def test_a_module_must_be_allowed():
     text = ONE.format("Scaled").replace("own_layers", "strange_layers")
-    why = r"layer 'own': layer runs Python code from module 'strange_layers'; .* `--allow-python strange_layers`"
+    why = r"layer 'own': the layer runs Python code from module 'strange_layers'; .* `--allow-python strange_layers`"
     with pytest.raises(NetError, match=why):
         net_module(text)
     assert "strange_layers" not in sys.modules
@@ -157,15 +157,15 @@ def test_what_can_be_missing():
         net_module(ONE.format("Scale"))
     with pytest.raises(NetError, match=r"layer 'own': module 'no_layers' can't be imported: .*PYTHONPATH"):
         net_module(ONE.format("Scaled").replace("own_layers", "no_layers"))
-    with pytest.raises(NetError, match="needs a module and a layer"):
+    with pytest.raises(NetError, match="must name a module and, as layer, a class"):
         net_module(ONE.format(""))
-    with pytest.raises(NotImplementedError, match="Half has no reshape"):
+    with pytest.raises(NotImplementedError, match="Half doesn't define reshape"):
         net_module(ONE.format("Half"))
 
 
 def test_a_module_that_imports_what_is_not_there(tmp_path):
     (tmp_path / "old_layers.py").write_text("import missing_helper")
-    why = r"No module named 'missing_helper'; install missing_helper; or, .* `--allow-python missing_helper`"
+    why = r"No module named 'missing_helper'; install missing_helper, or .* `--allow-python missing_helper`"
     with pytest.raises(NetError, match=why):
         net_module(ONE.format("Scaled").replace("own_layers", "old_layers"))
 

@@ -193,7 +193,7 @@ def test_lstm_unit():
 @pytest.mark.parametrize(
     ("kind", "arguments", "error", "message"),
     [
-        ("LSTM", {"outputs": 0}, NetError, "num_output is 0; it must be 1 or more"),
+        ("LSTM", {"outputs": 0}, NetError, "num_output is 0; set it to 1 or more"),
         ("LSTM", {"shapes": ((4, 2), CONT)}, ShapeError, "x must be T x N x ..."),
         ("LSTM", {"shapes": (X, (4, 3))}, ShapeError, "cont T x N"),
         ("RNN", {"shapes": (X, CONT, (3, 6))}, ShapeError, "static input must be 2 x"),

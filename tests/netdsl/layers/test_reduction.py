@@ -44,8 +44,8 @@ def test_tile(made, axis):
     [
         ("Reduction", "reduction_param { axis: 3 }", "axis 3 doesn't exist"),
         ("Tile", "tile_param { tiles: 2 axis: 3 }", "axis 3 doesn't exist"),
-        ("Tile", "tile_param { axis: 1 }", "tiles is missing; it must be 1 or more"),
-        ("Tile", "tile_param { tiles: -1 }", "tiles is -1; it must be 1 or more"),
+        ("Tile", "tile_param { axis: 1 }", "tiles is missing; set it to 1 or more"),
+        ("Tile", "tile_param { tiles: -1 }", "tiles is -1; set it to 1 or more"),
     ],
 )
 def test_wrong_settings(made, kind, settings, message):

@@ -143,7 +143,7 @@ def test_wrong_settings():
         region_loss("biases: 1", (ITEMS, 30))
     with pytest.raises(NetError, match="softmax_tree"):
         region_loss("softmax_tree: 'coco.tree'", (ITEMS, 30))
-    with pytest.raises(ShapeError, match="square bottom of 21 channels"):
+    with pytest.raises(ShapeError, match="square with 21 channels"):
         region_loss("", (ITEMS, 30), (ITEMS, 21, 4, 5))
     with pytest.raises(ShapeError, match="rows of 5 or 8"):
         region_loss("", (ITEMS, 7))

@@ -32,7 +32,7 @@ def reshape(settings, dims, shape=(2, 6, 3, 5)):
 )
 def test_the_shape_is_caffes(settings, dims, wanted):
     if wanted is None:
-        with pytest.raises(ShapeError, match="can't become"):
+        with pytest.raises(ShapeError, match="don't fit into shape"):
             reshape(settings, dims)
         return
     layer = reshape(settings, dims)
@@ -56,10 +56,10 @@ def test_pixels_are_shuffled_as_intels_caffe_does():
 @pytest.mark.parametrize(
     ("settings", "dims", "error", "message"),
     [
-        ("", [-1, -1], NetError, "may have one -1"),
-        ("", [-2, 1], NetError, "nothing below"),
-        ("", [0, 7, -1], ShapeError, "can't become"),
-        ("", [2, 6, 16], ShapeError, "180 values, which can't become"),
+        ("", [-1, -1], NetError, "use -1 at most once"),
+        ("", [-2, 1], NetError, "no other negative number"),
+        ("", [0, 7, -1], ShapeError, "don't fit into shape"),
+        ("", [2, 6, 16], ShapeError, "180 values, which don't fit into shape"),
         ("axis: 5", [1], ShapeError, "axis 5 doesn't exist"),
         ("axis: -6", [1], ShapeError, "axis -6 doesn't exist"),
         ("axis: 1 num_axes: 4", [1], ShapeError, "num_axes 4 from axis 1"),

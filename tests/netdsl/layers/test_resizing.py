@@ -97,10 +97,10 @@ def test_channels_come_last_unless_said_otherwise(kind):
 @pytest.mark.parametrize(
     ("settings", "shape", "message"),
     [
-        ("align_corners: true half_pixel_centers: true", (2, 4, 5, 3), "takes one of align_corners"),
-        ("data_format: 'NCHWD'", (2, 4, 5, 3), "must be NHWC or NCHW"),
+        ("align_corners: true half_pixel_centers: true", (2, 4, 5, 3), "only one of align_corners"),
+        ("data_format: 'NCHWD'", (2, 4, 5, 3), "set it to NHWC or NCHW"),
         ("scale_width: 0.1", (2, 4, 5, 3), "the width of the top would be 0"),
-        ("", (2, 4, 5), "needs 4 axes"),
+        ("", (2, 4, 5), "images with 4 axes"),
     ],
 )
 def test_what_does_not_fit_is_refused(kind, settings, shape, message):
@@ -143,7 +143,7 @@ def test_im_resize_averages_the_middles_of_all_items():
 def test_im_resize_to_a_size():
     settings = "target_spatial_height: 6 target_spatial_width: 7"
     assert make("ImResize", settings, (1, 3, 8, 10)).top_shapes([(1, 3, 8, 10)]) == [(1, 3, 6, 7)]
-    with pytest.raises(NetError, match="makes no image"):
+    with pytest.raises(NetError, match="the top would be empty"):
         make("ImResize", "factor: 0.01", (1, 3, 8, 10))
-    with pytest.raises(ShapeError, match="needs 4 axes"):
+    with pytest.raises(ShapeError, match="images with 4 axes"):
         make("ImResize", "factor: 2", (3, 8, 10))

@@ -264,22 +264,22 @@ def test_several_sets_are_read_as_one(folder: Path):
 
 def test_an_image_of_another_size_is_told(folder: Path):
     cv2.imwrite("voc/JPEGImages/tall.jpg", np.zeros((30, 80, 3), np.uint8))
-    with pytest.raises(DataError, match=r"tall.jpg: is 30 x 80 pixels .* its annotation is for 80 x 30"):
+    with pytest.raises(DataError, match=r"tall.jpg: the image is 30 x 80 pixels .* its annotation is for 80 x 30"):
         batches(8, scales=[50])
 
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"source": ""}, "name it with --data"),
-        ({"num_classes": 21}, "num_classes is 21, and voc:voc.* has 3 with the background"),
-        ({"scale": [600]}, "param_str has 'scale', which isn't read; there are .*scales"),
-        ({"scales": 600}, "scales: 600, which must be a list of numbers"),
-        ({"use_flipped": 1}, "use_flipped: 1, which must be True or False"),
-        ({"ims_per_batch": 2}, "reads one image at a time"),
+        ({"source": ""}, "name one with --data"),
+        ({"num_classes": 21}, "num_classes is 21, but voc:voc.* has 3 classes with the background"),
+        ({"scale": [600]}, "param_str sets 'scale', which isn't supported; the supported settings are .*scales"),
+        ({"scales": 600}, "scales to 600; it must be a list of numbers"),
+        ({"use_flipped": 1}, "use_flipped to 1; it must be True or False"),
+        ({"ims_per_batch": 2}, "supports only one image"),
         ({"bbox_normalize_stds": [0.1], "tops": FAST}, "four numbers, or 3 lists of four"),
         ({"scales": [0]}, "scales and max_size must be 1 or more"),
-        ({"tops": FAST, "batch_size": 5}, "batch_size 5 can't be shared by 2 images"),
+        ({"tops": FAST, "batch_size": 5}, "batch_size 5 isn't a multiple of the 2 images"),
     ],
 )
 def test_settings_that_can_not_be_are_told(settings: dict, problem: str):
@@ -290,7 +290,7 @@ def test_settings_that_can_not_be_are_told(settings: dict, problem: str):
 
 def test_a_net_that_proposes_takes_no_proposals():
     proposals("regions.npz", {"wide": [NEAR]})
-    with pytest.raises(NetError, match="proposes regions itself; leave the proposals out"):
+    with pytest.raises(NetError, match="proposes regions itself; remove the proposals"):
         batches(1, source=REGIONS)
 
 

@@ -301,9 +301,9 @@ def test_shapes_of_data_can_be_assumed():
     [
         ("ProposalLayer", "", "feat_stride"),
         ("ProposalLayer", "'feat_stride': '16'", "feat_stride"),
-        ("ProposalLayer", "'feat_stride'", "written as"),
-        ("ProposalLayer", "'feat_stride': __import__('os')", "isn't a number"),
-        ("ProposalLayer", "{'feat_stride': 16", "isn't a number"),
+        ("ProposalLayer", "'feat_stride'", "write a setting as"),
+        ("ProposalLayer", "'feat_stride': __import__('os')", "write a number"),
+        ("ProposalLayer", "{'feat_stride': 16", "write a number"),
         ("ProposalLayer", "{'feat_stride', 16}", "isn't a dict"),
         ("ProposalTargetLayer", "'num_classes': 1", "2 or more"),
     ],
@@ -321,7 +321,7 @@ def test_what_does_not_fit_is_told():
         text = 'bottom: "s" bottom: "c" bottom: "i" top: "r"'
         layer_of("Proposal", text, (1, 18, 5, 6), (1, 18, 5, 6), (1, 3))
     layer = made("AnchorTargetLayer", "'feat_stride': 16", [(1, 18, 1, 1), (1, 5), (1, 3)], 4)
-    with pytest.raises(ShapeError, match="inside"):
+    with pytest.raises(ShapeError, match="one whole anchor"):
         layer(torch.zeros(1, 18, 1, 1), OBJECTS, IMAGE)
 
 

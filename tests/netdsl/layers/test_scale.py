@@ -89,8 +89,8 @@ def test_the_bottom_stays_as_it_is(made):
     ("settings", "shapes", "message"),
     [
         ("axis: 4", [SHAPE], "axis 4 doesn't exist"),
-        ("num_axes: -2", [SHAPE], "num_axes -2 must be 0 or more, or -1"),
-        ("axis: 2 num_axes: 3", [SHAPE], "3 axes from axis 2 on are more than the bottom"),
+        ("num_axes: -2", [SHAPE], "num_axes is -2; set it to 0 or more, or to -1"),
+        ("axis: 2 num_axes: 3", [SHAPE], "doesn't have 3 axes from axis 2 on"),
         ("axis: 1", [SHAPE, (3, 5)], r"the second bottom \[3, 5\] must match the first, \[2, 3, 4, 5\], from axis 1"),
         ("axis: 3", [SHAPE, (5, 1)], r"the second bottom \[5, 1\] must match"),
     ],

@@ -65,7 +65,7 @@ def test_nothing_labelled_is_no_accuracy():
 
 def test_labels_must_be_classes_and_cover_the_image():
     layer = make("", (1, 3, 1, 1), (1, 1, 1, 1))
-    with pytest.raises(NetError, match="label 255 isn't a class: there are 3; is an ignore_label missing"):
+    with pytest.raises(NetError, match="label 255 isn't among the 3 classes; set it as ignore_label"):
         layer(torch.zeros(1, 3, 1, 1), torch.full((1, 1, 1, 1), 255.0))
-    with pytest.raises(ShapeError, match="a label for each pixel"):
+    with pytest.raises(ShapeError, match="one label for each pixel"):
         make("", (1, 3, 4, 5), (1, 1, 5, 4))

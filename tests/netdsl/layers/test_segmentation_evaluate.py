@@ -44,5 +44,5 @@ def test_another_size():
 def test_wrong_settings():
     with pytest.raises(NetError, match="num_classes"):
         evaluation((1, 3, 2, 2), (1, 3, 2, 2), settings="")
-    with pytest.raises(ShapeError, match="as many channels"):
+    with pytest.raises(ShapeError, match="equal channels"):
         evaluation((1, 3, 2, 2), (1, 1, 2, 2))

@@ -64,7 +64,7 @@ def test_targets_may_have_another_shape_of_the_same_count():
 
 
 def test_other_counts_are_refused():
-    with pytest.raises(ShapeError, match="a target for each value"):
+    with pytest.raises(ShapeError, match="one target for each value"):
         make(shapes=((2, 3), (2, 4)))
 
 

@@ -81,8 +81,8 @@ def test_multinomial_learns_from_a_probability_of_zero_as_from_1e_20():
 @pytest.mark.parametrize(
     ("kind", "shapes", "message"),
     [
-        ("EuclideanLoss", ((3, 4), (3, 5)), "as many values"),
-        ("EuclideanLoss", ((3, 4), (4, 3)), "the batch, must be as long"),
+        ("EuclideanLoss", ((3, 4), (3, 5)), "same number of values"),
+        ("EuclideanLoss", ((3, 4), (4, 3)), "the batch, must have the same length"),
         ("HingeLoss", ((3, 4), (3, 4)), "one label for each of 3 items"),
         ("MultinomialLogisticLoss", ((3, 4), (3, 2)), "one label for each of 3 items"),
     ],

@@ -35,7 +35,7 @@ def test_squeeze_takes_axes_of_size_one_away(settings, shape, wanted):
 
 
 def test_squeeze_refuses_other_axes():
-    with pytest.raises(ShapeError, match="axis 2 can't be taken away: its size is 3"):
+    with pytest.raises(ShapeError, match="axis 2 has length 3 and can't be removed"):
         layer_of("Squeeze", "squeeze_param { axis: 2 }", (2, 1, 3))
     with pytest.raises(ShapeError, match="axis 5"):
         layer_of("Squeeze", "squeeze_param { axis: 5 }", (2, 1, 3))
@@ -58,7 +58,7 @@ def test_two_blobs_value_by_value(kind, operation):
     layer = layer_of(kind, "", a.shape, b.shape)
     np.testing.assert_array_equal(layer(a, b).detach(), operation(a.detach().numpy(), b.detach().numpy()))
     assert torch.autograd.gradcheck(layer, (a, b))
-    with pytest.raises(ShapeError, match="don't go together"):
+    with pytest.raises(ShapeError, match="don't match"):
         layer_of(kind, "", (2, 3), (2, 4))
 
 
@@ -93,7 +93,7 @@ def test_channel_scale():
         wanted[n, c, h, w] = x[n, c, h, w].item() * scale[n, 0, h, w].item()
     np.testing.assert_allclose(layer(x, scale).detach(), wanted)
     assert torch.autograd.gradcheck(layer, (x, scale))
-    with pytest.raises(ShapeError, match="a number for each item and place"):
+    with pytest.raises(ShapeError, match="one number for each item and position"):
         layer_of("ChannelScale", "", x.shape, (2, 1, 5, 4))
     with pytest.raises(NetError, match="'global_scale' is a setting of a fork"):
         layer_of("ChannelScale", "channel_scale_param { global_scale: true }", x.shape, scale.shape)
@@ -136,7 +136,7 @@ def test_se_lu_dropout_changes_nothing_in_a_test():
     layer = layer_of("SeLuDropout", "", x.shape)
     layer.eval()
     assert torch.equal(layer(x), x)
-    with pytest.raises(NetError, match="dropout_ratio 1 must be between 0 and 1"):
+    with pytest.raises(NetError, match="dropout_ratio is 1; set it between 0 and 1"):
         layer_of("SeLuDropout", "selu_dropout_param { dropout_ratio: 1 }", x.shape)
 
 
@@ -152,7 +152,7 @@ def test_the_top_of_shuffle_channel_has_four_axes(shape, top):
 
 
 def test_shuffle_channel_takes_four_axes_at_most():
-    with pytest.raises(ShapeError, match="two axes more"):
+    with pytest.raises(ShapeError, match="two further axes"):
         layer_of("ShuffleChannel", "shuffle_channel_param { group: 2 }", (1, 4, 1, 1, 1))
 
 

@@ -113,7 +113,7 @@ def test_a_weight_that_is_said_counts_in_every_fork(made):
 def test_a_net_that_leaves_its_fork_open_is_in_doubt_about_the_weight(made):
     layer = made("SmoothL1Loss", "", (2, 3), (2, 3))
     assert layer.loss_weights() == [1]
-    assert "weighs 0" in layer.doubts[0].sentence
+    assert "it is 0" in layer.doubts[0].sentence
     assert not made("SmoothL1Loss", "loss_weight: 1", (2, 3), (2, 3)).doubts
 
 

@@ -94,7 +94,7 @@ def test_scores_without_places_have_the_loss_of_images_of_one_place(settings, ig
 def test_a_label_that_is_no_class_is_refused(label):
     """-100 is what torch ignores unless it is told otherwise."""
     shapes = ((2, 5), (2,))
-    with pytest.raises(NetError, match=rf"label {label} is none of 5 classes.* set it as ignore_label"):
+    with pytest.raises(NetError, match=rf"label {label} isn't among the 5 classes.* set it as ignore_label"):
         make("", shapes)(torch.zeros(2, 5), torch.tensor([0, label]))
 
 
@@ -152,7 +152,7 @@ def test_another_number_of_items_may_come():
 @pytest.mark.parametrize(
     ("settings", "shapes", "error", "message"),
     [
-        ("", ((4, 5), (3,)), ShapeError, "the batch, must be as long in both"),
+        ("", ((4, 5), (3,)), ShapeError, "the batch, must have the same length in both"),
         ("", ((4, 5, 2), (4,)), ShapeError, "need 8 labels"),
         ("softmax_param { axis: 2 }", ((4, 5), (4,)), ShapeError, "axis 2 doesn't exist"),
         ("loss_param { weight_by_label_freqs: true class_weighting: 1 }", ((4, 5), (4,)), NetError, "5 classes"),

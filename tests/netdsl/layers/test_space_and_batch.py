@@ -43,9 +43,9 @@ def test_batch_to_space_is_the_inverse():
     [
         ("SpaceToBatchND", "block_shape: 2 paddings: [0, 0]", "block_shape 2 must divide the padded size 5 of axis 1"),
         ("SpaceToBatchND", "block_shape: 2 paddings: 1", "two paddings for each block_shape"),
-        ("SpaceToBatchND", "", "needs a block_shape"),
-        ("BatchToSpaceND", "block_shape: 4 crops: [0, 0]", "6 items must be a multiple of the 4 in a block"),
-        ("BatchToSpaceND", "block_shape: 2 crops: [5, 5]", "crops take all that axis 1 has"),
+        ("SpaceToBatchND", "", "block_shape must be 1 or more"),
+        ("BatchToSpaceND", "block_shape: 4 crops: [0, 0]", "6 must be a multiple of the 4 positions in a block"),
+        ("BatchToSpaceND", "block_shape: 2 crops: [5, 5]", "crops remove everything along axis 1"),
         ("BatchToSpaceND", "block_shape: [1, 1, 1] crops: [0, 0, 0, 0, 0, 0]", "more than 3 axes"),
     ],
 )
@@ -71,9 +71,9 @@ def test_depth_to_space(order):
 
 
 def test_depth_to_space_refuses_other_sizes_and_orders():
-    with pytest.raises(NetError, match="block_size 5, squared, must divide the 12 channels"):
+    with pytest.raises(NetError, match="the square of block_size 5 must divide the 12 channels"):
         layer_of("DepthToSpace", "depth_to_space_param { block_size: 5 data_format: 'NCHW' }", (2, 12, 3, 5))
-    with pytest.raises(NetError, match="data_format 'HWCN' must be one of NHWC"):
+    with pytest.raises(NetError, match="data_format is 'HWCN'; set it to one of NHWC"):
         layer_of("DepthToSpace", "depth_to_space_param { block_size: 2 data_format: 'HWCN' }", (2, 12, 3, 5))
 
 
@@ -83,5 +83,5 @@ def test_upsample_darknet_repeats_in_squares():
     wanted = np.kron(x.detach(), np.ones((1, 1, 3, 3)))
     np.testing.assert_array_equal(layer(x).detach(), wanted)
     assert torch.autograd.gradcheck(layer, (x,))
-    with pytest.raises(ShapeError, match="needs 4 axes"):
+    with pytest.raises(ShapeError, match="images with 4 axes"):
         layer_of("UpsampleDarknet", "", (2, 3))

@@ -55,5 +55,5 @@ def test_wrong_settings_are_told():
         spp("pyramid_height: 2", (2, 3))
     with pytest.raises(ShapeError, match="too small for 4 x 4 bins"):
         spp("pyramid_height: 3").top_shapes([(2, 3, 5, 8)])
-    with pytest.raises(ShapeError, match="STOCHASTIC pooling has no padding"):
+    with pytest.raises(ShapeError, match="STOCHASTIC pooling doesn't support padding"):
         spp("pyramid_height: 2 pool: STOCHASTIC").top_shapes([(2, 3, 5, 8)])

@@ -63,10 +63,10 @@ def test_values_are_spread_over_windows(made, method):
         ("kernel_size: 2", "unpool_size, or both"),
         ("kernel_size: 2 unpool_h: 4", "unpool_size, or both"),
         ("kernel_size: 2 unpool_size: 4 unpool_h: 4 unpool_w: 4", "unpool_size, or both"),
-        ("kernel_size: 2 unpool_size: 4 pad: 1", "pad must be 0"),
+        ("kernel_size: 2 unpool_size: 4 pad: 1", "pad isn't 0"),
         ("kernel_size: 2 unpool_size: 0", "1 or more"),
-        ("unpool: DIV kernel_size: 2 unpool_size: 4", "DIV is ParseNet's"),
-        ("unpool: AVE kernel_size: 2 stride: 2 unpool_size: 2", "begins behind the top"),
+        ("unpool: DIV kernel_size: 2 unpool_size: 4", "DIV belongs to ParseNet"),
+        ("unpool: AVE kernel_size: 2 stride: 2 unpool_size: 2", "starts beyond the top"),
     ],
 )
 def test_wrong_settings(made, settings, says):

@@ -120,7 +120,7 @@ def test_shape_before_it_is_known():
 def test_wrong_settings():
     with pytest.raises(NetError, match="4 biases"):
         second("biases: 1")
-    with pytest.raises(ShapeError, match="square bottoms of 16 channels"):
+    with pytest.raises(ShapeError, match="square with 16 channels"):
         second("", (1, 16, 4, 4), (1, 16, 4, 5))
     with pytest.raises(NetError, match="num_classes"):
         layer_of("YoloDetectionOutput", "", (1, 16, 4, 4))
@@ -130,12 +130,12 @@ def test_wrong_settings():
     ("settings", "says"),
     [
         ("", "num_classes"),
-        ("num_classes: 3 mask_group_num: 2", "must be 1, as bottoms are"),
+        ("num_classes: 3 mask_group_num: 2", "must be 1, the number of bottoms"),
         (
             "num_classes: 3 mask_group_num: 1 anchors_scale: 8 num_box: 1 mask: 1 biases: 1 biases: 2",
-            "mask of 1 anchors",
+            "mask must name 1 anchors",
         ),
-        ("num_classes: 3 mask_group_num: 1 anchors_scale: 8 num_box: 1 mask: 0 biases: 1 biases: 2", "of 8 channels"),
+        ("num_classes: 3 mask_group_num: 1 anchors_scale: 8 num_box: 1 mask: 0 biases: 1 biases: 2", "have 8 channels"),
     ],
 )
 def test_wrong_settings_of_the_third_version(settings, says):

@@ -37,7 +37,7 @@ def test_beside_a_loop(weighed):
 
 
 def test_wrong_shapes():
-    with pytest.raises(ShapeError, match="one shape"):
+    with pytest.raises(ShapeError, match="the same shape"):
         yolo_seg(SHAPE, (2, 1, 4, 5))
-    with pytest.raises(ShapeError, match="counts of pixels"):
+    with pytest.raises(ShapeError, match="pixel counts"):
         yolo_seg(SHAPE, SHAPE, (2, 4))

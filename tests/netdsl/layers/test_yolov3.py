@@ -247,7 +247,7 @@ def test_no_truths():
 
 
 def test_wrong_settings():
-    with pytest.raises(NetError, match="in mask the 3"):
+    with pytest.raises(NetError, match="mask must name the 3"):
         Yolov3(
             from_text("top: 't' yolov3_param { num: 3 biases: 1 biases: 2 mask: 0 }", pb.LayerParameter),
             [SHAPE, (2, 5)],

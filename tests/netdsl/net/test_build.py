@@ -71,7 +71,7 @@ def test_types_of_one_s_own():
         ),
         (layer("Flatten", "", top="x"), NetError, "layer 'one': a layer of type Flatten can't work in place"),
         (layer("Eltwise", "bottom: 'z'"), ShapeError, "layer 'one'"),
-        (layer("Concat", "top: 'w'"), NetError, "layer 'one': a layer of type Concat takes 1 tops, not 2"),
+        (layer("Concat", "top: 'w'"), NetError, "layer 'one': a layer of type Concat must have 1 top, not 2"),
         (layer("Slice", "top: 'v' slice_param { slice_point: 99 }"), NetError, "layer 'one'"),
     ],
 )
@@ -221,7 +221,7 @@ def test_what_goes_wrong_in_a_user_s_layer_while_the_net_runs():
 def test_what_goes_wrong_while_a_net_runs_is_told_with_its_layer():
     net = NetModule(built(layer("InnerProduct", IP))).allocate()
     with (
-        pytest.raises(ShapeError, match=r"layer 'one': takes 6 values of each item, and a bottom \[2, 7\] has 7$"),
+        pytest.raises(ShapeError, match=r"layer 'one': the weights are for 6 values per item, but .* has 7$"),
         running(net.built),
     ):
         net(torch.ones(2, 7), torch.ones(2, 4))

@@ -23,7 +23,7 @@ def test_the_old_names_of_axes(make_net) -> None:
 
 
 def test_a_shape_has_no_negative_axis(learning) -> None:
-    with pytest.raises(ShapeError, match="not a shape"):
+    with pytest.raises(ShapeError, match="contains a negative length"):
         learning.blobs["data"].reshape(2, -1)
 
 

@@ -109,7 +109,7 @@ def test_layers_without_a_map_end_the_search() -> None:
     with pytest.raises(AxisMismatchException, match="axis 2"):
         coord_map_from_to(n.odd, n.data)
     n.old = L.Convolution(n.up, num_output=10, kernel_h=3, kernel_w=3)
-    with pytest.raises(AssertionError, match="by axis"):
+    with pytest.raises(AssertionError, match="per-axis"):
         coord_map_from_to(n.old, n.data)
 
 

@@ -72,7 +72,7 @@ def test_rounding_leaves_no_more_than_the_input(make_net, tmp_path: Path) -> Non
 
 def test_a_window_outside_of_the_image_is_an_error(files) -> None:
     net = pycaffe.Detector(*files, context_pad=2)
-    with pytest.raises(NetError, match="outside of an image of 30 x 40"):
+    with pytest.raises(NetError, match="outside the image of 30 x 40"):
         net.crop(IMAGE, [100, 100, 111, 111])
 
 

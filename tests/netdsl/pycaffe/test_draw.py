@@ -84,7 +84,7 @@ def test_the_suffix_says_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "<svg" in (tmp_path / "net.svg").read_text()
     draw.draw_net_to_file(NET, str(tmp_path / "net.raw"), "TB")
     assert "rankdir=TB" in (tmp_path / "net.raw").read_text()
-    with pytest.raises(NetError, match="'gold' isn't a picture format that netdsl writes: take png, svg or pdf"):
+    with pytest.raises(NetError, match="'gold' isn't a supported picture format; use png, svg or pdf"):
         draw.draw_net_to_file(NET, tmp_path / "net.gold")
     assert not (tmp_path / "net.gold").exists()
 
@@ -101,7 +101,7 @@ def test_graphviz_draws_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_direction_is_one_of_three() -> None:
-    with pytest.raises(NetError, match="rankdir is 'up'; it can be LR, TB, BT"):
+    with pytest.raises(NetError, match="rankdir is 'up'; set it to one of LR, TB, BT"):
         draw.draw_net(NET, "up")
 
 

@@ -236,9 +236,9 @@ def test_a_mean_is_a_value_for_each_channel_or_an_image_of_any_size() -> None:
 @pytest.mark.parametrize(
     ("call", "value", "why"),
     [
-        ("set_transpose", (1, 0), "2 axes, an item of 'data' has 3"),
-        ("set_channel_swap", (1, 0), "2 channels, 'data' has 3"),
-        ("set_mean", np.zeros(2), "2 channels, 'data' has 3"),
+        ("set_transpose", (1, 0), "2 axes, but an item of 'data' has 3"),
+        ("set_channel_swap", (1, 0), "2 channels, but 'data' has 3"),
+        ("set_mean", np.zeros(2), "2 channels, but 'data' has 3"),
         ("set_mean", np.zeros((1, 2, 3, 4)), "4 axes"),
         ("set_mean", np.zeros((2, 8, 9)), "doesn't fit"),
         ("set_mean", np.zeros((8, 9)), "doesn't fit"),
@@ -252,7 +252,7 @@ def test_settings_that_do_not_fit_are_refused(call: str, value, why: str) -> Non
 def test_only_inputs_have_settings() -> None:
     made = transformer()
     for call in ("set_transpose", "set_channel_swap", "set_raw_scale", "set_mean", "set_input_scale", "preprocess"):
-        with pytest.raises(NetError, match="'label' is not one of the inputs: data"):
+        with pytest.raises(NetError, match="'label' isn't an input; the inputs are: data"):
             getattr(made, call)("label", IMAGE)
     with pytest.raises(NetError):
         made.deprocess("label", IMAGE)

@@ -88,7 +88,7 @@ def test_two_solvers_learn_what_one_learns_from_twice_the_batch(tmp_path: Path) 
     two, one = tmp_path / "two", tmp_path / "one"
     done = train(two, solvers=2, batch=8)
     assert done.stdout == "0 0\n", done.stderr
-    assert "torch sees no GPU here; nets are created on the CPU" in done.stderr
+    assert "torch finds no GPU, so nets are created on the CPU" in done.stderr
     assert train(one, solvers=1, batch=16).stdout == "0\n"
     assert (two / "solver0.caffemodel").read_bytes() == (two / "solver1.caffemodel").read_bytes()
     for mean, whole in zip(blobs_of(two / "solver0.caffemodel"), blobs_of(one / "solver0.caffemodel"), strict=True):
@@ -106,12 +106,12 @@ def test_a_uid_is_of_new_uid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.chdir(tmp_path)
     Path("net.prototxt").write_text(NET % 8)
     Path("solver.prototxt").write_text(SOLVER)
-    with pytest.raises(NetError, match=r"a uid that NCCL.new_uid\(\) has made"):
+    with pytest.raises(NetError, match=r"create one with NCCL.new_uid\(\)"):
         pycaffe.NCCL(pycaffe.SGDSolver("solver.prototxt"), b"uid")
 
 
 def test_a_gpu_must_be_there_where_there_are_some() -> None:
     check_gpu(1, count=2)
     check_gpu(1, count=0)
-    with pytest.raises(NetError, match="there is no GPU 2; the GPUs here are 0 to 1"):
+    with pytest.raises(NetError, match="there is no GPU 2; use one from 0 to 1"):
         check_gpu(2, count=2)

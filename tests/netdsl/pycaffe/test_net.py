@@ -120,7 +120,7 @@ def test_forward_takes_all_inputs_or_none(learning) -> None:
     data, label = np.ones((5, 2, 3, 4)), np.zeros(5)
     assert learning.forward(data=data, label=label)["loss"] > 0
     assert (learning.blobs["data"].data == 1).all()
-    with pytest.raises(NetError, match="given are data, the net's are data, label"):
+    with pytest.raises(NetError, match="the arguments are data, but the net expects data, label"):
         learning.forward(data=data)
     with pytest.raises(NetError, match="'data' has shape"):
         learning.forward(data=data[:3], label=label)
@@ -131,7 +131,7 @@ def test_unknown_names_are_errors(learning) -> None:
         learning.forward(start="fc")
     with pytest.raises(NetError, match="no blob 'fc'"):
         learning.forward(blobs=["fc"])
-    with pytest.raises(NetError, match="layers 0 to 9 are"):
+    with pytest.raises(NetError, match="layers 0 to 9 don't exist"):
         learning._forward(0, 9)
 
 
@@ -311,8 +311,8 @@ def test_batches_come_in_turn_and_again(make_net) -> None:
         (np.zeros((2, 3, 1, 1), np.float32).T.copy().T, np.zeros(2, np.float32), "C-contiguous"),
         (np.zeros((2, 1, 1, 4), np.float32), np.zeros(2, np.float32), "N x 1 x 1 x 3"),
         (np.zeros((2, 1, 1, 3), np.float32), np.zeros((2, 3), np.float32), "labels must have"),
-        (np.zeros((2, 1, 1, 3), np.float32), np.zeros(4, np.float32), "2 items and 4 labels"),
-        (np.zeros((3, 1, 1, 3), np.float32), np.zeros(3, np.float32), "no whole number of batches of 2"),
+        (np.zeros((2, 1, 1, 3), np.float32), np.zeros(4, np.float32), "2 items but 4 labels"),
+        (np.zeros((3, 1, 1, 3), np.float32), np.zeros(3, np.float32), "can't be divided into batches of 2"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(make_net, data, labels, why: str) -> None:
@@ -403,5 +403,5 @@ def test_all_items_run_back(make_net) -> None:
 
 
 def test_nothing_to_run_is_an_error(make_net) -> None:
-    with pytest.raises(NetError, match="give the inputs"):
+    with pytest.raises(NetError, match="pass the net's inputs"):
         make_net(TWICE).forward_all()

@@ -81,7 +81,7 @@ def test_a_layer_can_be_set_up_and_reshaped_by_itself(learning) -> None:
     layer.reshape([data], [conv])
     assert conv.shape == (2, 7, 5, 4)
     data.reshape(2, 2, 1, 1)
-    with pytest.raises(ShapeError, match=r"net.prototxt:5: layer 'conv': its kernel reaches"):
+    with pytest.raises(ShapeError, match=r"net.prototxt:5: layer 'conv': the kernel covers"):
         layer.reshape([data], [conv])
     with pytest.raises(NetError, match="layer 'conv': "):
         layer.setup([data, data], [conv])
@@ -199,7 +199,7 @@ def test_what_a_layer_only_passes_on_stays_when_the_other_blob_is_written_to(mak
 
 def test_an_error_while_running_names_the_layer(learning) -> None:
     learning.blobs["data"].reshape(5, 3, 3, 4)
-    with pytest.raises(NetError, match="layer 'conv': takes 2 channels"):
+    with pytest.raises(NetError, match="layer 'conv': the weights are for 2 channels"):
         learning.forward()
 
 

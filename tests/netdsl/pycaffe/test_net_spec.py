@@ -120,7 +120,7 @@ def test_wrong_settings_are_named() -> None:
         L.Convolution(weight_filler={"kind": "xavier"}).to_proto()
     with pytest.raises(AttributeError):
         _ = P.Pooling.MEDIAN
-    with pytest.raises(AttributeError, match="nothing is called 'fc'"):
+    with pytest.raises(AttributeError, match="has no blob 'fc'"):
         _ = NetSpec().fc
 
 

@@ -47,7 +47,7 @@ def test_solvers_can_say_how_many_they_are(monkeypatch) -> None:
 
 def test_a_gpu_that_is_not_there_is_told(monkeypatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    with pytest.warns(UserWarning, match="torch sees no GPU here; nets are created on the CPU"):
+    with pytest.warns(UserWarning, match="torch finds no GPU, so nets are created on the CPU"):
         pycaffe.set_mode_gpu()
 
 

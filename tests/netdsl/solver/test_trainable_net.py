@@ -99,7 +99,7 @@ def test_a_label_out_of_range_is_told_with_the_layer(tmp_path: Path) -> None:
     net = net_of(tmp_path / "list.txt", 4)
     net.layer[2].type = "SoftmaxWithLoss"
     running = ModuleNet.open(Model(net))
-    with pytest.raises(NetError, match=r"layer 'loss': label 7 is none of 2 classes, which are 0 to 1"):
+    with pytest.raises(NetError, match=r"layer 'loss': label 7 isn't among the 2 classes, which are 0 to 1"):
         running.forward_backward()
     running.close()
 

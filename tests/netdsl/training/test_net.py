@@ -134,13 +134,19 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
     [
         ({}, "^the inputs of this net are x, label, but none were given"),
         (given() | {"data": 1}, "given are x, label, data"),
-        (given() | {"x": np.ones((3, 4, 5))}, r"input 'x' has shape \[3, 4, 5\]; give an array with 4 axes, as \[2, 3, 4, 5\]"),
-        (given() | {"label": np.ones((2, 1))}, r"input 'label' has shape \[2, 1\]; give an array with 1 axes, as \[2\]"),
+        (
+            given() | {"x": np.ones((3, 4, 5))},
+            r"input 'x' has shape \[3, 4, 5\]; give an array with 4 axes, as \[2, 3, 4, 5\]",
+        ),
+        (
+            given() | {"label": np.ones((2, 1))},
+            r"input 'label' has shape \[2, 1\]; give an array with 1 axes, as \[2\]",
+        ),
         (given() | {"label": ["one", "two"]}, "input 'label' isn't an array of numbers: could not convert"),
         (given() | {"x": [[1], [2, 3]]}, "input 'x' isn't an array of numbers"),
         (
             given(channels=4),
-            r"layer 'conv': takes 3 channels, and a bottom \[2, 4, 4, 5\] has 4 on axis 1; "
+            r"layer 'conv': the weights are for 3 channels, but the bottom \[2, 4, 4, 5\] has 4 on axis 1; "
             r"input 'x' has shape \[2, 4, 4, 5\], made for \[2, 3, 4, 5\]$",
         ),
         (given(height=2), r"layer 'conv' .*; input 'x' has shape \[2, 3, 2, 5\], but was built for"),
@@ -155,7 +161,7 @@ def test_the_layer_is_told_that_cannot_work_on_the_data() -> None:
     made = net(TEXT.replace("pool: AVE global_pooling: true", "kernel_size: 1"))
     with pytest.raises(ShapeError, match=r"layer 'ip': takes .*; input 'x' has shape \[2, 3, 9, 5\]"):
         made.forward(**given(height=9))
-    with pytest.raises(NetError, match=r"layer 'loss': label 77 is none of 6 classes, which are 0 to 5; [^;]*$"):
+    with pytest.raises(NetError, match=r"layer 'loss': label 77 isn't among the 6 classes, which are 0 to 5; [^;]*$"):
         net(phase="TRAIN").forward(**given() | {"label": [0, 77]})
 
 

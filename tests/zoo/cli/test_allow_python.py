@@ -63,7 +63,7 @@ def trained(zoo) -> str:
 def test_code_runs_only_if_it_is_allowed(zoo) -> None:
     code, _, err = zoo(*TRAIN)
     assert code == 2
-    assert "layer 'times': layer runs Python code from module 'layers_in_this_folder'" in err
+    assert "layer 'times': the layer runs Python code from module 'layers_in_this_folder'" in err
     assert "`--allow-python layers_in_this_folder`" in err
     assert "layers_in_this_folder" not in sys.modules
     weights = trained(zoo)

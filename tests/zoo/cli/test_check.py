@@ -123,7 +123,7 @@ def test_no_camera_is_switched_on(zoo) -> None:
 
 def test_a_data_layer_without_a_source_says_so(zoo) -> None:
     Path("net.prototxt").write_text(DATA.replace('source: "nowhere"', ""))
-    assert "data can't be read: net.prototxt:1: layer 'data': needs a source" in zoo("check", "net.prototxt").out
+    assert "data can't be read: net.prototxt:1: layer 'data': source is missing" in zoo("check", "net.prototxt").out
 
 
 @pytest.mark.parametrize("wrong", ["data", "=3x4", "data=", "data=3x", "data=3x-4", "data=3x0", "data=3,4", "data=axb"])
@@ -184,7 +184,7 @@ def test_an_unknown_field_is_told_before_what_comes_of_it(zoo) -> None:
     field, missing = zoo("check", "typo.prototxt").out.splitlines()
     what = "layer 'c': unknown field 'num_ouput' in convolution_param; did you mean num_output? (skipped)"
     assert field.startswith("typo.prototxt:2:") and field.endswith(what)
-    assert missing == "typo.prototxt:2: layer 'c': num_output is missing; it must be 1 or more"
+    assert missing == "typo.prototxt:2: layer 'c': num_output is missing; set it to 1 or more"
 
 
 def test_many_unknown_fields_are_counted(zoo) -> None:
@@ -212,7 +212,7 @@ def test_a_net_for_batches_of_so_many_is_told_from_a_broken_one(zoo) -> None:
     Path("one.prototxt").write_text(SEGMENTS.replace('"data"\n', '"data" input_shape { dim: [1, 3, 224, 224] }\n', 1))
     code, out, _ = zoo("check", "one.prototxt")
     assert code == 1
-    assert out.endswith("which can't become [-1, 10, 3, 224, 224]; use a batch that is a multiple of 10\n")
+    assert out.endswith("shape [-1, 10, 3, 224, 224]; use a batch that is a multiple of 10\n")
     Path("broken.prototxt").write_text(SEGMENTS.replace("3, 224, 224]", "7, 1, 9]"))
     assert "multiple" not in zoo("check", "broken.prototxt")[1]
 
@@ -223,7 +223,7 @@ def test_what_forks_mean_otherwise_is_said(zoo) -> None:
     code, out, _ = zoo("check", "doubt.prototxt")
     doubt, result = out.splitlines()
     assert (code, result) == (0, "doubt.prototxt: good for TEST and TRAIN")
-    assert doubt.startswith("doubt.prototxt:2: layer 'b': BN is taken as PSPNet's and TSN's; happynear's averages")
+    assert doubt.startswith("doubt.prototxt:2: layer 'b': BN is assumed to be PSPNet's and TSN's; happynear's averages")
     assert doubt.endswith("; if it is happynear-ms, name the dialect with --dialect")
     assert zoo("check", "--dialect", "pspnet", "doubt.prototxt")[1] == f"{result}\n"
 

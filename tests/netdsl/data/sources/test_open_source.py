@@ -171,7 +171,10 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("gone", "gone: there is no such file or folder; name it as KIND:PATH, where KIND is one of lmdb, leveldb, mnist"),
+        (
+            "gone",
+            "gone: there is no such file or folder; name it as KIND:PATH, where KIND is one of lmdb, leveldb, mnist",
+        ),
         ("lmbd:an_lmdb", "lmbd:an_lmdb: there is no such file"),
         ("t.h5", "t.h5: its kind can't be recognised; name it as KIND:PATH, where KIND is one of lmdb"),
         ("class/cat", "class/cat: its kind can't be recognised"),
