@@ -2845,7 +2845,7 @@ def AbsVal(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """|x|."""
+    """Computes the absolute value: |x|."""
 
 def Accuracy(
     name: str | None,
@@ -2864,7 +2864,10 @@ def Accuracy(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The share of labels for which fewer than `top_k` other classes score as high; a second top has it by class."""
+    """Computes the share of labels for which fewer than `top_k` other classes score at least as high.
+
+    The second top contains the share for each class.
+    """
 
 def Add(
     name: str | None,
@@ -2878,7 +2881,7 @@ def Add(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """a + b."""
+    """Computes a + b. Axes of length 1 are broadcast."""
 
 def AnnotatedData(
     name: str | None,
@@ -2903,11 +2906,13 @@ def AnnotatedData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of classes.
+    """Reads images and rows of (image, label, instance, x1, y1, x2, y2, difficult). In MobileNet-YOLO, it also reads
+    class maps.
 
-    How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
-    has one row of -1. Rows for YOLO are (class, x, y, width, height), 300 of them for each image. Maps have a channel
-    for each number in the label map, or one for all, which the shapes assume where there is no label map.
+    The number of rows differs from batch to batch. The shapes assume one row for each image. A batch without objects
+    has one row of -1. With `yolo_data_type: 1`, there are 300 rows of (class, x, y, width, height) for each image. The
+    maps have one channel for each number in the label map, or a single channel for all classes. Without a label map,
+    the shapes assume a single channel.
     """
 
 def ArgMax(
@@ -2926,9 +2931,10 @@ def ArgMax(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The indices of the `top_k` largest values: along an axis, or of all values of each item of the batch.
+    """Computes the indices of the `top_k` largest values along an axis, or over all values of each item.
 
-    `out_max_val` gives the values: in their place along an axis, else behind them.
+    `out_max_val` outputs the values instead of the indices if there is an axis, and otherwise the values after the
+    indices.
     """
 
 def AssistedExcitation(
@@ -2943,10 +2949,10 @@ def AssistedExcitation(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """x + alpha * mean inside boxes, where the mean over channels is the third bottom; no gradient goes through it.
+    """Computes x + alpha * mean inside the true boxes. The third bottom is the mean over channels and gets no gradient.
 
-    Alpha falls with the cosine of how far training is. The solver sets `iteration` and `max_iteration`. Labels
-    have rows of class, x, y, width and height, until a zero. Caffe does it for the first item of a batch only.
+    Alpha falls from 1 to 0 along a cosine during the training. The solver sets `iteration` and `max_iteration`. A label
+    has rows of class, x, y, width and height, and ends at the first zero. Caffe changes only the first item of a batch.
     """
 
 def Axpy(
@@ -2961,7 +2967,7 @@ def Axpy(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """a * x + y, where `a` has one number for every channel of every item."""
+    """Computes a * x + y. `a` has one number for each channel of each item."""
 
 def BN(
     name: str | None,
@@ -2988,16 +2994,16 @@ def BN(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """slope * (x - mean) / sqrt(variance + eps) + bias, for every channel.
+    """Computes slope * (x - mean) / sqrt(variance + eps) + bias for each channel.
 
-    Forks have several types of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
-    both phases, or with `bn_mode: INFERENCE` are left out. PSPNet's has running averages as two blobs more, which it
-    uses in TEST and when frozen. happynear's does so too, but its fourth blob averages 1 / sqrt(variance + eps); at
-    first it averaged variances, to which it added eps only while training.
+    Several forks have a type of this name. SegNet's has two blobs, slope and bias. It uses the batch's mean and
+    variance in both phases, or none with `bn_mode: INFERENCE`. PSPNet's also has running averages as two more blobs and
+    uses them in TEST and when frozen. So does happynear's, but its fourth blob averages 1 / sqrt(variance + eps). Its
+    first version averaged variances and added eps only in training.
 
-    A layer is SegNet's or the first happynear's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more than
-    one top (the batch's mean and variance), and PSPNet's or happynear's otherwise. Which of them, the net's dialect
-    says. Synopsys has SegNet's, and PSPNet's where `icnet` is set.
+    A layer with a `scale_filler`, a `shift_filler`, a `bn_mode` or more than one top (the batch's mean and variance) is
+    SegNet's or happynear's first version. Other layers are PSPNet's or happynear's. The net's dialect decides between
+    the two. Synopsys has SegNet's, and PSPNet's if `icnet` is set.
     """
 
 def BNLL(
@@ -3012,7 +3018,7 @@ def BNLL(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """log(1 + exp(x))."""
+    """Computes log(1 + exp(x))."""
 
 def BatchNorm(
     name: str | None,
@@ -3043,10 +3049,11 @@ def BatchNorm(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """(x - mean) / sqrt(variance + eps), with those of the batch, or with averages of those of earlier batches.
+    """Computes (x - mean) / sqrt(variance + eps) for each channel.
 
-    Three sums are kept, of means, of variances and of their weights; an average is a sum divided by the third. In
-    NVCaffe and with Intel's engines a scale and a bias may follow.
+    The mean and the variance are the batch's in training, and running averages in TEST. The blobs are sums of means, of
+    variances and of weights. An average is a sum divided by the sum of the weights. In NVCaffe and with Intel's
+    engines, the layer can also have a scale and a bias.
     """
 
 def BatchReindex(
@@ -3061,7 +3068,7 @@ def BatchReindex(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Item n of the top is the item of the first bottom that the second bottom has at n."""
+    """Selects items: item n of the top is the item of the first bottom whose index is at n in the second bottom."""
 
 def BatchToSpaceND(
     name: str | None,
@@ -3077,7 +3084,7 @@ def BatchToSpaceND(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Items become the places of blocks of `block_shape`, and the borders of what comes out are cut off by `crops`."""
+    """Moves items of the batch to the positions of blocks of `block_shape`, and removes `crops` from the borders."""
 
 def Bias(
     name: str | None,
@@ -3094,7 +3101,7 @@ def Bias(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """x + bias, which is learned or is the second bottom, and lies along the axes from `axis` on."""
+    """Computes x + bias along the axes from `axis` on. The bias is learned, or is the second bottom."""
 
 def BoxAnnotatorOHEM(
     name: str | None,
@@ -3110,9 +3117,10 @@ def BoxAnnotatorOHEM(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Labels and box weights of the `roi_per_img` worst regions of each image; others are ignored and weigh nothing.
+    """Keeps the labels and box weights of the `roi_per_img` regions with the largest losses in each image.
 
-    Bottoms are regions, of which only the image's index is read, their losses, labels, and box weights.
+    Other regions get the ignored label and a weight of 0. The bottoms are regions, losses, labels and box weights. Of
+    the regions, only the image index is read.
     """
 
 def CPMData(
@@ -3163,10 +3171,11 @@ def CPMData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image, and weights and maps for the joints and limbs of all people in it, as cpm_transform_param says.
+    """Reads images, and weights and maps for the joints and limbs of all people in them. `cpm_transform_param` has the
+    settings.
 
-    The older type of this name has a cpmdata_param and its settings in transform_param. It is for a single person: the
-    image has a fourth channel that shows where the person is, and there are maps of this person's joints, and then of
+    The older type of this name has a `cpmdata_param` and its settings in `transform_param`. It is for a single person,
+    whose position is marked in the image's fourth channel. The maps show this person's joints first, and then
     everybody's.
     """
 
@@ -3186,11 +3195,12 @@ def CenterLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Half the squared distances of all items from the centres of their classes, divided by the batch.
+    """Computes half the sum of the squared distances between items and the centres of their classes, over the batch
+    size.
 
-    happynear's `distance_type: "L1"` takes the distances themselves, whole. Centres don't follow the gradient of the
-    loss, but move to the mean of their items, with one item more that is where they are, whatever the loss weighs. In
-    happynear's Caffe they go so far for each of these items. Without a `loss_weight` the loss weighs 0.
+    With happynear's `distance_type: "L1"`, it is the sum of absolute differences instead. The centres don't follow the
+    gradient of the loss. Each moves to the mean of its items and its current place, whatever the loss_weight is. In
+    happynear's Caffe, it moves by that step for each of these items. Without a `loss_weight`, the weight is 0.
     """
 
 def ChannelScale(
@@ -3212,7 +3222,7 @@ def ChannelScale(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The first bottom times the second, which has one number for each item and place."""
+    """Computes the product of the first bottom and the second one, which has one number for each item and position."""
 
 def Clip(
     name: str | None,
@@ -3228,7 +3238,7 @@ def Clip(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """max(min, min(x, max)); the gradient passes at the bounds themselves."""
+    """Computes max(min, min(x, max)). The gradient passes at the bounds themselves."""
 
 def Concat(
     name: str | None,
@@ -3245,10 +3255,10 @@ def Concat(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """All bottoms, joined along `axis`.
+    """Joins all bottoms along `axis`.
 
-    Intel's `per_fla_fuse` joins on axis 1 what a Permute that puts channels last and a Flatten would give, with two
-    more axes of length 1.
+    Intel's `per_fla_fuse` first permutes each bottom so that channels are last, then flattens it. The blobs are joined
+    on axis 1, and the top has two more axes of length 1.
     """
 
 def ContrastiveLoss(
@@ -3265,9 +3275,9 @@ def ContrastiveLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """d^2 / 2 for similar pairs, max(margin - d, 0)^2 / 2 for all others, averaged; d is the distance of a pair.
+    """Computes the mean of d^2 / 2 for similar pairs and max(margin - d, 0)^2 / 2 for other pairs with the distance d.
 
-    The legacy version has max(margin - d^2, 0) / 2.
+    The legacy version has max(margin - d^2, 0) / 2 for other pairs.
     """
 
 def Convolution(
@@ -3325,7 +3335,7 @@ def Convolution(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """At every place, the sum over a window of the input times a filter, plus a bias."""
+    """Computes at each position the product sum of a window of the bottom and each filter, plus a bias."""
 
 def ConvolutionDepthwise(
     name: str | None,
@@ -3382,7 +3392,7 @@ def ConvolutionDepthwise(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A convolution in which every channel is filtered by itself; `num_output` may be left out."""
+    """Convolves each channel with its own filters. `num_output` may be left out."""
 
 def Crop(
     name: str | None,
@@ -3398,7 +3408,7 @@ def Crop(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """From `axis` on the first bottom is cut to the size of the second, beginning at `offset`."""
+    """Crops the first bottom to the size of the second one from `axis` on. The part starts at `offset`."""
 
 def Data(
     name: str | None,
@@ -3445,7 +3455,7 @@ def Data(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image, and a number if there is a second top."""
+    """Reads images from a database, and labels if there is a second top."""
 
 def DataHeatmap(
     name: str | None,
@@ -3478,7 +3488,7 @@ def DataHeatmap(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A square part of an image in red, green and blue, and a map with a gaussian for each joint."""
+    """Reads square parts of RGB images, and a map with a Gaussian for each joint."""
 
 def Deconvolution(
     name: str | None,
@@ -3535,7 +3545,7 @@ def Deconvolution(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Every input is spread over a window as a filter says; padding is cut off the sum."""
+    """Adds each filter, times the bottom's value, to the top at each window, and cuts the padding off the sum."""
 
 def DenseImageData(
     name: str | None,
@@ -3561,7 +3571,7 @@ def DenseImageData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image and a map of its size. Where nothing says a size it is that of CamVid, which SegNet was made for."""
+    """Reads images and label maps of the same size. The default size is that of CamVid, SegNet's data set."""
 
 def DepthToSpace(
     name: str | None,
@@ -3577,10 +3587,10 @@ def DepthToSpace(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Height and width become `block_size` times as large, with as many times fewer channels.
+    """Multiplies height and width by `block_size` and divides the channels by its square.
 
-    With NHWC and NCHW, which is DCR's order, the place in a block is the slower part of a channel's number; with CRD
-    it is the faster.
+    A channel's index consists of a position in the block and an output channel. With NHWC, NCHW and DCR, the output
+    channel varies faster. With CRD, the position varies faster.
     """
 
 def DepthwiseConvolution(
@@ -3638,7 +3648,7 @@ def DepthwiseConvolution(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A convolution in which every channel is filtered by itself."""
+    """Convolves each channel with its own filters."""
 
 def DetectNetCluster(
     name: str | None,
@@ -3652,10 +3662,11 @@ def DetectNetCluster(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """For every class the boxes (left, top, right, bottom, confidence) that several cells agree on, 50 at most.
+    """Computes for each class up to 50 boxes (left, top, right, bottom, confidence) on which several cells agree.
 
-    Bottoms are how much objects of each class cover every cell, and the corners of a box there, seen from the cell.
-    Boxes that are nearly the same become one, as OpenCV groups rectangles; the confidence is the logarithm of how many.
+    The first bottom is each cell's coverage by objects of each class. The second one contains the corners of a box
+    relative to the cell. Similar boxes are merged as in OpenCV's groupRectangles. The confidence is the logarithm of
+    their number.
     """
 
 def DetectNetGroundtruth(
@@ -3670,9 +3681,10 @@ def DetectNetGroundtruth(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """For every class the boxes (left, top, right, bottom, 0) that cover a cell, each once, 50 at most.
+    """Lists for each class up to 50 different boxes (left, top, right, bottom, 0) that cover a cell.
 
-    Bottoms are how much objects of each class cover every cell, and the corners of the box there, seen from the cell.
+    The first bottom is each cell's coverage by objects of each class. The second one contains the corners of the box
+    relative to the cell.
     """
 
 def DetectNetPrecision(
@@ -3687,9 +3699,9 @@ def DetectNetPrecision(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Precision times recall, precision, and recall, in percent, of boxes that DetectNetScore has marked.
+    """Computes precision times recall, precision, and recall in percent, from boxes that DetectNetScore has marked.
 
-    The fork calls the first one mAP, though it is no mean over thresholds.
+    The fork calls the first number mAP, although it isn't a mean over thresholds.
     """
 
 def DetectNetScore(
@@ -3704,10 +3716,10 @@ def DetectNetScore(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Boxes with 1 for a detection that is an object, 2 for one that is none, 3 for an object that wasn't detected.
+    """Marks boxes with 1 for a correct detection, 2 for a false one and 3 for a missed object.
 
-    Bottoms are lists of objects and of detections. Each object in turn takes the first detection that overlaps with it
-    enough and that no other has taken.
+    The bottoms are lists of objects and of detections. Each object in turn is matched to the first free detection that
+    overlaps it enough.
     """
 
 def DetectNetTransformation(
@@ -3733,10 +3745,11 @@ def DetectNetTransformation(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Images of DetectNet's size without their mean, and for each a map of cells that see an object, four maps of the
-    object's corners, two of its inverse sizes, one of the inverse of what it covers, and one for each class.
+    """Transforms images to DetectNet's size, subtracts the mean, and computes coverage maps from the boxes.
 
-    Images are augmented by chance in TRAIN, and only scaled in TEST. A box's class is numbered as in `object_class`.
+    The maps of an image are: which cells an object covers, four for the corners of that object, two for its inverse
+    size, one for the inverse of the covered area, and one for each class. Images are randomly augmented in TRAIN and
+    only scaled in TEST. `object_class` numbers the classes.
     """
 
 def DetectionEvaluate(
@@ -3756,11 +3769,13 @@ def DetectionEvaluate(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """First a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for detections.
+    """Outputs a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for each
+    detection.
 
-    Bottoms are the rows of DetectionOutput and those of AnnotatedData. A detection is true if the object that it
-    overlaps with most is of its label, overlaps enough, and has no better detection. It is neither true nor false for
-    a difficult object that doesn't count. With `name_size_file`, whose images come in order, boxes count pixels.
+    The bottoms are the rows of DetectionOutput and of AnnotatedData. A detection is true if the object with the largest
+    overlap has its label, overlaps it enough, and has no better detection. It is neither true nor false if that object
+    is difficult and doesn't count. With `name_size_file`, which lists the images in order, boxes are measured in
+    pixels.
     """
 
 def DetectionOutput(
@@ -3787,14 +3802,14 @@ def DetectionOutput(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """One row (image, label, score, x1, y1, x2, y2) for each detection, by image, label and falling score.
+    """Outputs a row (image, label, score, x1, y1, x2, y2) for each detection, by image, label and falling score.
 
-    The shape is known only when it runs; until then it is Caffe's, of one row. An image without detections has no row,
-    but if none has any, each gets a row of -1. Nothing is saved or shown: `save_output_param` and `visualize` are for
-    the program that takes the top.
+    The number of rows is known only when the layer runs. Until then, the shape has one row, as in Caffe. An image
+    without detections has no row, but if no image has any, each gets a row of -1. The layer doesn't save or show
+    anything: programs that read the top use `save_output_param` and `visualize`.
 
-    Synopsys' takes more bottoms: the scores of every feature map (batch, classes, ratios, places), then the locations
-    of every feature map as a convolution makes them, then the priors.
+    Synopsys' version has more bottoms: the scores of each feature map (batch, classes, ratios, positions), then the
+    locations of each feature map as a convolution outputs them, then the priors.
     """
 
 def Dropout(
@@ -3814,10 +3829,10 @@ def Dropout(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Values are left out with the chance `dropout_ratio`, and the others scaled up to make up for it.
+    """Sets values to zero with probability `dropout_ratio` and scales the others up to compensate.
 
-    With `scale_train: false`, of Faster R-CNN, all are scaled down in a test instead. With `sample_weights_test`, of
-    Bayesian SegNet, values are left out in a test too.
+    Faster R-CNN's `scale_train: false` scales all values down in TEST instead. Bayesian SegNet's `sample_weights_test`
+    also drops values in TEST.
     """
 
 def DummyData(
@@ -3838,7 +3853,7 @@ def DummyData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Each top is filled by its `data_filler`: once if that is constant, else again whenever the net runs."""
+    """Fills each top with its `data_filler`: once if the filler is constant, and otherwise in each forward pass."""
 
 def ELU(
     name: str | None,
@@ -3853,7 +3868,9 @@ def ELU(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """max(x, 0) + alpha * (exp(min(x, 0)) - 1), times NVCaffe's lambda, which makes it a SELU."""
+    """Computes max(x, 0) + alpha * (exp(min(x, 0)) - 1). NVCaffe's `lambda` scales the result, which makes it a
+    SELU.
+    """
 
 def Eltwise(
     name: str | None,
@@ -3871,10 +3888,10 @@ def Eltwise(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them.
+    """Computes the sum of the bottoms times their `coeff`, their product, or their maximum.
 
-    Caffe's rule for a sum in place: its memory, which is the first bottom's, is made 0 first. So the first bottom isn't
-    in the sum, though it gets its gradient.
+    Caffe's rule for a sum in place: the top's memory, which is also the first bottom's, is set to 0 first. The first
+    bottom is therefore missing from the sum, although it gets its gradient.
     """
 
 def EltwiseAccuracy(
@@ -3891,9 +3908,10 @@ def EltwiseAccuracy(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The share of pixels whose label is among the `top_k` best classes; of classes that score alike the last is best.
+    """Computes the share of pixels whose label is among the `top_k` best classes. Among equal scores, the last class
+    ranks first.
 
-    Without any label that counts it is NaN.
+    If no label counts, the result is NaN.
     """
 
 def Embed(
@@ -3913,7 +3931,7 @@ def Embed(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The row of the weights that every value of the bottom names, plus a bias."""
+    """Outputs the row of the weights that each value of the bottom selects, plus a bias."""
 
 def EuclideanLoss(
     name: str | None,
@@ -3927,7 +3945,7 @@ def EuclideanLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
+    """Computes sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
 
 def EuclideanLossHeatmap(
     name: str | None,
@@ -3941,9 +3959,9 @@ def EuclideanLossHeatmap(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The mean of (x - y)^2. A third bottom is for pictures.
+    """Computes the mean of (x - y)^2. The third bottom is only for visualisation.
 
-    The gradient is the fork's: x - y, whatever the loss is divided by and whatever its loss_weight.
+    As in the fork, the gradient is x - y, whatever the divisor and the loss_weight are.
     """
 
 def EvalDetection(
@@ -3967,12 +3985,12 @@ def EvalDetection(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """For every item, how many truths each class has, then class, score, right and wrong of every detection.
+    """Outputs for each item the number of truths per class, then class, score, right and wrong for each detection.
 
-    Detections are sorted by class and then by score; rows that are left over are 0. One is right if the truth of its
-    class that it overlaps most isn't a better one's already, and wrong if it is or if there is none; one that
-    overlaps less than `threshold` is neither. Truths are rows of eight, as SSD's data layer gives them. Without `nms`
-    Caffe has no detections.
+    Detections are sorted by class and then by score. Unused rows are 0. A detection is right if no better one is
+    matched to the truth of its class that it overlaps most. It is wrong if a better one is, or if there is no truth of
+    its class. It is neither if it overlaps the truth by less than `threshold`. Truths are rows of eight numbers, as in
+    SSD's data layer. Without `nms`, there are no detections, as in Caffe.
     """
 
 def Exp(
@@ -3990,7 +4008,7 @@ def Exp(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """base ** (shift + scale * x)."""
+    """Computes base ** (shift + scale * x)."""
 
 def FCNSegData(
     name: str | None,
@@ -4004,9 +4022,10 @@ def FCNSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """One image at a time, of any size, and maps of its size: labels, or in NYUD what `tops` of its settings names.
+    """Reads one image of any size at a time, and maps of its size: labels, or in NYUD the ones that `tops` names.
 
-    Images are drawn where the split's name has `train` in it and `randomize` isn't off, and otherwise in their order.
+    Images come in random order if the split's name contains `train` and `randomize` isn't off, and otherwise in the
+    list's order.
     """
 
 def Filter(
@@ -4021,7 +4040,7 @@ def Filter(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Of every bottom but the last the items for which the last isn't 0."""
+    """Keeps the items of each bottom for which the last bottom, the selector, isn't 0."""
 
 def Flatten(
     name: str | None,
@@ -4037,7 +4056,7 @@ def Flatten(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The axes from `axis` to `end_axis`, both included, are one."""
+    """Combines the axes from `axis` to `end_axis`, both included, into one."""
 
 def Flip(
     name: str | None,
@@ -4053,7 +4072,7 @@ def Flip(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Left and right change places with `flip_width`, top and bottom with `flip_height`."""
+    """Mirrors images left to right with `flip_width`, and top to bottom with `flip_height`."""
 
 def HDF5Data(
     name: str | None,
@@ -4070,7 +4089,7 @@ def HDF5Data(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Each top is the data set of its name. What shapes they have only the files say; here an image, then numbers."""
+    """Reads each top from the data set of the same name in HDF5 files. Only the files contain the shapes."""
 
 def HDF5Output(
     name: str | None,
@@ -4085,7 +4104,7 @@ def HDF5Output(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The data sets `data` and `label`, with the rows of all batches that ran. Caffe ends at the second batch."""
+    """Writes the data sets `data` and `label` with the rows of all batches. Caffe fails at the second batch."""
 
 def HardSwish(
     name: str | None,
@@ -4099,7 +4118,7 @@ def HardSwish(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """x * min(max(x + 3, 0), 6) / 6."""
+    """Computes x * min(max(x + 3, 0), 6) / 6."""
 
 def HingeLoss(
     name: str | None,
@@ -4114,7 +4133,9 @@ def HingeLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of max(0, 1 - x) for right classes and max(0, 1 + x) for all others, or of its squares, over N."""
+    """Computes the sum of max(0, 1 - x) for true classes and max(0, 1 + x) for all others, or of their squares, over
+    N.
+    """
 
 def Im2col(
     name: str | None,
@@ -4171,7 +4192,9 @@ def Im2col(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The channels of the top are those of the bottom, each at every place in the window."""
+    """Copies each window of the bottom to the channels of one position. Each bottom channel has a top channel per
+    window position.
+    """
 
 def ImResize(
     name: str | None,
@@ -4190,8 +4213,9 @@ def ImResize(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """One image, the mean of all items. Each is the middle of what it is given, the smaller the later it comes:
-    `start_scale` of it for the first, `scale_gap` less for each one more.
+    """Computes the mean of all items after each is cropped at the borders and resized.
+
+    The first item is cropped to `start_scale` of its size, and each further one to `scale_gap` less.
     """
 
 def ImageData(
@@ -4240,7 +4264,7 @@ def ImageData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image and a number."""
+    """Reads images and labels from the files in a list."""
 
 def ImageLabelmapData(
     name: str | None,
@@ -4288,7 +4312,9 @@ def ImageLabelmapData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image and a map of its size, with 1 where the file of the map is at least half as bright as white."""
+    """Reads images and edge maps of the same size. A pixel's label is 1 if the map is at least half as bright as
+    white.
+    """
 
 def ImageSegData(
     name: str | None,
@@ -4336,7 +4362,9 @@ def ImageSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image, a map of its size, and maybe its height and width before it was cropped or padded."""
+    """Reads images and label maps of the same size, and with a third top the size of each image before cropping and
+    padding.
+    """
 
 def InfogainLoss(
     name: str | None,
@@ -4352,7 +4380,9 @@ def InfogainLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """-sum over all classes k of H[label, k] * log softmax(x)[k]; H is the third bottom, or a file."""
+    """Computes -sum of H[label, k] * log softmax(x)[k] over all classes k. H is the third bottom or is read from a
+    file.
+    """
 
 def InnerProduct(
     name: str | None,
@@ -4375,7 +4405,7 @@ def InnerProduct(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Everything from `axis` on is one vector, which is multiplied by the weights."""
+    """Multiplies the weights by the vector of all values from `axis` on, and adds a bias."""
 
 def Input(
     name: str | None,
@@ -4390,7 +4420,7 @@ def Input(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The caller of the net gives its tops."""
+    """Has a top for each input of the net. The caller supplies their values."""
 
 def Interp(
     name: str | None,
@@ -4411,10 +4441,10 @@ def Interp(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The bottom, cropped by negative padding, at another size.
+    """Resizes the bottom, after negative padding crops it.
 
-    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels. In some forks a second
-    bottom can have that size; then no setting may say another.
+    A `zoom_factor` multiplies the steps between pixels, and Synopsys' `full_zoom_factor` the number of pixels. In some
+    forks, a second bottom can provide the size. In that case, the settings must not contain one.
     """
 
 def L1Loss(
@@ -4434,7 +4464,10 @@ def L1Loss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """sum |x - y| / N. Both bottoms get a gradient. Of FlowNet's type of this name it is what needs no settings."""
+    """Computes sum |x - y| / N. Both bottoms get a gradient.
+
+    FlowNet's type of this name is supported only without its own settings.
+    """
 
 def LRN(
     name: str | None,
@@ -4456,7 +4489,9 @@ def LRN(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """x / (k + alpha * mean of x**2)**beta, the mean over neighbouring channels or, with k = 1, over a window."""
+    """Computes x / (k + alpha * mean of x**2)**beta. The mean is over adjacent channels or, with k = 1, over a
+    window.
+    """
 
 def LSTM(
     name: str | None,
@@ -4477,7 +4512,7 @@ def LSTM(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Four gates decide what a cell takes in, keeps and gives out; the top is the hidden state of every step."""
+    """Computes an LSTM over a sequence. The top is the hidden state of each step."""
 
 def LSTMUnit(
     name: str | None,
@@ -4491,9 +4526,9 @@ def LSTMUnit(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """From the cell 1 x N x D, the gates before their nonlinearities 1 x N x 4D and cont 1 x N: cell and hidden state.
+    """Computes the new cell and hidden state from the cell (1 x N x D), the raw gates (1 x N x 4D) and cont (1 x N).
 
-    Caffe on a GPU; on a CPU its gradient for the forget gate is another one where cont is neither 0 nor 1.
+    The gradient is Caffe's on a GPU. Caffe's on a CPU differs for the forget gate if cont is neither 0 nor 1.
     """
 
 def LaneData(
@@ -4519,7 +4554,10 @@ def LaneData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image, rows of points (x, y, lane), and a map that is `seg_scales` times smaller or has a size of its own."""
+    """Reads images, rows of points (x, y, lane) and lane maps.
+
+    A map is `seg_scales` times smaller than the image unless its own size is set.
+    """
 
 def Log(
     name: str | None,
@@ -4536,7 +4574,7 @@ def Log(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """log(shift + scale * x) to the base."""
+    """Computes the logarithm of shift + scale * x to the given base."""
 
 def MVN(
     name: str | None,
@@ -4554,9 +4592,10 @@ def MVN(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes.
+    """Computes (x - mean) / (deviation + eps) over each channel's pixels, or over the whole item with
+    `across_channels`.
 
-    With Synopsys' `add_eps_before_sqrt` it is divided by sqrt(variance + eps).
+    The top has four axes. With Synopsys' `add_eps_before_sqrt`, the divisor is sqrt(variance + eps).
     """
 
 def MarginInnerProduct(
@@ -4580,12 +4619,13 @@ def MarginInnerProduct(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """|x| cos(angle to each weight); for the label (lambda * |x| cos(angle) + |x| psi(angle)) / (1 + lambda).
+    """Computes |x| cos(angle) for each class, and for the label (lambda * |x| cos(angle) + |x| psi(angle)) / (1 +
+    lambda).
 
-    Psi falls as cos(m * angle), made monotonous, m being 1 to 4 by `type`. Lambda falls with the number of forward
-    passes: base * (1 + gamma * passes) ^ -power, at least lambda_min; it is the second top. As in Caffe, the rows of
-    the weight are made unit vectors in every pass, and the gradient is one of Caffe's own: a margin turns it for the
-    label's class, with its length kept, and the weight gets what a plain inner product would.
+    Psi is cos(m * angle), changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda falls with the number
+    of forward passes: base * (1 + gamma * passes) ^ -power, but at least lambda_min. It is the second top. As in Caffe,
+    each pass normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its
+    direction for the label's class, and the weight's gradient is that of a plain inner product.
     """
 
 def Maximum(
@@ -4600,9 +4640,10 @@ def Maximum(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Of two bottoms the larger values, the smaller bottom repeated. Of one, (x, y, value) for every channel.
+    """Computes the elementwise maximum of two bottoms, with broadcasting, or (x, y, value) for each channel of one
+    bottom.
 
-    rtpose's finds only what is positive: where nothing is, all three are 0.
+    The second form is rtpose's. If no value is positive, all three numbers are 0.
     """
 
 def MemoryData(
@@ -4623,7 +4664,7 @@ def MemoryData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image of a size that is given, and a number."""
+    """Takes images of a given size, and labels, from the program."""
 
 def Mul(
     name: str | None,
@@ -4637,7 +4678,7 @@ def Mul(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """a * b, axes compared from the last one on: each is equal in both or is 1 in one of them."""
+    """Computes a * b. From the last axis on, lengths must be equal or one of them must be 1."""
 
 def MultiBoxLoss(
     name: str | None,
@@ -4674,9 +4715,9 @@ def MultiBoxLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Location loss of the boxes that match an object, and confidence loss of these and of hard ones that match none.
+    """Computes the location loss of matched boxes plus the confidence loss of these and of hard negative boxes.
 
-    Bottoms are locations, scores, priors and objects as AnnotatedData gives them.
+    The bottoms are locations, scores, priors, and objects in AnnotatedData's rows.
     """
 
 def MultiStageMeanfield(
@@ -4704,11 +4745,11 @@ def MultiStageMeanfield(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Scores for every pixel, once its neighbours have been heard, above all those of its own colour.
+    """Refines the scores of each pixel by those of nearby pixels, above all pixels of similar colour.
 
-    Bottoms are the scores of a net, what the first step begins with (the same scores, as a rule), and the image. In
-    every step probabilities are blurred over near pixels, and over near pixels of similar colours; what comes of both
-    is weighed by a matrix each, then by what classes think of each other, and taken off the scores. The image gets no
+    The bottoms are a net's scores, the initial scores (usually the same ones) and the image. Each step blurs the
+    probabilities over nearby pixels, and again over nearby pixels of similar colour. Each result is multiplied by its
+    weight matrix. Their sum is multiplied by the compatibility matrix and subtracted from the scores. The image gets no
     gradient.
     """
 
@@ -4724,7 +4765,7 @@ def MultinomialLogisticLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """-log x[label], averaged over the batch."""
+    """Computes the mean of -log x[label] over the batch. The bottom contains probabilities, not scores."""
 
 def Nms(
     name: str | None,
@@ -4742,10 +4783,10 @@ def Nms(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """For every item and part: a row that begins with how many peaks there are, then (x, y, score) of each.
+    """Outputs for each item and part a row with the number of peaks, then (x, y, score) for each peak.
 
-    A peak is above the threshold and all eight neighbours. Its place is the mean of the places around it, weighed by
-    their scores. Peaks are in the order of reading; only `max_peaks` are told, though all are counted.
+    A peak is above the threshold and all eight neighbours. Its position is the mean of the positions around it,
+    weighted by their scores. Peaks are in reading order. All peaks are counted, but only `max_peaks` are listed.
     """
 
 def Normalize(
@@ -4769,14 +4810,15 @@ def Normalize(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`.
+    """Computes scale * x / sqrt(sum of x² + eps). The sum is over channels, or over the whole item with
+    `across_spatial`.
 
-    With Synopsys' `add_eps_before_sqrt: false` eps is added to the root over a whole item.
+    With Synopsys' `add_eps_before_sqrt: false`, eps is added after the square root for whole items.
 
-    happynear's, with its settings in `normalize_param`, has no scale, sums over channels, and with the type L1 takes
-    absolute values. A second top has what it divided by, and passes a gradient only with `bp_norm`. TSN's has no
-    settings at all, and divides items by their length. A layer without settings is whose the net is. The top of these
-    two has four axes.
+    happynear's version has its settings in `normalize_param` and no scale. It sums over channels, and with type L1 it
+    sums absolute values. Its second top is the divisor, whose gradient passes only with `bp_norm`. TSN's version has no
+    settings and divides items by their length. The net's dialect decides about a layer without settings. The top of
+    these two versions has four axes.
     """
 
 def PReLU(
@@ -4793,7 +4835,7 @@ def PReLU(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """max(x, 0) + slope * min(x, 0), with a slope for each channel or one for all."""
+    """Computes max(x, 0) + slope * min(x, 0), with a slope for each channel or one for all."""
 
 def PSROIPooling(
     name: str | None,
@@ -4810,9 +4852,9 @@ def PSROIPooling(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Channel (c * group_size + row) * group_size + column is averaged over the bin in that row and column.
+    """Averages channel (c * group_size + row) * group_size + column over the bin in that row and column of a region.
 
-    Regions are (image, x1, y1, x2, y2) in the image, rounded before `spatial_scale` brings them to the feature map.
+    Regions are (image, x1, y1, x2, y2) in the image. They are rounded and then scaled by `spatial_scale`.
     """
 
 def Pad(
@@ -4829,7 +4871,7 @@ def Pad(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """`paddings` has how much comes before and how much behind, for every axis in turn."""
+    """Adds a border to the bottom. `paddings` contains the sizes before and after each axis, in order."""
 
 def Parameter(
     name: str | None,
@@ -4845,7 +4887,7 @@ def Parameter(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Its top is its blob. Caffe starts it at 0, a fork has a filler for it."""
+    """Outputs its blob. Caffe initialises the blob with 0, and a fork with a filler."""
 
 def Permute(
     name: str | None,
@@ -4860,7 +4902,7 @@ def Permute(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Axis `order[i]` becomes axis i; those that `order` leaves out follow as they were."""
+    """Reorders axes: axis `order[i]` becomes axis i. Axes that `order` leaves out follow in their old order."""
 
 def Pooling(
     name: str | None,
@@ -4906,9 +4948,9 @@ def Pooling(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The largest or the average value of every window, or one that is drawn at random, larger ones more often.
+    """Computes the maximum or the average of each window, or a random value with a probability proportional to it.
 
-    A second top of MAX says where the largest values are.
+    The second top of MAX contains the positions of the maxima.
     """
 
 def Power(
@@ -4926,7 +4968,7 @@ def Power(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """(shift + scale * x) ** power."""
+    """Computes (shift + scale * x) ** power."""
 
 def PriorBox(
     name: str | None,
@@ -4958,11 +5000,11 @@ def PriorBox(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Boxes relative to the image's size in the first channel of the top, their variances in the second.
+    """Outputs boxes relative to the image's size in the first channel, and their variances in the second.
 
-    For every `min_size` there is a square, a larger square if it has a `max_size`, and one box for each aspect ratio.
-    With Synopsys' `tf` the larger square is the last. Its `yx_order` puts y before x, and so it is in all that is made
-    of the boxes.
+    At each position, each `min_size` has a square, a larger square if it has a `max_size`, and one box for each aspect
+    ratio. With Synopsys' `tf`, the larger square is the last one. Its `yx_order` puts y before x, which then applies to
+    everything computed from the boxes.
     """
 
 def Proposal(
@@ -4989,12 +5031,12 @@ def Proposal(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
+    """Outputs the regions (image, x1, y1, x2, y2) that survive non-maximum suppression, and their scores, best first.
 
-    Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for
-    height and width. A `scale` of an anchor is relative to `base_size`, but in happynear's Caffe it is in pixels. What
-    is too small gets a score of 0, but is not left out. How many regions there are is known only when it runs; until
-    then the shape says as many as may be.
+    The bottoms are scores (background first), box predictions, and the image's height, width and scale, or separate
+    scales for height and width. An anchor's `scale` is relative to `base_size`; in happynear's Caffe, it is in pixels.
+    Regions that are too small get a score of 0 but are kept. The number of regions is known only when the layer runs.
+    Until then, the shape has the largest possible number.
     """
 
 def Python(
@@ -5012,10 +5054,10 @@ def Python(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
+    """Calls `setup`, `reshape`, `forward` and `backward` of a user's class with numpy arrays, as pycaffe does.
 
-    A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
-    Caffe is installed gets netdsl.pycaffe. Exceptions of the class pass through as they are.
+    A net can name any module, so only modules in `allowed` are imported. Without an installed Caffe, `import caffe` in
+    such a module returns netdsl.pycaffe. Exceptions of the class are raised unchanged.
     """
 
 def RNN(
@@ -5037,7 +5079,7 @@ def RNN(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """h = tanh(W_hh h' + W_xh x + b_h), and the top is tanh(W_ho h + b_o)."""
+    """Computes h = tanh(W_hh h' + W_xh x + b_h) for each step. The top is tanh(W_ho h + b_o)."""
 
 def ROIPooling(
     name: str | None,
@@ -5055,10 +5097,11 @@ def ROIPooling(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Regions are (image, x1, y1, x2, y2) in the image, which `spatial_scale` brings to the feature map.
+    """Computes the maximum in each bin of a region. Regions (image, x1, y1, x2, y2) are scaled by `spatial_scale`.
 
-    Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0. A region that ends
-    before it begins is taken as one place; Faster R-CNN's rule, but not Intel's: that place gets no gradient.
+    Bins are rounded outward, so that adjacent ones can overlap. A bin outside the map outputs 0. A region that ends
+    before it starts is treated as a single position. In Faster R-CNN, but not in Intel's Caffe, that position gets no
+    gradient.
     """
 
 def ReLU(
@@ -5078,7 +5121,7 @@ def ReLU(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """max(x, 0) + slope * min(x, 0), between the bounds that the Synopsys fork can set."""
+    """Computes max(x, 0) + slope * min(x, 0). The Synopsys fork can also set bounds."""
 
 def ReLU6(
     name: str | None,
@@ -5097,7 +5140,7 @@ def ReLU6(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """min(max(x, 0) + slope * min(x, 0), 6); nothing flows back from where the six was reached."""
+    """Computes min(max(x, 0) + slope * min(x, 0), 6). The gradient is 0 where the top is 6."""
 
 def Reduction(
     name: str | None,
@@ -5114,7 +5157,7 @@ def Reduction(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """`coeff` times the sum of the values, of their absolutes or of their squares, or times their mean."""
+    """Computes `coeff` times the sum or the mean of the values, or the sum of their absolute values or squares."""
 
 def RegionLoss(
     name: str | None,
@@ -5146,11 +5189,11 @@ def RegionLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of squares of what is sent back: objectness, and box and class where a truth's best anchor is.
+    """Computes the sum of squares of darknet's gradient: objectness everywhere, and box and class at matched anchors.
 
-    Labels with rows of five (class, x, y, width, height, until a zero) are MobileNet-YOLO's. Labels with rows of
-    eight, as SSD's data layer gives them, are Intel's, whose formulas differ: boxes are clipped as in a smooth L1
-    loss, objectness is focal, and the loss isn't divided by the number of items.
+    Labels with rows of five (class, x, y, width, height, until a zero) are MobileNet-YOLO's. Labels with rows of eight,
+    as in SSD's data layer, are Intel's, which has different formulas: the boxes' gradient is clipped as in a smooth L1
+    loss, objectness is focal, and the loss isn't divided by the batch size.
     """
 
 def Reorg(
@@ -5167,10 +5210,10 @@ def Reorg(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Blocks of stride x stride pixels and the channels change places.
+    """Rearranges blocks of stride x stride pixels as channels, or the reverse with `reverse`.
 
-    Darknet's rule: going down, the numbers are read as if they were an image of fewer channels and more pixels, so
-    that channels are mixed; that image's blocks become channels, and only their count and not their shape is kept.
+    Darknet's rule for the first direction: the values are read as an image with fewer channels and more pixels, and the
+    blocks of that image become channels. This mixes channels.
     """
 
 def Reshape(
@@ -5189,9 +5232,9 @@ def Reshape(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """`num_axes` axes from `axis` on become those of `shape`: 0 keeps the bottom's, -1 is what is left.
+    """Replaces `num_axes` axes from `axis` on by `shape`: 0 copies the bottom's length and -1 is the remaining length.
 
-    Intel's `pixelshuffler` moves r x r channels into r times the height and width instead.
+    Intel's `pixelshuffler` rearranges r x r channels as r times the height and width instead.
     """
 
 def ResizeBilinear(
@@ -5214,7 +5257,7 @@ def ResizeBilinear(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The neighbours weighed by how near they are."""
+    """Resizes an image bilinearly. Each pixel is the mean of its four neighbours, weighted by their distance."""
 
 def ResizeNearestNeighbor(
     name: str | None,
@@ -5236,7 +5279,7 @@ def ResizeNearestNeighbor(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The pixel at the place rounded down, or with `align_corners` to the nearest."""
+    """Resizes an image by copying pixels. Positions are rounded down, or to the nearest pixel with `align_corners`."""
 
 def RoIData(
     name: str | None,
@@ -5250,11 +5293,12 @@ def RoIData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Images, their sizes and objects for a net that proposes regions; otherwise images, regions, labels, box targets.
+    """Reads images, their sizes and objects for a net that proposes regions, or else images, regions, labels and box
+    targets.
 
-    What it reads and how is in param_str, by py-faster-rcnn's names. Until the data are open nothing says how large
-    images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one image and an object for a net
-    with proposals, two images and 128 regions for one without.
+    `param_str` has the settings, with py-faster-rcnn's names. The images' sizes are unknown until the data are open, so
+    the shapes are py-faster-rcnn's initial ones. An image is 600 x 1000. A net with proposals has one image and one
+    object, and a net without has two images and 128 regions.
     """
 
 def RpnAnchorTarget(
@@ -5269,10 +5313,11 @@ def RpnAnchorTarget(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
+    """Outputs labels of anchors (1 object, 0 background, -1 neither), box targets, and inside and outside weights.
 
-    Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and
-    scale, and the image. An anchor is an object if it overlaps with one enough, or more than any other anchor does.
+    The bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width
+    and scale, and the image. An anchor counts as an object if it overlaps one enough, or more than any other anchor
+    does.
     """
 
 def RpnProposal(
@@ -5287,10 +5332,10 @@ def RpnProposal(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Regions (0, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
+    """Outputs the regions (0, x1, y1, x2, y2) that survive non-maximum suppression, and their scores, best first.
 
-    Bottoms are scores (background first), box predictions, and the image's height, width and scale. How many regions
-    there are is known only when it runs; until then the shape says as many as there may be.
+    The bottoms are scores (background first), box predictions, and the image's height, width and scale. The number of
+    regions is known only when the layer runs. Until then, the shape has the largest possible number.
     """
 
 def RpnProposalTarget(
@@ -5305,12 +5350,13 @@ def RpnProposalTarget(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Regions, their labels, and the box targets of each region's class with inside and outside weights.
+    """Outputs sampled regions, their labels, and the box targets of each region's class with inside and outside
+    weights.
 
-    Bottoms are regions of one image and objects (x1, y1, x2, y2, label), which are regions too. Regions are chosen by
-    chance; how many is known only when it runs, and until then the shapes say a full batch. With two classes, as in
-    R-FCN, all objects are of the second as far as boxes go. py-faster-rcnn's rule: a net that proposes regions has
-    means and deviations that are known beforehand, unless it learns box targets as they are.
+    The bottoms are the regions of one image and objects (x1, y1, x2, y2, label), which are added to the regions. The
+    number of sampled regions is known only when the layer runs. Until then, the shapes are for a full batch. With two
+    classes, as in R-FCN, all objects share the second box class. py-faster-rcnn's rule: in a net that proposes regions,
+    the targets' means and deviations are fixed in advance, if targets are normalised.
     """
 
 def SPP(
@@ -5327,7 +5373,7 @@ def SPP(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Pooling into 1 x 1, 2 x 2, 4 x 4 ... bins, all in a row."""
+    """Pools into 1 x 1, 2 x 2, 4 x 4 ... bins and concatenates the results."""
 
 def Scale(
     name: str | None,
@@ -5348,7 +5394,7 @@ def Scale(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """x * scale + bias, where the scale is learned or is the second bottom, and lies along the axes from `axis` on."""
+    """Computes x * scale + bias along the axes from `axis` on. The scale is learned, or is the second bottom."""
 
 def SeLU(
     name: str | None,
@@ -5363,7 +5409,7 @@ def SeLU(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """lambda * x where x is positive, and lambda * alpha * (exp(x) - 1) elsewhere."""
+    """Computes lambda * x for positive x, and lambda * alpha * (exp(x) - 1) otherwise."""
 
 def SeLUDropout(
     name: str | None,
@@ -5379,7 +5425,7 @@ def SeLUDropout(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """While training, values left out become alpha, and all are scaled and shifted to make up for it."""
+    """Sets random values to alpha in training, then scales and shifts all values to compensate."""
 
 def SeLu(
     name: str | None,
@@ -5394,7 +5440,7 @@ def SeLu(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """lambda * x where x is positive, and lambda * alpha * (exp(x) - 1) elsewhere."""
+    """Computes lambda * x for positive x, and lambda * alpha * (exp(x) - 1) otherwise."""
 
 def SeLuDropout(
     name: str | None,
@@ -5410,7 +5456,7 @@ def SeLuDropout(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """While training, values left out become alpha, and all are scaled and shifted to make up for it."""
+    """Sets random values to alpha in training, then scales and shifts all values to compensate."""
 
 def SegAccuracy(
     name: str | None,
@@ -5427,10 +5473,10 @@ def SegAccuracy(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Three numbers: accuracy, mean recall of the classes that are there, mean intersection over union of all classes.
+    """Computes accuracy, the mean recall of the labelled classes, and the mean intersection over union of all classes.
 
-    With `reset: false` pixels are counted from the first batch on. A class that is neither labelled nor found has an
-    intersection over union of 1.
+    With `reset: false`, pixels are counted from the first batch on. A class that is neither labelled nor predicted has
+    an intersection over union of 1.
     """
 
 def SegmentationEvaluate(
@@ -5447,10 +5493,10 @@ def SegmentationEvaluate(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Intersection over union of each channel of the first item, where both are above a threshold.
+    """Computes the intersection over union of each channel of the first item, for values above a threshold.
 
-    A prediction of another size is resized as an image of bytes; a class that is neither labelled nor found has -1
-    then, and 0 otherwise.
+    A prediction of another size is converted to bytes and resized. In that case, an unlabelled class results in -1, and
+    otherwise in 0.
     """
 
 def ShuffleChannel(
@@ -5466,7 +5512,7 @@ def ShuffleChannel(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Channel k of group g goes to place k * groups + g. The top has four axes: those that are missing are 1 long."""
+    """Moves channel k of group g to place k * groups + g. The top has four axes, and missing ones have length 1."""
 
 def Sigmoid(
     name: str | None,
@@ -5480,7 +5526,7 @@ def Sigmoid(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """1 / (1 + exp(-x))."""
+    """Computes 1 / (1 + exp(-x))."""
 
 def SigmoidCrossEntropyLoss(
     name: str | None,
@@ -5494,10 +5540,10 @@ def SigmoidCrossEntropyLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """-t log s(x) - (1 - t) log(1 - s(x)), summed; unless told otherwise it is divided by the batch size only.
+    """Computes the sum of -t log s(x) - (1 - t) log(1 - s(x)). By default, only the batch size divides it.
 
-    In HED's fork the edges of an image, of which there are few, weigh as much as all else: each is multiplied by the
-    share of the places with 0, and each of these by the share of those with 1.
+    HED's fork balances the few edge pixels of an image with all others. It multiplies the loss of each edge by the
+    share of zeros in the targets, and that of each other pixel by the share of ones.
     """
 
 def Silence(
@@ -5512,7 +5558,7 @@ def Silence(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """It has no top."""
+    """Consumes blobs and has no top."""
 
 def Slice(
     name: str | None,
@@ -5529,7 +5575,7 @@ def Slice(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Cut at every `slice_point`, or into equal parts."""
+    """Cuts the bottom at each `slice_point`, or into equal parts."""
 
 def SmoothL1Loss(
     name: str | None,
@@ -5545,12 +5591,12 @@ def SmoothL1Loss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
+    """Computes the sum of the smooth L1 of the differences of two bottoms, over the batch size.
 
-    A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't
-    have the weights of the third, unless `abssum: false` says so. The first R-FCN has a second top, the sums over
-    channels, which gets no gradient, and normalises as SmoothL1LossOHEM. Intel's `normalization: NONE` divides by
-    nothing; others know none. Without a `loss_weight` it weighs 1, and 0 in forks that are made from Faster R-CNN.
+    A third bottom weights the differences and a fourth the losses. Caffe's rule: without the fourth, the gradient
+    ignores the third, unless `abssum: false` is set. R-FCN's first version has a second top, the sums over channels,
+    which gets no gradient, and normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum isn't
+    divided; other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
     """
 
 def SmoothL1LossOHEM(
@@ -5565,10 +5611,10 @@ def SmoothL1LossOHEM(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of smooth L1 of the differences of two bottoms, which a third may weigh, normalised.
+    """Computes the normalised sum of the smooth L1 of the differences of two bottoms. A third bottom can weight them.
 
-    The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights,
-    and without a `loss_weight` the loss weighs 0.
+    The second top contains the sums over channels and gets no gradient. Caffe's rule: the gradient ignores the weights,
+    and the default `loss_weight` is 0.
     """
 
 def Softmax(
@@ -5590,7 +5636,7 @@ def Softmax(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """exp(x), divided by its sum along an axis."""
+    """Computes exp(x), divided by its sum along an axis."""
 
 def SoftmaxWithLoss(
     name: str | None,
@@ -5611,10 +5657,12 @@ def SoftmaxWithLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
+    """Computes the normalised sum of -log softmax(x)[label]. SegNet's `class_weighting` contains a weight for each
+    class.
 
-    The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
-    labels' shape; or if labels have but one axis, 4 axes, as SmoothL1Loss has them: R-FCN's own labels have 4.
+    R-FCN's first version has a third top, the loss of each position before normalisation, without a gradient. It has
+    the labels' shape. If labels have a single axis, it has four axes, as in SmoothL1Loss, because R-FCN's own labels
+    have four.
     """
 
 def SoftmaxWithLossOHEM(
@@ -5636,7 +5684,7 @@ def SoftmaxWithLossOHEM(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """SoftmaxWithLoss, whose third top has the losses to be added to those of SmoothL1LossOHEM."""
+    """Computes SoftmaxWithLoss. The third top contains the losses to add to those of SmoothL1LossOHEM."""
 
 def SpaceToBatchND(
     name: str | None,
@@ -5652,9 +5700,9 @@ def SpaceToBatchND(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The axes after the batch are padded with 0, and taken apart in blocks of `block_shape`.
+    """Pads the axes after the batch with 0 and distributes blocks of `block_shape` over the batch.
 
-    Item `place * batch + n` has what is at that place of every block of item n.
+    Item `place * batch + n` contains the values at that place of each block of item n.
     """
 
 def SpatialDropout(
@@ -5670,10 +5718,12 @@ def SpatialDropout(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """x * mask / (1 - ratio), with one random bit for every channel of every item; in TEST the bottom itself.
+    """Computes x * mask / (1 - ratio), with one random bit for each channel of each item. In TEST, it copies the
+    bottom.
 
-    The ratio is in `spatial_dropout_param` or, in Intel's fork, in `dropout_param`. The Python layer of ENet is this
-    one too; its `param_str` has the ratio and a phase of its own, and in TEST it multiplies all the same.
+    The ratio is in `spatial_dropout_param`, or in `dropout_param` in Intel's fork. The type also replaces ENet's Python
+    layer. That layer's `param_str` contains the ratio and its own phase, and in TEST it still multiplies by 1 / (1 -
+    ratio).
     """
 
 def Split(
@@ -5688,7 +5738,7 @@ def Split(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Every top is the bottom."""
+    """Copies the bottom to each top."""
 
 def Squeeze(
     name: str | None,
@@ -5703,7 +5753,7 @@ def Squeeze(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Takes away the axes that are named, or all of size one if none is."""
+    """Removes the given axes, or all axes of length 1 if none is given."""
 
 def Swish(
     name: str | None,
@@ -5718,7 +5768,7 @@ def Swish(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """x * sigmoid(beta * x)."""
+    """Computes x * sigmoid(beta * x)."""
 
 def Switch(
     name: str | None,
@@ -5732,7 +5782,7 @@ def Switch(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The last bottom. rtpose's program can choose another one while it runs; a net can't."""
+    """Copies the last bottom. rtpose's program can choose another one at run time, but a net can't."""
 
 def TanH(
     name: str | None,
@@ -5746,7 +5796,7 @@ def TanH(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """tanh(x)."""
+    """Computes tanh(x)."""
 
 def Threshold(
     name: str | None,
@@ -5761,7 +5811,7 @@ def Threshold(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """1 where x > threshold, else 0."""
+    """Computes 1 where x > threshold, and 0 elsewhere."""
 
 def Tile(
     name: str | None,
@@ -5777,7 +5827,7 @@ def Tile(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """`tiles` copies of the bottom, one behind the other."""
+    """Repeats the bottom `tiles` times along an axis."""
 
 def Unpooling(
     name: str | None,
@@ -5813,11 +5863,10 @@ def Unpooling(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Zeros with the bottom's values at the places that a pooling's mask says, the second bottom; without one at the
-    corners of the windows.
+    """Writes the bottom's values to the positions in a pooling's mask, the second bottom, and zeros elsewhere.
 
-    AVE spreads a value over its window in equal parts, and TILE repeats it there; where windows overlap, they add up.
-    The fork's rule: the gradient of TILE is that of AVE.
+    Without a mask, values go to the corners of the windows. AVE divides each value equally over its window, and TILE
+    repeats it. Where windows overlap, values are added. The fork's rule: the gradient of TILE is that of AVE.
     """
 
 def Upsample(
@@ -5839,9 +5888,10 @@ def Upsample(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel.
+    """Enlarges an image. SegNet's version undoes a pooling, whose mask is the second bottom. YOLO's version repeats
+    each pixel.
 
-    Without a `scale`, SegNet's doubles the size, and YOLO's keeps it.
+    Without a `scale`, SegNet's version doubles the size and YOLO's keeps it.
     """
 
 def UpsampleDarknet(
@@ -5857,7 +5907,7 @@ def UpsampleDarknet(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Height and width become `stride` times as large."""
+    """Repeats each pixel `stride` times along both sides."""
 
 def VideoData(
     name: str | None,
@@ -5887,11 +5937,11 @@ def VideoData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A frame, and a number if there is a second top.
+    """Reads frames, and labels if there is a second top.
 
-    SSD's has its batch_size in data_param. The type of this name in TSN has it among its own settings; its items are
-    `num_segments` times `new_length` frames of a video, one behind the other in the channels. Such a frame is an image
-    if the modality is RGB, and how far things move across and down if it is FLOW, as it is where nothing is said.
+    SSD's version has its batch_size in `data_param`. TSN's type of this name has it among its own settings. Its items
+    are `num_segments` times `new_length` frames of a video, one after another in the channels. With the modality RGB, a
+    frame is an image. With FLOW, the default, it is the optical flow in x and y.
     """
 
 def WindowData(
@@ -5919,7 +5969,7 @@ def WindowData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image of crop_size, and a number."""
+    """Reads windows of images, resized to crop_size, and labels."""
 
 def WindowSegData(
     name: str | None,
@@ -5967,7 +6017,9 @@ def WindowSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A part of an image, and a map of its size. A line of the list ends with the part's corners, x1 y1 x2 y2."""
+    """Reads parts of images, and label maps of the same size. Each line of the list ends with a part's corners x1 y1 x2
+    y2.
+    """
 
 def YoloDetectionOutput(
     name: str | None,
@@ -5989,10 +6041,10 @@ def YoloDetectionOutput(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Every box has its likeliest class; a box that a better one of any class overlaps is left out.
+    """Outputs the boxes that survive non-maximum suppression over all classes, each with its likeliest class.
 
-    A box's score is its objectness times its class's probability. Each bottom is a grid with the same anchors. Caffe
-    mixes the items of a batch; here each has its own detections.
+    A box's score is its objectness times the probability of its class. All bottoms are grids with the same anchors.
+    Caffe mixes the items of a batch; here, each has separate detections.
     """
 
 def YoloSeg(
@@ -6012,10 +6064,10 @@ def YoloSeg(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of squares of sigmoid(x) - label, weighed, over the number of items; that difference is sent back.
+    """Computes the weighted sum of squares of sigmoid(x) - label, over the batch size. The gradient is that difference.
 
-    The third bottom has how many pixels each class has in each item; what is labelled then weighs more the rarer its
-    class is.
+    The third bottom contains the number of pixels of each class in each item. Labelled pixels then have a larger weight
+    the rarer their class is.
     """
 
 def Yolov3(
@@ -6049,11 +6101,11 @@ def Yolov3(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of squares of what is sent back: objectness, and box and classes where truths match anchors.
+    """Computes the sum of squares of darknet's gradient: objectness everywhere, and box and classes at matched anchors.
 
-    A truth matches the anchor that fits its size best, and every other one that fits better than `iou_thresh`, as far
-    as `mask` says that they are this layer's. Labels have rows of class, x, y, width and height, until a zero.
-    With an `iou_loss` other than MSE, boxes add how far they are from their truths instead of squares.
+    A truth matches the anchor whose size fits best, and each other anchor that fits better than `iou_thresh`. Only
+    anchors in `mask` count. A label has rows of class, x, y, width and height, and ends at the first zero. With an
+    `iou_loss` other than MSE, the boxes' part is their distance from the truths.
     """
 
 def Yolov3DetectionOutput(
@@ -6077,9 +6129,9 @@ def Yolov3DetectionOutput(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A box may have several classes; one that a better one of any class overlaps is left out.
+    """Outputs the boxes that survive non-maximum suppression over all classes. A box can have several classes.
 
-    A score is objectness times a class's own probability. Bottom number i has the anchors of the i-th part of `mask`
-    and cells of `anchors_scale` number i pixels. With `gaussian_box` every coordinate is followed by how uncertain it
-    is, which lowers the score. Caffe mixes the items of a batch; here each has its own detections.
+    A score is the objectness times the probability of a class. Bottom i has the anchors of the i-th part of `mask` and
+    cells of the i-th `anchors_scale` in pixels. With `gaussian_box`, each coordinate is followed by its uncertainty,
+    which lowers the score. Caffe mixes the items of a batch; here, each has separate detections.
     """
