@@ -201,7 +201,10 @@ class TestWhatIsRefused:
             (lambda: (ROWS,), "the net reads 'data' and 'label', but the items contain 1 array"),
             (lambda: ROWS, "the net reads 'data' and 'label', but the items contain 1 array"),
             (lambda: DataLoader(ROWS, batch_size=8), "the net reads 'data' and 'label', but the items contain 1 array"),
-            (lambda: TensorDataset(torch.from_numpy(ROWS)), "the net reads 'data' and 'label', but the items contain 1 array"),
+            (
+                lambda: TensorDataset(torch.from_numpy(ROWS)),
+                "the net reads 'data' and 'label', but the items contain 1 array",
+            ),
             (lambda: list(ROWS), "the net reads 'data' and 'label', but the items contain 1 array"),
             (lambda: {"data": ROWS}, "the net reads 'data' and 'label', but the items contain 'data'"),
             (

@@ -134,8 +134,14 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
     [
         ({}, "^the inputs of this net are x, label; given are none$"),
         (given() | {"data": 1}, "given are x, label, data"),
-        (given() | {"x": np.ones((3, 4, 5))}, r"input 'x' has shape \[3, 4, 5\]; give an array with 4 axes, as \[2, 3, 4, 5\]"),
-        (given() | {"label": np.ones((2, 1))}, r"input 'label' has shape \[2, 1\]; give an array with 1 axes, as \[2\]"),
+        (
+            given() | {"x": np.ones((3, 4, 5))},
+            r"input 'x' has shape \[3, 4, 5\]; give an array with 4 axes, as \[2, 3, 4, 5\]",
+        ),
+        (
+            given() | {"label": np.ones((2, 1))},
+            r"input 'label' has shape \[2, 1\]; give an array with 1 axes, as \[2\]",
+        ),
         (given() | {"label": ["one", "two"]}, "input 'label' isn't an array of numbers: could not convert"),
         (given() | {"x": [[1], [2, 3]]}, "input 'x' isn't an array of numbers"),
         (

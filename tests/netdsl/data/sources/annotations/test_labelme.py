@@ -52,7 +52,11 @@ def test_labelmes_own_list_of_classes_numbers_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shapes", "changes", "message"),
     [
-        ([shape("a", (1, 2), kind="line")], {}, r"shapes\[0\]: the shape is a 'line', but objects must be polygons or rectangles"),
+        (
+            [shape("a", (1, 2), kind="line")],
+            {},
+            r"shapes\[0\]: the shape is a 'line', but objects must be polygons or rectangles",
+        ),
         ([shape("a", (1, 2), (3, 4))], {}, r"shapes\[0\]: the polygon has only 2 points"),
         ([], {"imagePath": "../b.jpg"}, r"a\.json: the file '\.\./b\.jpg' isn't below"),
         ([], {"imageWidth": 0}, "an image can't have height"),

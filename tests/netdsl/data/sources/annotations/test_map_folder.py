@@ -52,7 +52,11 @@ def test_maps_go_on_to_pascal_vocs_form_and_are_told_where_a_form_has_none() -> 
     ("text", "names", "problem"),
     [
         ("", "background\na\n", "list.txt: the list is empty"),
-        ("a.png\n", "background\na\n", "list.txt:1: the line must contain the path of an image and the path of its map"),
+        (
+            "a.png\n",
+            "background\na\n",
+            "list.txt:1: the line must contain the path of an image and the path of its map",
+        ),
         ("../a.png m.png\n", "background\na\n", "list.txt:1"),
         ("gone.png m.png\n", "background\na\n", "gone.png"),
         ("a.png m.png\n", None, "no labels.txt with the names of classes"),

@@ -55,7 +55,9 @@ def test_a_file_names_the_classes(tmp_path: Path) -> None:
     (tmp_path / "names").write_text("cat\ndog\n")
     assert open_annotated_set(f"lmdb:{path}?classes={tmp_path / 'names'}").classes == ("background", "cat", "dog")
     (path / "labelmap.prototxt").write_text('item { name: "x" label: 0 display_name: "background" } item { label: 1 }')
-    with pytest.raises(DataError, match=r"record '0': the record has an object of class 2, but classes are numbered 1 to 1"):
+    with pytest.raises(
+        DataError, match=r"record '0': the record has an object of class 2, but classes are numbered 1 to 1"
+    ):
         open_annotated_set(str(path)).image(0)
 
 
