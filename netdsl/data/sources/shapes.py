@@ -15,7 +15,7 @@ CLASSES = ("circle", "square", "star", "triangle")  # the default shapes
 KINDS_OF_SHAPES = (*CLASSES, "cross", "flower", "hexagon", "ring")
 SIDE = 48  # pixels
 _COUNTS = {DataSplit.TRAIN: 2000, DataSplit.TEST: 400}
-_NOISE = 12.0  # standard deviation of pixels, which go up to 255
+_NOISE = 12.0  # standard deviation of the noise, for pixels from 0 to 255
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def coverage(shape: str, middle: tuple[float, float], size: float, turn: float, 
 
 
 def _outline(shape: str, angle: Floats) -> Floats:
-    """Return the distance of a shape's edge from its center at an angle. The largest distance is 1 or slightly less."""
+    """Return the distance of a shape's edge from its centre at an angle. The largest distance is 1 or slightly less."""
     match shape:
         case "square":
             return _polygon(angle, 4, np.cos(np.pi / 4))

@@ -91,7 +91,7 @@ class NamedItems(Protocol):
     """A source whose items have names."""
 
     def name(self, index: int) -> str:
-        """Return the name of an item. Empty if it has none."""
+        """Return the name of an item. The result is empty if it has none."""
         ...
 
 

@@ -165,7 +165,8 @@ def _ends(path: Path, *endings: str) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    """Return the first line of a text file that isn't blank. Empty if there is none, or if the file isn't text."""
+    """Return the first line of a text file that isn't blank. The result is empty if there is none, or if the file isn't
+    text."""
     if not path.is_file():
         return ""
     with file_errors(path), path.open("rb") as file:

@@ -23,7 +23,8 @@ class TableFormat(Enum):
 
 
 def table_of(name: str) -> tuple[TableFormat, str] | None:
-    """Return the format and the path in a source's name. `None` if it isn't a table, or is only a part of one."""
+    """Return the format and the path in a source's name. Returns `None` if it isn't a table, or is only a part of
+    one."""
     source = parse_source(name, Content.ITEMS)
     if source.kind not in [known.value for known in TableFormat] or source.part is not None:
         return None

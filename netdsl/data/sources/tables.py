@@ -77,7 +77,7 @@ class ColumnSource(ABC):
             rows_of_files[file] += size
         self._ends = np.cumsum(self._sizes, dtype=np.int64)
         self._kept: OrderedDict[int, tuple[int, list[ColumnValues]]] = OrderedDict()
-        self._damaged: dict[int, str] = {}  # errors of unreadable parts, because reading them again takes long
+        self._damaged: dict[int, str] = {}  # cached errors of unreadable parts, because reading them again takes long
 
     @abstractmethod
     def _open(self, path: Path) -> TableParts:
@@ -89,7 +89,7 @@ class ColumnSource(ABC):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes. Empty if neither the table nor its folder states them."""
+        """The names of the classes. The sequence is empty if neither the table nor its folder states them."""
         return class_names_of_table(self._path, self._schema, self.array_names)
 
     def with_column(self, name: str) -> ColumnSource:

@@ -114,7 +114,7 @@ class CameraSource:
         if index != self._next:
             raise DataError(
                 f"{self.name}: its frames can be read only once, so a run can't be resumed, repeated or shared "
-                "among processes; record a video, and name that"
+                "among processes; record a video and use that"
             )
         if self._camera is None:
             self._camera = self._opened()

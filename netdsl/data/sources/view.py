@@ -49,11 +49,11 @@ class SourceView:
 
     @property
     def array_names(self) -> Sequence[str]:
-        """The names of an item's arrays. Empty if the source has none."""
+        """The names of an item's arrays. The sequence is empty if the source has none."""
         return self._source.array_names if isinstance(self._source, NamedArrays) else ()
 
     def name(self, index: int) -> str:
-        """Return the item's name in the source. Empty if it has none."""
+        """Return the item's name in the source. The result is empty if it has none."""
         return self._source.name(int(self._indices[index])) if isinstance(self._source, NamedItems) else ""
 
     def labels(self) -> Array | None:

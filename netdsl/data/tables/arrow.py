@@ -78,7 +78,7 @@ def is_dictionary(kind: Any) -> bool:
 
 
 def fields_of(kind: Any) -> set[str]:
-    """Return the names of a struct's fields. Empty for other types."""
+    """Return the names of a struct's fields. The result is empty for other types."""
     return {field.name for field in kind} if arrow().types.is_struct(kind) else set()
 
 
@@ -87,7 +87,8 @@ _CLASSES = "ClassLabel"  # the type of a column whose numbers are named classes
 
 
 def class_names_of(schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the classes in the first of these columns that has any. Empty if no column has any."""
+    """Return the names of the classes in the first of these columns that has any. The result is empty if no column has
+    any."""
     features = _features(schema)
     for column in columns:
         feature = features.get(column)
@@ -105,7 +106,7 @@ def with_class_names(schema: Any, column: str, names: Sequence[str]) -> Any:
 
 
 def _features(schema: Any) -> dict[str, Any]:
-    """Return the metadata of the columns. Empty if the metadata have another form."""
+    """Return the metadata of the columns. The result is empty if the metadata have another form."""
     try:
         content = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
         features = content["info"]["features"]

@@ -365,7 +365,7 @@ class ColumnValues:
 
     @cached_property
     def whole(self) -> Array | None:
-        """All rows in their stored form, or `None` if only single rows can be read or would need much less memory."""
+        """All rows in their stored form, or `None` if only single rows can be read or they need much less memory."""
         return None if self._reader.grows(self._column) else self._all()
 
     def row(self, index: int) -> Array | bytes:

@@ -188,7 +188,7 @@ def _shares(p: pb.TransformationParameter) -> list[float]:
     shares = [each.prob for each in p.resize_param] if len(p.resize_param) > 1 else []
     if shares and not (min(shares) >= 0 and abs(sum(shares) - 1) <= _SUM_OF_SHARES):
         raise DataError(
-            f"the probabilities of {len(shares)} resize_params add up to {sum(shares):g}; let them add up to 1"
+            f"the probabilities of {len(shares)} resize_params add up to {sum(shares):g}; make them add up to 1"
         )
     return list(np.cumsum(shares))
 

@@ -291,12 +291,12 @@ def _check_sampler(sampler: pb.Sampler) -> None:
     if not 0 < sampler.min_scale <= sampler.max_scale <= 1:
         raise DataError(
             f"a sampler's scales are from {sampler.min_scale:g} to {sampler.max_scale:g}; they must be above 0, "
-            "at most 1, and in rising order"
+            "at most 1, and in ascending order"
         )
     if not 0 < sampler.min_aspect_ratio <= sampler.max_aspect_ratio < np.inf:
         raise DataError(
             f"a sampler's aspect ratios are from {sampler.min_aspect_ratio:g} to {sampler.max_aspect_ratio:g}; "
-            "they must be above 0 and in rising order"
+            "they must be above 0 and in ascending order"
         )
 
 

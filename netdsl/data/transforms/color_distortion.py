@@ -101,5 +101,5 @@ def _check_probabilities(p: pb.DistortionParameter) -> None:
         lower, upper = getattr(p, f"{name}_lower"), getattr(p, f"{name}_upper")
         if not 0 <= lower <= upper:
             raise DataError(
-                f"distort_param's {name} is from {lower:g} to {upper:g}; both must be 0 or more, in rising order"
+                f"distort_param's {name} is from {lower:g} to {upper:g}; both must be 0 or more, in ascending order"
             )

@@ -50,9 +50,7 @@ class ImageLimit:
     def check(self, data: bytes, as_stored: bool, where: str) -> None:
         """Raise a `DataError` for an image that is too large to decode, if OpenCV itself wouldn't refuse it."""
         if data.startswith(_PNG) and _claims_too_much(data):
-            raise DataError(
-                f"{where}: can't be decoded as an image; it's damaged, because a part is longer than the file"
-            )
+            raise DataError(f"{where}: can't be decoded as an image; a part is longer than the file, so it's damaged")
         costly = _is_costly(data, as_stored)
         if self._opencv_applies_it and not costly and not data.startswith(_TIFF):
             return
@@ -135,7 +133,7 @@ def _jpeg_pixels(data: bytes) -> int | None:
 
 def _pixels(file: str | Path | BytesIO) -> int | None:
     """Return the number of pixels that an image or a tile of a TIFF claims to have, or `None` if it is unknown."""
-    library = import_extra("PIL.Image", "data", "such images need Pillow")
+    library = import_extra("PIL.Image", "data", "measuring images needs Pillow")
     try:
         with library.open(file) as image:
             tags = getattr(image, "tag_v2", {})

@@ -25,7 +25,7 @@ class Mean:
         self._values = np.array(p.mean_value, np.float32)[:, None, None]
 
     def of(self, shape: tuple[int, ...]) -> Pixels | None:
-        """Return the mean for images of this shape, as an array of this shape. `None` if there is no mean."""
+        """Return the mean for images of this shape, as an array of this shape. Returns `None` if there is no mean."""
         if self.image is None:
             return self.of_channels(*shape)
         if self.image.shape != shape:
@@ -36,7 +36,7 @@ class Mean:
         return self.image
 
     def of_channels(self, channels: int, height: int, width: int) -> Pixels | None:
-        """Return the values of `mean_value`, broadcast to an image of this size. `None` if there are none.
+        """Return the values of `mean_value`, broadcast to an image of this size. Returns `None` if there are none.
 
         As in TSN, a frame has one channel for each value, and all frames of a stack have the same mean.
         """

@@ -284,4 +284,7 @@ def _check_settings(p: PoseSettings) -> None:
     if p.do_clahe and p.clahe_tile_size < 1:
         raise DataError(f"clahe_tile_size is {p.clahe_tile_size:g}; it must be 1 or more")
     if min(p.sigma, p.sigma_center, p.target_dist) <= 0:
-        raise DataError("sigma, sigma_center and target_dist must be above 0; change the one that isn't")
+        raise DataError(
+            f"sigma is {p.sigma:g}, sigma_center {p.sigma_center:g} and target_dist {p.target_dist:g}; "
+            "set each of them above 0"
+        )

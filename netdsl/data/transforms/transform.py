@@ -160,7 +160,7 @@ class Transform:
         return self._mean.image is None
 
     def even_mean(self, channels: int) -> list[float]:
-        """Return the mean of each channel, if it is the same for all pixels. Empty without a mean."""
+        """Return the mean of each channel, if it is the same for all pixels. The result is empty without a mean."""
         mean = self._mean.of_channels(channels, 1, 1)
         return [] if mean is None else [float(value) for value in mean.flat]
 

@@ -232,7 +232,8 @@ def _coco_annotation(marked: MarkedObject, runs: RunLengths | None) -> dict[str,
 
 
 def _keypoints(marked: MarkedObject) -> dict[str, Any]:
-    """Return the joints of a person, and the number of marked joints, in COCO's form. Empty without joints."""
+    """Return the joints of a person, and the number of marked joints, in COCO's form. The result is empty without
+    joints."""
     if not marked.joints:
         return {}
     from netdsl.data.sources.annotations.coco import MARKS  # needs msgspec

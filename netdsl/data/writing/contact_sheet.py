@@ -58,7 +58,8 @@ def sheet_of(tiles: Sequence[Any], captions: Sequence[str], side: int) -> bytes:
 
 
 def label_text(item: Item, classes: Sequence[str] = ()) -> str:
-    """Return an item's label as text: its class, a number, or the shape of an array. Empty without a label."""
+    """Return an item's label as text: its class, a number, or the shape of an array. The result is empty without a
+    label."""
     if len(item) < 2:
         return ""
     if item[1].size != 1:

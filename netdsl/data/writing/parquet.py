@@ -96,5 +96,5 @@ def _column(kind: Any, index: int, rows: Sequence[Example]) -> Any:
 
 
 def _readable_name(name: str) -> str | None:
-    """Return a name as UTF-8, because names on disk can contain other bytes. `None` for an empty name."""
+    """Return a name as UTF-8, because names on disk can contain other bytes. Returns `None` for an empty name."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") or None

@@ -47,7 +47,7 @@ def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, num
     rows = OTHERS + (1 + 4 * others if others else 0)
     if others > _MOST_OTHERS or height < rows:
         raise DataError(
-            f"an image of {height} rows has no room for {1 + others} people, who need {rows}; use a higher image"
+            f"an image of {height} rows has no room for {1 + others} people, who need {rows}; use a taller image"
         )
     wide = max(width, _LEAST_WIDTH, 4 * joints, 4 * others)
     channels = [_widened(image, wide, _GRAY), _numbers(people, (height, width), wide, dataset, number, total)]

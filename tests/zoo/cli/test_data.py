@@ -131,7 +131,7 @@ def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["show", "gone"], "zoo: gone: there is no such file or folder; name it KIND:PATH"),
+        (["show", "gone"], "zoo: gone: there is no such file or folder; name it as KIND:PATH"),
         (["convert", "in", "out"], "zoo: out: the name doesn't state a format"),
         (["convert", "in", "in.lmdb/x_lmdb"], "zoo: in.lmdb/x_lmdb: there is no folder in.lmdb"),
         (["mean", "in", "m.txt"], "zoo: m.txt: can't tell the format by the name"),

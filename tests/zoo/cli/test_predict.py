@@ -100,7 +100,7 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
         (["digits:test"], "digits:test: isn't a table of Parquet or Arrow; `zoo data convert digits:test"),
         (["parquet:ROWS?columns=data"], "choose columns with --column BLOB=COLUMN"),
         (["parquet:missing"], "missing: can't be opened"),
-        (["ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
+        (["ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; choose from number, data"),
         (["ROWS", "--column", "data"], "'data' isn't like data=pixels"),
         (["ROWS", "--workers", "2"], "about Spark; give --backend spark too"),
         (["ROWS", "--master", "yarn"], "about Spark; give --backend spark too"),

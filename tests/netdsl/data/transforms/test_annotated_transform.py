@@ -225,5 +225,5 @@ def test_what_does_not_go_together_is_refused() -> None:
             transform(text, maps=maps)
     with pytest.raises(DataError, match="image of 8 x 16 has a class map of 8 x 15"):
         one(transform(maps=maps), IMAGE, ROWS, np.zeros((1, 8, 15), np.uint8))
-    with pytest.raises(DataError, match=r"add up to 0\.95; let them add up to 1"):
+    with pytest.raises(DataError, match=r"add up to 0\.95; make them add up to 1"):
         transform(SIZES.replace("0.7", "0.65"))

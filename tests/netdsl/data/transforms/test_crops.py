@@ -192,7 +192,7 @@ def test_a_transform_crops_what_comes_of_it_and_says_its_shape() -> None:
     ("settings", "words"),
     [
         ({"min_area_ratio": 0}, "areas above 0"),
-        ({"min_area_ratio": 0.5, "max_area_ratio": 0.4}, "in rising order"),
+        ({"min_area_ratio": 0.5, "max_area_ratio": 0.4}, "in ascending order"),
         ({"aspect_ratio_change": 1.5}, "aspect_ratio_change above 0 and up to 1"),
     ],
 )

@@ -284,7 +284,7 @@ def test_contrast_is_raised_where_it_is_low() -> None:
         ({"stride": 49}, "a stride of 49 leaves no map for a crop of 48 x 64"),
         ({"stride": 0}, "a stride of 0"),
         ({"do_clahe": True, "clahe_tile_size": 0}, "clahe_tile_size is 0; it must be 1 or more"),
-        ({"sigma": 0}, "sigma, sigma_center and target_dist must be above 0"),
+        ({"sigma": 0}, "sigma is 0, sigma_center .*; set each of them above 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changed: dict[str, object], words: str) -> None:
