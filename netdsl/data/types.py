@@ -1,4 +1,4 @@
-"""Types that all of data share."""
+"""Types that the modules of data share."""
 
 from __future__ import annotations
 

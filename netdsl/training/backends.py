@@ -223,7 +223,7 @@ def _await_own_folder(folder: Path) -> None:
             return False
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise DistributedError(
-                f"{folder}: belongs to another user or is open to others; name another folder with run="
+                f"{folder}: the folder belongs to another user or is open to others; name another folder with run="
             )
         return True
 

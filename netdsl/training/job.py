@@ -59,13 +59,15 @@ def begin_or_resume(run: Run, folder: Path, backend: Backend, weights: Sequence[
     `weights` are the initial weights of a new run that names none.
     """
     if (folder / MODEL).exists():
-        raise DistributedError(f"{folder}: contains a finished run; name another folder for a new one")
+        raise DistributedError(f"{folder}: the folder contains a finished run; name another folder for a new one")
     if not exists(folder):
         return begin(run, folder, backend, weights)
     found, wanted = Run.load(folder), _with_share_of_cores(_with_snapshots_in(run, folder), backend)
     names = [Path(path).stem.partition("_")[2] for path in found.weights]
     if run.weights and names != [Path(path).stem.removesuffix(".caffemodel") for path in run.weights]:
-        raise DistributedError(f"{folder}: contains a run that began with other weights; name another folder")
+        raise DistributedError(
+            f"{folder}: the folder contains a run that began with other weights; name another folder"
+        )
     if wanted.solver.param.random_seed < 0:
         wanted = replace(wanted, solver=wanted.solver.with_fields(random_seed=found.solver.param.random_seed))
     wanted = replace(
@@ -76,7 +78,7 @@ def begin_or_resume(run: Run, folder: Path, backend: Backend, weights: Sequence[
         devices=run.devices or found.devices,
     )
     if wanted != found:
-        raise DistributedError(f"{folder}: contains a run with other settings; name another folder")
+        raise DistributedError(f"{folder}: the folder contains a run with other settings; name another folder")
     return found
 
 

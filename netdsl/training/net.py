@@ -172,7 +172,7 @@ class Net(ClosedAtEnd):
             warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
 
     def _make(self, model: Model, phase: Phase, built: Built, *, caffe_gradients: bool) -> None:
-        """Initialize the net from a model and its layers, with new weights."""
+        """Initialise the net from a model and its layers, with new weights."""
         self._net = model.net
         self.phase, self._level, self._stages = phase, model.level, model.stages
         self._caffe_gradients = caffe_gradients
@@ -291,8 +291,7 @@ class Net(ClosedAtEnd):
         shape = self._shape(name)
         if shape and tensor.dim() != len(shape):
             raise NetError(
-                f"input '{name}' has shape {list(tensor.shape)}; give an array with {len(shape)} axes, as "
-                f"{list(shape)}"
+                f"input '{name}' has shape {list(tensor.shape)}; give an array with {len(shape)} axes, as {list(shape)}"
             )
         return tensor.to(like.device, like.dtype)
 

@@ -134,7 +134,9 @@ def test_images_of_files_are_cropped_beforehand_where_caffe_has_no_such_crop(tmp
     )
     assert_same_batches(net, folder, monkeypatch, Phase.TEST, 2)
     drawn = net_of(data(settings, transform, kind="ImageData"))
-    with pytest.raises(ConversionError, match=r"layer 'data': Caffe draws squares only, and no crops of 8 x 6; take"):
+    with pytest.raises(
+        ConversionError, match=r"layer 'data': Caffe can only draw square crops, not crops of 8 x 6; choose"
+    ):
         training_for_caffe(drawn, None, with_databases=True)
 
 
@@ -165,7 +167,7 @@ def test_what_no_datum_holds_is_an_error_and_nothing_is_written(tmp_path) -> Non
     training = training_for_caffe(net, None, with_databases=True)
     with pytest.raises(
         ConversionError,
-        match="layer 'data': the data can't be converted to an LMDB: 00000000: a label is one whole number",
+        match="layer 'data': the data can't be converted to an LMDB: 00000000: the label must be one whole number",
     ):
         exported(training, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -352,7 +352,10 @@ class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
 def _order(reading: Reading, loading: Loading) -> Order:
     """Return the order of a source's items. Raises a `DataError` if the settings are invalid."""
     if reading.batch_size < 1 or loading.workers < 1 or loading.prefetch < 1:
-        raise DataError("batch_size, workers and prefetch must be at least 1; change the one that is less")
+        raise DataError(
+            f"batch_size is {reading.batch_size}, workers {loading.workers} and prefetch {loading.prefetch}; "
+            "set each of them to 1 or more"
+        )
     length = len(reading.source)
     if not length:
         raise DataError("the source is empty; add items, or name another source")

@@ -1,4 +1,4 @@
-"""Recognizes the forms in which a program can pass data."""
+"""Recognises the forms in which a program can pass data."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ class ClassSource(Protocol):
 
     @property
     def classes(self) -> Sequence[str]:
-        """The names of the classes, in the order of their numbers. Empty if they are unknown."""
+        """The names of the classes, in the order of their numbers. The sequence is empty if they are unknown."""
         ...
 
 
 def classes_of(source: object) -> tuple[str, ...]:
-    """Return the names of a source's classes as printable text. Empty if they are unknown."""
+    """Return the names of a source's classes as printable text. The result is empty if they are unknown."""
     return tuple(map(_printable, source.classes)) if isinstance(source, ClassSource) else ()
 
 
@@ -48,7 +48,7 @@ def read_class_names(path: str | Path) -> tuple[str, ...]:
 
 
 def class_names_in(folder: Path) -> tuple[str, ...]:
-    """Return the names in a data folder's labels.txt or labelmap.prototxt. Empty if it has neither."""
+    """Return the names in a data folder's labels.txt or labelmap.prototxt. The result is empty if it has neither."""
     file = class_file_in(folder)
     return () if file is None else read_class_names(file)
 
@@ -61,7 +61,8 @@ def class_file_in(folder: Path) -> Path | None:
 def class_names_of_model(*files: str | Path) -> tuple[str, ...]:
     """Return the names of the classes that a model predicts, from the first of its files that has some.
 
-    They come from the file of names that was written for the model, or else from its folder. Empty if there are none.
+    They come from the file of names that was written for the model, or else from its folder. The result is empty if
+    there are none.
     """
     names = (_class_names_beside(Path(file)) for file in files)
     return next(filter(None, names), ())
@@ -105,8 +106,8 @@ def class_groups(path: str | Path) -> list[list[int]]:
     numbers = [item.label_id for item in from_text(_read_text(Path(path)), pb.YoloSegLabel, where=str(path)).item]
     if not 0 < max(numbers, default=0) < _MOST_GROUPS or len(numbers) > _MOST_GROUPS:
         raise DataError(
-            f"{path}: the file has {len(numbers)} classes and a label_id up to {max(numbers, default=0)}; use 1 "
-            "to 255 of each"
+            f"{path}: the file has {len(numbers)} classes and a label_id up to {max(numbers, default=0)}; "
+            "both must be from 1 to 255"
         )
     return [[place for place, number in enumerate(numbers) if number == group] for group in range(1, max(numbers) + 1)]
 
@@ -163,6 +164,6 @@ def read_class_list(path: Path) -> ClassList:
 
 
 def class_list(file: str | Path | None, folder: Path) -> ClassList | None:
-    """Return the classes of a file, or else of the data folder's own file. `None` if there is neither."""
+    """Return the classes of a file, or else of the data folder's own file. Returns `None` if there is neither."""
     path = class_file_in(folder) if file is None else Path(file)
     return None if path is None else read_class_list(path)

@@ -50,7 +50,7 @@ class DatumSource(ABC):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes. Empty if the database's folder doesn't state them."""
+        """The names of the classes. The sequence is empty if the database's folder doesn't state them."""
         return class_names_in(self.path)
 
     def item(self, fetched: DatumRecord) -> Item:

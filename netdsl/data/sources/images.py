@@ -69,7 +69,7 @@ class ImageSource:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes. Empty if the list's folder doesn't state them."""
+        """The names of the classes. The sequence is empty if the list's folder doesn't state them."""
         return class_names_in(self._folder)
 
     def labels(self) -> Array:

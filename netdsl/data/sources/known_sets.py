@@ -46,7 +46,7 @@ class MnistSource(ArraySource):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes. Empty if the folder doesn't state them."""
+        """The names of the classes. The sequence is empty if the folder doesn't state them."""
         return class_names_in(self._folder)
 
 

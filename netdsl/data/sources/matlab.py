@@ -99,7 +99,7 @@ def _byte_order(data: bytes, where: str) -> _Order:
     order: _Order = "<" if mark == b"IM" else ">"
     (version,) = struct.unpack_from(f"{order}H", data, _VERSION)
     if version != _LEVEL_5:
-        kind = "MATLAB 7.3" if version == _LEVEL_7_3 else f"the unknown version {version:#x}"
+        kind = "MATLAB 7.3" if version == _LEVEL_7_3 else f"an unknown version ({version:#x})"
         raise DataError(f"{where}: the file is in the format of {kind}; save it with -v7")
     return order
 
@@ -116,7 +116,8 @@ def _find(data: bytes, place: Sequence[str], order: _Order) -> _Matrix | None:
 
 
 def _field(matrix: _Matrix, place: Sequence[str], order: _Order) -> _Matrix | None:
-    """Return the matrix itself, or a field in the first element of its structs. `None` if there is no such field."""
+    """Return the matrix itself, or a field in the first element of its structs. Returns `None` if there is no such
+    field."""
     if not place:
         return matrix
     if matrix.kind != _STRUCT:

@@ -1,4 +1,4 @@
-"""Opens data by their names, `kind:PATH?option=value`, or by a path whose kind is recognized."""
+"""Opens data by their names, `kind:PATH?option=value`, or by a path whose kind is recognised."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def class_names_of(name: str) -> tuple[str, ...]:
 
 
 def parse_source(text: str, content: Content | None = None) -> SourceName:
-    """Parse the name of data. A path gets the first kind that recognizes it and offers the content."""
+    """Parse the name of data. A path gets the first kind that recognises it and offers the content."""
     name = find_source(text, content)
     if name is not None:
         return name
@@ -109,7 +109,7 @@ def parse_joined(text: str, content: Content | None = None) -> list[SourceName]:
 
 
 def find_source(text: str, content: Content | None = None) -> SourceName | None:
-    """Parse the name of data. Returns `None` if the text neither begins with a kind nor is a path of a recognized
+    """Parse the name of data. Returns `None` if the text neither begins with a kind nor is a path of a recognised
     kind."""
     address, _, query = text.partition("?")
     if has_kind_prefix(text):

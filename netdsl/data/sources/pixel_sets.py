@@ -1,4 +1,4 @@
-"""The data sets of fully convolutional networks: where their files lie, and what they hold for every pixel."""
+"""The data sets of fully convolutional networks: the places of their files, and the contents for every pixel."""
 
 from __future__ import annotations
 
@@ -17,24 +17,28 @@ from netdsl.data.transforms.decode import Color, decode, decode_depth, decode_in
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_LARGEST = 999  # label of a set before it is made smaller
+_LARGEST = 999  # the largest label in a set's files
 IGNORED = 255  # the label of pixels that belong to no class
-DEPTH_MEAN = 7.844  # of the logarithms in NYUD
+DEPTH_MEAN = 7.844  # the mean of the logarithms in NYUD
 _SCENES = "spatial_envelope_256x256_static_8outdoorcategories"
-_OTHER_NAMES = {"table": "diningtable", "bedclothes": "bedcloth", "cloth": "clothes"}  # in PASCAL-Context's two lists
+_OTHER_NAMES = {
+    "table": "diningtable",
+    "bedclothes": "bedcloth",
+    "cloth": "clothes",
+}  # names that differ between PASCAL-Context's two lists
 
 Mean = Sequence[float]
 
 
 class PixelFiles(Protocol):
-    """One array for each image of a set: the file of an image's name, and what it holds."""
+    """An array for each image of a set: the path of its file, and how to read it."""
 
     def path(self, name: str) -> str:
-        """Return the file of an image."""
+        """Return the path of an image's file."""
         ...
 
     def read(self, data: bytes, where: str) -> Array:
-        """Channels, height, width from the bytes of a file."""
+        """Return an array of channels, height and width from the bytes of a file."""
         ...
 
 
@@ -44,38 +48,38 @@ class _NamedFiles:
     ending: str
 
     def path(self, name: str) -> str:
-        """Return the file of an image."""
+        """Return the path of an image's file."""
         return f"{self.beginning}{name}{self.ending}"
 
 
 @dataclass(frozen=True)
 class ColorFiles(_NamedFiles):
-    """Images minus a mean, as blue, green, red, or in their own order with `as_stored`."""
+    """Images minus a mean, in blue, green, red, or in the stored order with `as_stored`."""
 
     mean: Mean
     as_stored: bool = False
 
     def read(self, data: bytes, where: str) -> Array:
-        """Return the image, whose mean is subtracted in float64 as the authors' program does."""
+        """Return the image. The mean is subtracted in float64, as in the authors' program."""
         image = decode(data, Color.COLOR, where)[:: -1 if self.as_stored else 1].astype(np.float64)
         return np.asarray(image - np.array(self.mean)[:, None, None], np.float32)
 
 
 @dataclass(frozen=True)
 class DepthFiles(_NamedFiles):
-    """Images of how far away things are, of which the logarithm is taken."""
+    """Depth images, which are read as logarithms."""
 
     def read(self, data: bytes, where: str) -> Array:
         """Return the logarithms minus their mean."""
         depth = decode_depth(data, where)
         if not depth.all():
-            raise DataError(f"{where}: has pixels without a depth, of which there is no logarithm; fill them in")
+            raise DataError(f"{where}: some pixels have no depth, so they have no logarithm; fill them in")
         return np.log(depth.astype(np.float32))[None] - np.float32(DEPTH_MEAN)
 
 
 @dataclass(frozen=True)
 class IndexFiles(_NamedFiles):
-    """Images whose pixels are indices of a palette's colours: the classes."""
+    """Images whose pixels are indices into a palette. The indices are the classes."""
 
     def read(self, data: bytes, where: str) -> Array:
         """Return the indices."""
@@ -84,7 +88,7 @@ class IndexFiles(_NamedFiles):
 
 @dataclass(frozen=True)
 class MatlabLabels(_NamedFiles):
-    """Matrices of labels. The classes begin with `first`, which becomes 0; pixels below belong to none."""
+    """Matrices of labels. `first` is the label of class 0. Pixels with smaller labels belong to no class."""
 
     place: tuple[str, ...]  # the matrix's name in the file
     first: int = 0
@@ -97,7 +101,7 @@ class MatlabLabels(_NamedFiles):
 
 @dataclass(frozen=True)
 class RenumberedLabels(_NamedFiles):
-    """Matrices of labels, of which `numbers` says what each becomes."""
+    """Matrices of labels, which `numbers` maps to classes."""
 
     place: tuple[str, ...]
     numbers: tuple[int, ...]
@@ -106,7 +110,10 @@ class RenumberedLabels(_NamedFiles):
         """Return the labels."""
         labels, numbers = _matrix(data, self.place, where), np.array(self.numbers, np.uint8)
         if labels.max(initial=0) >= len(numbers):
-            raise DataError(f"{where}: has label {labels.max()}, and the list of classes ends with {len(numbers) - 1}")
+            raise DataError(
+                f"{where}: the image has label {labels.max()}, but the list of classes ends with "
+                f"{len(numbers) - 1}; use the list of this data set"
+            )
         return numbers[labels][None]
 
 
@@ -116,32 +123,32 @@ def _matrix(data: bytes, place: Sequence[str], where: str) -> NDArray[np.int64]:
         labels = values.astype(np.int64)
     whole = values.ndim == 2 and np.array_equal(labels, values)
     if not whole or labels.min(initial=0) < -1 or labels.max(initial=0) > _LARGEST:
-        raise DataError(f"{where}: '{'.'.join(place)}' isn't a matrix of labels")
+        raise DataError(f"{where}: '{'.'.join(place)}' isn't a matrix of labels; use another file")
     return labels
 
 
 @dataclass(frozen=True)
 class PixelSet:
-    """The arrays of a set's images, whose names are in a list."""
+    """The arrays of a set's images. The images' names are in a list."""
 
     list: str
     arrays: tuple[PixelFiles, ...]
 
 
 def voc(folder: str, split: str, mean: Mean) -> PixelSet:
-    """Pascal VOC of one year."""
+    """Return the images and labels of Pascal VOC from one year."""
     arrays = ColorFiles(f"{folder}/JPEGImages/", ".jpg", mean), IndexFiles(f"{folder}/SegmentationClass/", ".png")
     return PixelSet(f"{folder}/ImageSets/Segmentation/{split}.txt", arrays)
 
 
 def sbdd(folder: str, split: str, mean: Mean) -> PixelSet:
-    """More labels for Pascal VOC, of the Semantic Boundaries Dataset."""
+    """Return the images and labels of the Semantic Boundaries Dataset, which labels more images of Pascal VOC."""
     labels = MatlabLabels(f"{folder}/cls/", ".mat", ("GTcls", "Segmentation"))
     return PixelSet(f"{folder}/{split}.txt", (ColorFiles(f"{folder}/img/", ".jpg", mean), labels))
 
 
 def nyud(folder: str, split: str, tops: Sequence[str]) -> PixelSet:
-    """Rooms, with depth, in 40 classes; `tops` are some of color, depth, hha and label."""
+    """Return rooms with depth and labels of 40 classes, from NYUD. `tops` are some of color, depth, hha and label."""
     files: dict[str, PixelFiles] = {
         "color": ColorFiles(f"{folder}/data/images/img_", ".png", _in_float32(116.190, 97.203, 92.318)),
         "depth": DepthFiles(f"{folder}/data/depth/img_", ".png"),
@@ -150,12 +157,12 @@ def nyud(folder: str, split: str, tops: Sequence[str]) -> PixelSet:
     }
     unknown = [top for top in tops if top not in files]
     if unknown:
-        raise DataError(f"'{unknown[0]}' is none of what NYUD has: {', '.join(files)}")
+        raise DataError(f"NYUD has no '{unknown[0]}'; choose from {', '.join(files)}")
     return PixelSet(f"{folder}/{split}.txt", tuple(files[top] for top in tops))
 
 
 def sift_flow(folder: str, split: str) -> PixelSet:
-    """Outdoor scenes, with the classes of things and those of surfaces."""
+    """Return outdoor scenes with labels of objects and labels of surfaces, from SIFT Flow."""
     arrays: tuple[PixelFiles, ...] = (
         ColorFiles(f"{folder}/Images/{_SCENES}/", ".jpg", _in_float32(114.578, 115.294, 108.353)),
         MatlabLabels(f"{folder}/SemanticLabels/{_SCENES}/", ".mat", ("S",), first=1),
@@ -165,7 +172,8 @@ def sift_flow(folder: str, split: str) -> PixelSet:
 
 
 def pascal_context(folder: str, voc_folder: str, split: str) -> PixelSet:
-    """Pascal VOC 2010 with labels for all that is seen; 59 of its classes have numbers, and the others are 0."""
+    """Return images of Pascal VOC 2010 in which every pixel has a label. The 59 used classes have numbers; all others
+    are 0."""
     pictures = f"{voc_folder}/VOC2010"
     numbers = _context_numbers(f"{folder}/labels.txt", f"{folder}/59_labels.txt")
     arrays = (
@@ -176,14 +184,14 @@ def pascal_context(folder: str, voc_folder: str, split: str) -> PixelSet:
 
 
 def _context_numbers(all_classes: str, used_classes: str) -> tuple[int, ...]:
-    """Return the number of each class among those that are used, by its number among all."""
+    """Return the number of each class among the used classes, by its number among all classes."""
     known, used = _class_list(all_classes), _class_list(used_classes)
     renamed = {short: long for long, short in _OTHER_NAMES.items()}
     numbers = [0] * (len(known) + 1)
     for number, name in enumerate(used, 1):
         name = renamed.get(name, name)
         if name not in known:
-            raise DataError(f"{used_classes}: '{name}' isn't among the classes of {all_classes}")
+            raise DataError(f"{used_classes}: '{name}' isn't among the classes of {all_classes}; correct it")
         numbers[1 + known.index(name)] = number
     return tuple(numbers)
 
@@ -205,10 +213,10 @@ class PixelSetItem(NamedTuple):
 
 
 class PixelSetSource:
-    """The images of a set in the order of its list, or with a seed an endless sequence of images that are drawn.
+    """The images of a set in the order of its list or, with a seed, an endless sequence of randomly drawn images.
 
-    As the authors' layers do it draws from all of them each time, so some come again before others came. Which one
-    comes follows from the seed and its place. An item is ready for the net, and needs no Transform.
+    As in the authors' layers, each draw is from all images, so some repeat before others appear. A draw depends only on
+    the seed and the place. An item is ready for the net and needs no Transform.
     """
 
     def __init__(self, pixels: PixelSet, seed: int | None = None) -> None:
@@ -228,14 +236,14 @@ class PixelSetSource:
         return int(np.random.default_rng((seed, index)).integers(len(self._names)))
 
     def item(self, fetched: PixelSetItem) -> Item:
-        """Return the arrays, which must be of one size."""
+        """Return the arrays, which must have the same size."""
         readers: list[Callable[[bytes, str], Array]] = [files.read for files in self._arrays]
         arrays = [read(data, path) for read, (path, data) in zip(readers, fetched.files, strict=True)]
         sizes = {path: array.shape[1:] for (path, _), array in zip(fetched.files, arrays, strict=True)}
         if len(set(sizes.values())) > 1:
             words = ", ".join(f"{path} is {size[0]} x {size[1]}" for path, size in sizes.items())
-            raise DataError(f"image '{fetched.name}': its files have different sizes: {words}")
+            raise DataError(f"image '{fetched.name}': its files have different sizes: {words}; correct them")
         return tuple(arrays)
 
     def close(self) -> None:
-        """Do nothing, since no file stays open."""
+        """Do nothing, because no file stays open."""

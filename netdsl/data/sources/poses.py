@@ -1,4 +1,4 @@
-"""Databases of CMU's pose nets: images with the joints of the people that they show."""
+"""Reads databases of CMU's pose nets: images of people and the joints of these people."""
 
 from __future__ import annotations
 
@@ -20,23 +20,30 @@ from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-NUMBERS, MASK = 3, 4  # the channels behind an image's three
-SIZE, COUNTS, PLACE, SCALE, _JOINT_ROWS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
+NUMBERS, MASK = 3, 4  # the channels after an image's three
+SIZE, COUNTS, PLACE, SCALE, _JOINT_ROWS, OTHERS = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    8,
+)  # the rows of numbers; the first one contains the set's name
 
 _FAR = 1e6  # pixels
 _FLOAT = 4  # bytes
 POSES = "poses"  # the kind in a name
-JOINTS = 17  # of COCO's people
+JOINTS = 17  # of people in COCO
 _MOST_JOINTS = 1 << 10
 _PERSON = 1  # the label
 
 
 class PoseDatumSource:
-    """The images of a database with rows of numbers for each person, of whom the first is the one a record is about.
+    """The images of a database, with rows of numbers for each person. The person that a record is about comes first.
 
-    The rows are x, y and scale of the person, and x, y and visibility of each joint, with (0, 0) in the middle of the
-    first pixel. A record is an image whose fourth channel holds them as bytes. With `masked` its fifth channel is a
-    mask, which is the second array of an item, and a joint of the first person may be unknown.
+    The rows contain x, y and scale of the person, and x, y and visibility of each joint, with (0, 0) at the centre of
+    the first pixel. A record is an image whose fourth channel contains the rows as bytes. With `masked`, its fifth
+    channel is a mask, which becomes the second array of an item, and the first person's joints can be unknown.
     """
 
     def __init__(self, records: DatumSource, joints: int, *, masked: bool) -> None:
@@ -50,18 +57,21 @@ class PoseDatumSource:
         return self._records.fetch(index)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """Return the image, maybe its mask, and the people in it."""
+        """Return the image, its mask if there is one, and its people."""
         where = self._records.where(fetched)
         channels, _ = self._records.item(fetched)
         needed = 1 + (MASK if self._masked else NUMBERS)
         if len(channels) < needed or channels.dtype != np.uint8:
-            raise DataError(f"{where}: has {len(channels)} channels of {channels.dtype}; poses need {needed} of bytes")
+            raise DataError(
+                f"{where}: the record has {len(channels)} channels of {channels.dtype}, but poses need {needed} "
+                "channels of bytes; use another database"
+            )
         people = checked_people(self._people(_Rows(channels[NUMBERS], where)), where)
         mask = (channels[MASK : MASK + 1],) if self._masked else ()
         return channels[:NUMBERS], *mask, people
 
     def _people(self, rows: _Rows) -> Pixels:
-        """Return the person whom the record is about, and all others."""
+        """Return the person whom the record is about, and then all others."""
         height, width = np.trunc(rows.floats(SIZE, 2))
         others = rows.byte(COUNTS, 1)
         people = np.empty((1 + others, 1 + self._joints, 3), np.float32)
@@ -73,7 +83,7 @@ class PoseDatumSource:
         for number in range(1 + others):
             begin = first_joint_row(number, others)
             people[number, 1:] = np.stack([rows.floats(begin + row, self._joints) for row in range(3)], axis=1)
-        people[..., :2] -= 1  # in a record the first pixel is 1
+        people[..., :2] -= 1  # records count pixels from 1
         marks = people[:, 1:, 2]
         unknown = (marks == Visibility.UNKNOWN) & (np.arange(1 + others)[:, None] == 0) & self._masked
         marks[...] = np.where(unknown, Visibility.UNKNOWN, _seen(people[:, 1:], (width, height)))
@@ -85,13 +95,15 @@ class PoseDatumSource:
 
 
 def first_joint_row(person: int, others: int) -> int:
-    """Return the first of the three rows with a person's joints. Those of others follow their places and their
-    scales."""
+    """Return the first of the three rows with a person's joints.
+
+    The joints of other people follow the rows with their places and scales.
+    """
     return _JOINT_ROWS if person == 0 else OTHERS + others + 1 + 3 * (person - 1)
 
 
 def is_pose_record(channels: Array) -> bool:
-    """Return whether a fourth channel says the size of its image where records with people do."""
+    """Return whether the fourth channel states the image's size where a record with people does."""
     if len(channels) <= NUMBERS or channels.dtype != np.uint8:
         return False
     rows, width = channels[NUMBERS], channels.shape[2]
@@ -103,21 +115,21 @@ def is_pose_record(channels: Array) -> bool:
 
 
 def checked_people(people: Pixels, where: str) -> Pixels:
-    """People of whom all numbers are ones that a joint can have, and of whom the first has a size."""
+    """Return people. Raises a `DataError` if a number is impossible for a joint, or if the first person has no size."""
     if not (np.abs(people) < _FAR).all() or people[0, 0, 2] <= 0:
-        raise DataError(f"{where}: has a joint that is nowhere, or a person of no scale; correct it")
+        raise DataError(f"{where}: the place of a joint or the scale of the person is impossible; correct it")
     return people
 
 
 class _Rows:
-    """A channel of bytes whose rows hold numbers."""
+    """A channel of bytes whose rows contain numbers."""
 
     def __init__(self, channel: Array, where: str) -> None:
         self._width: int = channel.shape[1]
         self._bytes, self._where = channel.tobytes(), where
 
     def floats(self, row: int, count: int) -> Pixels:
-        """Return the first numbers of a row. They may go on in the next one, as in Caffe."""
+        """Return the first numbers of a row. As in Caffe, they can continue in the next row."""
         begin = row * self._width
         self._check_end(begin + _FLOAT * count)
         return np.frombuffer(self._bytes, "<f4", count, begin)
@@ -130,8 +142,8 @@ class _Rows:
     def _check_end(self, end: int) -> None:
         if end > len(self._bytes):
             raise DataError(
-                f"{self._where}: its fourth channel is too small for the joints of its people; the record is damaged, "
-                "or np_in_lmdb isn't how many joints a person has"
+                f"{self._where}: its fourth channel is too small for the joints of its people; the record is "
+                "damaged, or np_in_lmdb isn't the number of joints of a person, so correct it"
             )
 
 
@@ -141,10 +153,10 @@ def _seen(joints: Pixels, size: tuple[float, float]) -> NDArray[np.int64]:
 
 
 class PoseSet:
-    """The records of a database, each an image with the person that it is about, and then all others in it.
+    """The records of a database. Each is an image with the person that it is about, followed by all other people.
 
-    A record doesn't say how many joints a person has, nor where boxes are: these are around what is marked. Where the
-    mask says that not everybody has joints is a crowd.
+    Records state neither the number of joints of a person nor boxes. Boxes are drawn around the marked joints. Pixels
+    that the mask excludes are a crowd.
     """
 
     first_pixel = 0
@@ -152,7 +164,7 @@ class PoseSet:
 
     def __init__(self, path: str | Path, *, joints: int = JOINTS) -> None:
         if not 0 < joints <= _MOST_JOINTS:
-            raise DataError(f"{path}: people can't have {joints} joints; say how many, joints=N")
+            raise DataError(f"{path}: people can't have {joints} joints; give their number, as in joints={JOINTS}")
         self._records = open_records(Path(path))
         masked = len(self._records) > 0 and len(self._records.item(self._records.fetch(0))[0]) > MASK
         self._poses = PoseDatumSource(self._records, joints, masked=masked)
@@ -161,7 +173,7 @@ class PoseSet:
         return len(self._records)
 
     def image(self, index: int) -> AnnotatedImage:
-        """Return one image, with what its record says."""
+        """Return one image with its people."""
         fetched = self._records.fetch(index)
         pixels, *masks, people = self._poses.item(fetched)
         objects = [_person(rows) for rows in people] + [_crowd(mask[0] == 0) for mask in masks if not mask.all()]
@@ -172,7 +184,7 @@ class PoseSet:
 
 
 def has_poses(path: Path) -> bool:
-    """Return whether a path is that of a database whose first record has people with joints."""
+    """Return whether the path is a database whose first record contains people with joints."""
     return first_record_shows(path, lambda records: is_pose_record(_first_image(records)))
 
 
@@ -181,8 +193,8 @@ def _first_image(records: DatumSource) -> Array:
 
 
 def _person(rows: Pixels) -> MarkedObject:
-    """Return a person of a record, whose numbers are COCO's again; the authors take these for numbers that count from
-    1."""
+    """Return a person in a record, in COCO's numbers. The authors' converter treats COCO's numbers as if they counted
+    from 1."""
     joints = tuple(Joint(x + 1, y + 1, Visibility(int(mark))) for x, y, mark in rows[1:].tolist())
     marked = [joint[:2] for joint in joints if joint.marked]
     x, y = (rows[0, :2] + 1).tolist()

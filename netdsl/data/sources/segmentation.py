@@ -1,4 +1,4 @@
-"""Images with a label for every pixel, from the lists of DeepLab's, SegNet's, HED's and DeconvNet's layers."""
+"""Images with a label for every pixel, from the lists of the layers of DeepLab, SegNet, HED and DeconvNet."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from netdsl.data.transforms.transform import PairedTransform, Transform
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_HALF = 128  # of white, as OpenCV rounds it
-_CORNERS = 4  # numbers of a window
+_HALF = 128  # half of white, as OpenCV rounds it
+_CORNERS = 4  # the numbers that define a window
 
 
 class SegmentationItem(NamedTuple):
-    """An encoded image, its encoded labels or its only label, and its place in the sequence."""
+    """An encoded image, its encoded labels or its single label, and its place in the sequence."""
 
     path: str
     image: bytes
@@ -38,7 +38,7 @@ class SegmentationItem(NamedTuple):
 
 
 class SegmentationLine(NamedTuple):
-    """A line of a list: the name of an image, its labels, and maybe the part of it that is shown."""
+    """A line of a list: the name of an image, its labels, and its window if it has one."""
 
     name: str
     labels: str | int
@@ -47,12 +47,12 @@ class SegmentationLine(NamedTuple):
 
 @dataclass(frozen=True)
 class SegmentationList:
-    """A list whose lines name an image and its labels, which are another image, or one number for all pixels.
+    """A list whose lines name an image and its labels. The labels are another image, or one number for all pixels.
 
-    Image and labels are resized to `size` unless it is (0, 0). `kind` says what the labels of a line are; `label` is
-    the label of all pixels where lines have none. A map of `edges` is gray: labels are 1 for what is at least half as
-    bright as white, and 0 for the rest. With `windows` a line ends with the corners of the part that is shown; what is
-    beyond the image is black, and its label is `label`.
+    Image and labels are resized to `size` unless it is (0, 0). `kind` is the kind of the labels. `label` is the label
+    of all pixels if lines have no labels. With `edges`, labels are a gray map, in which pixels of at least half the
+    brightness of white become 1 and all others 0. With `windows`, a line ends with the corners of a window. Outside the
+    image, a window's pixels are black and have the label `label`.
     """
 
     path: str | Path
@@ -66,11 +66,11 @@ class SegmentationList:
 
 
 class SegmentationSource:
-    """An endless sequence of images with labels; an item is ready for the net, and needs no Transform.
+    """An endless sequence of images with labels. An item is ready for the net and needs no Transform.
 
-    An image and its labels must be cropped and mirrored alike, so this source shuffles and draws random numbers itself:
-    item i follows from (seed, i) alone. With `sizes` an item has a third array: the height and width of the part of the
-    crop that the image covers.
+    This source shuffles and draws random numbers itself, because an image and its labels must be cropped and mirrored
+    alike. Item i depends only on (seed, i). With `sizes`, an item has a third array: the height and width of the part
+    of the crop that the image covers.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SegmentationSource:
         seed: int = 0,
     ) -> None:
         if bool(files.size[0]) != bool(files.size[1]):
-            raise DataError("new_height and new_width go together: give both or neither")
+            raise DataError("only one of new_height and new_width is given; give both or neither")
         self._files, self._transform, self._sizes = files, transform, sizes
         self._lines = [_split_line(files, number, line) for number, line in listed_lines(files.path)]
         self._order = Order((len(self._lines),), shuffle, seed)
@@ -93,7 +93,7 @@ class SegmentationSource:
 
     @property
     def image_count(self) -> int:
-        """How many images there are."""
+        """The number of images."""
         return len(self._lines)
 
     def fetch(self, index: int) -> SegmentationItem:
@@ -104,7 +104,7 @@ class SegmentationSource:
         return SegmentationItem(path, read_bytes(path), labels, window, index)
 
     def item(self, fetched: SegmentationItem) -> Item:
-        """Return the image and its labels, scaled, cropped and mirrored alike."""
+        """Return the image and its labels, resized, cropped and mirrored alike."""
         image, labels = self._decoded(fetched)
         if fetched.window is not None:
             image, labels = _part(image, fetched.window, 0), _part(labels, fetched.window, self._files.label)
@@ -120,7 +120,10 @@ class SegmentationSource:
             return image, np.full((1, *image.shape[1:]), fetched.labels, np.uint8)
         labels = decode(fetched.labels, Color.GRAY, f"the labels of {fetched.path}")
         if labels.shape[1:] != image.shape[1:] and fetched.window is not None:
-            raise DataError(f"{fetched.path}: the image is {image.shape[1:]} and its labels are {labels.shape[1:]}")
+            raise DataError(
+                f"{fetched.path}: the image is {image.shape[1:]}, but its labels are {labels.shape[1:]}; make the "
+                "sizes equal"
+            )
         return image, labels
 
     def _edges(self, gray: Array) -> Array:
@@ -131,7 +134,7 @@ class SegmentationSource:
         return resize(image, *self._files.size, interpolation) if any(self._files.size) else image
 
     def close(self) -> None:
-        """Do nothing, since no file stays open."""
+        """Do nothing, because no file stays open."""
 
 
 def _split_line(files: SegmentationList, number: int, line: str) -> SegmentationLine:
@@ -146,28 +149,30 @@ def _labels(files: SegmentationList, number: int, name: str, words: list[str]) -
     if files.kind == pb.ImageDataParameter.NONE:
         return files.label
     if not words:
-        raise DataError(f"{files.path}:{number}: '{name[:40]}' has no labels; a line is 'image labels'")
+        raise DataError(f"{files.path}:{number}: '{name[:40]}' has no labels; write the line as 'image labels'")
     if files.kind == pb.ImageDataParameter.PIXEL:
         return words[0]
     if not words[0].isdecimal() or int(words[0]) > 255:
-        raise DataError(f"{files.path}:{number}: '{words[0][:40]}' is not a label from 0 to 255")
+        raise DataError(f"{files.path}:{number}: '{words[0][:40]}' isn't a label; use a number from 0 to 255")
     return int(words[0])
 
 
 def _window(files: SegmentationList, number: int, words: list[str]) -> Region:
-    """Return a part of an image, which may go beyond it."""
+    """Return the window of a line, which can extend beyond the image."""
     try:
         window = Region(*map(int, words))
     except (ValueError, TypeError):
-        raise DataError(f"{files.path}:{number}: a line must end with the corners x1 y1 x2 y2 of a window") from None
+        raise DataError(
+            f"{files.path}:{number}: the line doesn't end with the corners x1 y1 x2 y2 of a window; add them"
+        ) from None
     height, width = window.y2 - window.y1 + 1, window.x2 - window.x1 + 1
     if height < 1 or width < 1 or height * width > image_limit().pixels:
-        raise DataError(f"{files.path}:{number}: the window {tuple(window)} has no pixels, or too many")
+        raise DataError(f"{files.path}:{number}: the window {tuple(window)} has no pixels, or too many; correct it")
     return window
 
 
 def _part(image: Array, window: Region, around: int) -> Array:
-    """Return what a window shows of an image of channels, height, width."""
+    """Return the part of an image in a window. `around` fills the pixels outside the image."""
     shown = np.full((len(image), window.y2 - window.y1 + 1, window.x2 - window.x1 + 1), around, image.dtype)
     top, left = max(0, window.y1), max(0, window.x1)
     part = image[:, top : max(0, window.y2 + 1), left : max(0, window.x2 + 1)]
@@ -185,13 +190,13 @@ def image_seg_source(
     windows: bool = False,
     seed: int = 0,
 ) -> SegmentationSource:
-    """Return the source of DeepLab's ImageSegData, or with `windows` of DeconvNet's WindowSegData.
+    """Return the source of DeepLab's ImageSegData or, with `windows`, of DeconvNet's WindowSegData.
 
     Items have three arrays, or two without `sizes`. Resizing keeps the values of labels, which DeepLab's own code would
     interpolate.
     """
     if transform.mean_file:
-        raise DataError("images with maps have no mean_file: give mean_value")
+        raise DataError("images with maps can't have a mean_file; use mean_value")
     paired_transform = PairedTransform(
         _values_of(transform),
         _crop(transform),
@@ -208,11 +213,12 @@ def image_seg_source(
 def dense_image_source(
     p: pb.DenseImageDataParameter, transform: pb.TransformationParameter, *, seed: int = 0
 ) -> SegmentationSource:
-    """Return the source of SegNet's DenseImageData, which crops at random in any phase, as its own settings say."""
+    """Return the source of SegNet's DenseImageData. According to its own settings, it crops at random in every
+    phase."""
     if transform.mirror or transform.crop_size:
-        raise DataError("DenseImageData mirrors and crops as dense_image_data_param says, not transform_param")
+        raise DataError("DenseImageData doesn't mirror or crop by transform_param; use dense_image_data_param")
     if bool(p.crop_height) != bool(p.crop_width):
-        raise DataError("crop_height and crop_width go together: give both or neither")
+        raise DataError("only one of crop_height and crop_width is given; give both or neither")
     crop = (p.crop_height, p.crop_width) if p.crop_height else None
     files = SegmentationList(p.source, p.root_folder, (p.new_height, p.new_width), p.is_color)
     paired_transform = PairedTransform(_values_of(transform), crop, True, p.mirror)
@@ -222,7 +228,7 @@ def dense_image_source(
 def image_labelmap_source(
     p: pb.ImageDataParameter, transform: pb.TransformationParameter, *, seed: int = 0
 ) -> SegmentationSource:
-    """Return the source of HED's ImageLabelmapData, which crops at random in any phase."""
+    """Return the source of HED's ImageLabelmapData, which crops at random in every phase."""
     files = SegmentationList(p.source, p.root_folder, (p.new_height, p.new_width), p.is_color, edges=True)
     paired_transform = PairedTransform(_values_of(transform), _crop(transform), True, transform.mirror)
     return SegmentationSource(files, paired_transform, shuffle=p.shuffle, seed=seed)
@@ -233,17 +239,19 @@ def _crop(transform: pb.TransformationParameter) -> tuple[int, int] | None:
     settings = [square, (transform.crop_height, transform.crop_width), (transform.crop_h, transform.crop_w)]
     sizes = [size for size in settings if any(size)]
     if len(sizes) > 1 or not all(all(size) for size in sizes):
-        raise DataError("transform_param needs either crop_size, or both crop_height and crop_width")
+        raise DataError(
+            "transform_param has conflicting crops; give either crop_size, or both crop_height and crop_width"
+        )
     return sizes[0] if sizes else None
 
 
 def _values_of(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
-    """Return the part of a transform that doesn't move pixels: it subtracts the mean and scales."""
+    """Return the part of a transform that only changes values: subtracting the mean, and scaling."""
     refuse_for("images with maps", transform)
     settings = copy_of(
         transform, without=("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors")
     )
     constant_transform, unused = Transform(settings, train=False), np.random.default_rng(0)
     if not constant_transform.constant:
-        raise DataError("transform_param resizes images, and not their labels; take new_height and new_width")
+        raise DataError("transform_param resizes images but not their labels; use new_height and new_width")
     return lambda image: constant_transform(image, unused)

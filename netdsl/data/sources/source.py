@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from netdsl.data.types import Array
 
 Indices = NDArray[np.int64]
-Item = tuple[Array, ...]  # one array for each top: often an image, as channels, height, width in BGR, and a label
+Item = tuple[Array, ...]  # an array for each top, often an image, as channels, height and width in BGR, and a label
 
 
 class DataSplit(Enum):
-    """One of the two parts of well-known data sets."""
+    """One of the two parts of a well-known data set."""
 
     TRAIN = "train"
     TEST = "test"
@@ -25,21 +25,21 @@ class DataSplit(Enum):
 class Source(Protocol):
     """Items in a fixed order.
 
-    `fetch` is the part that waits for a disk. It is called from one thread, mostly with rising indices, so that a
-    database can move a cursor forward. `item` decodes what was fetched; it only computes, in many threads at once. An
-    item that is bad raises a DataError that says which one it is.
+    `fetch` does the part that waits for a disk. It is called from one thread, mostly with increasing indices, so that a
+    database can move a cursor forward. `item` decodes the fetched value. It only computes, in many threads at once. A
+    bad item raises a `DataError` that names it.
     """
 
     def __len__(self) -> int:
-        """Return how many items there are."""
+        """Return the number of items."""
         ...
 
     def fetch(self, index: int) -> Any:
-        """Return one item as it is stored."""
+        """Return one item in its stored form."""
         ...
 
     def item(self, fetched: Any) -> Item:
-        """Return the arrays of an item that was fetched."""
+        """Return the arrays of a fetched item."""
         ...
 
     def close(self) -> None:
@@ -49,38 +49,39 @@ class Source(Protocol):
 
 @runtime_checkable
 class EndlessSource(Source, Protocol):
-    """A source that draws its items itself, without an end."""
+    """A source that draws its items itself, in an endless sequence."""
 
     @property
     def image_count(self) -> int:
-        """How many images it draws them from."""
+        """The number of images from which items are drawn."""
         ...
 
 
 def count_of(source: Source) -> int:
-    """Return how many items a source has, or how many images it draws them from without an end."""
+    """Return the number of items in a source. For an endless source, return the number of images from which it
+    draws."""
     return source.image_count if isinstance(source, EndlessSource) else len(source)
 
 
 @runtime_checkable
 class LabelledSource(Source, Protocol):
-    """A source that knows the labels of all items without reading the items."""
+    """A source that can state all labels without reading the items."""
 
     def labels(self) -> Array | None:
-        """Return the label of every item; None if the items have no labels of one number."""
+        """Return the label of every item, or `None` if items don't have a single number as their label."""
         ...
 
 
 @runtime_checkable
 class StoredColors(Protocol):
-    """A source that says in which order the channels of its images are stored."""
+    """A source that states the order in which the channels of its images are stored."""
 
-    stored_rgb: bool  # red, green, blue, and not in Caffe's order
+    stored_rgb: bool  # red, green, blue, unlike Caffe's order
 
 
 @runtime_checkable
 class LiveSource(Protocol):
-    """A source of what happens now: reading it switches something on, and what was read is gone."""
+    """A source of live data. Reading it switches a device on, and items that were read can't be read again."""
 
     live: bool
 
@@ -90,13 +91,13 @@ class NamedItems(Protocol):
     """A source whose items have names."""
 
     def name(self, index: int) -> str:
-        """Return the name of an item; empty if it has none."""
+        """Return the name of an item. The result is empty if it has none."""
         ...
 
 
 @runtime_checkable
 class NamedArrays(Protocol):
-    """A source whose items' arrays have names."""
+    """A source that names the arrays of its items."""
 
     @property
     def array_names(self) -> Sequence[str]:
@@ -106,12 +107,13 @@ class NamedArrays(Protocol):
 
 @runtime_checkable
 class WholeSource(Source, Protocol):
-    """A source that can return many items at once, without a step for each."""
+    """A source that can return many items in a single step."""
 
     def take(self, indices: Indices) -> Item | None:
-        """Return the arrays of these items, with one more axis in front; None if they must be fetched one by one.
+        """Return the arrays of these items, stacked along a new first axis, or `None` if they must be fetched one by
+        one.
 
-        It is called from the thread that fetches. A DataError means the same as None: the items are then fetched one by
-        one, which shows which of them is bad.
+        It is called from the thread that fetches. A `DataError` has the same effect as `None`: the items are then
+        fetched one by one, which finds the bad one.
         """
         ...

@@ -1,4 +1,4 @@
-"""The kinds of data that netdsl knows: how each is named, opened and recognised by its path."""
+"""The built-in kinds of data: their names, how they are opened, and how their paths are recognised."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
 if TYPE_CHECKING:
-    from netdsl.data.sources.annotations.coco import CaptionedImage  # nets are built without msgspec
+    from netdsl.data.sources.annotations.coco import CaptionedImage  # building nets doesn't need msgspec
 
 _FIRST_PIXEL = "first_pixel"
-_LONGEST_TEXT = 1 << 26  # characters; in HDF5 each takes twelve bytes
+_LONGEST_TEXT = 1 << 26  # characters; each one needs twelve bytes in HDF5
 
 
 def _lmdb(spec: SourceSpec) -> Source:
@@ -54,7 +54,7 @@ def _leveldb(spec: SourceSpec) -> Source:
 
 def _check_no_first_pixel(spec: SourceSpec) -> None:
     if _FIRST_PIXEL in spec.options:
-        raise DataError(f"{spec}: {_FIRST_PIXEL} is about marked objects, of which items have none; leave it out")
+        raise DataError(f"{spec}: {_FIRST_PIXEL} only applies to marked objects; leave it out")
 
 
 def _parquet(spec: SourceSpec) -> Source:
@@ -165,7 +165,8 @@ def _ends(path: Path, *endings: str) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    """Return the first line of a text file that isn't blank; empty if there is none, or if the file isn't text."""
+    """Return the first line of a text file that isn't blank. The result is empty if there is none, or if the file isn't
+    text."""
     if not path.is_file():
         return ""
     with file_errors(path), path.open("rb") as file:
@@ -173,7 +174,7 @@ def _first_line(path: Path) -> str:
     return "" if b"\0" in start else next(iter(start.decode("utf-8", "replace").strip().splitlines()), "").strip()
 
 
-# In the order in which they are tried on a path: the kinds that are recognised most reliably come first.
+# Paths are tested in this order. The kinds that are recognised most reliably come first.
 BUILT_IN = {
     POSES: SourceKind(
         f"{POSES}:PATH?joints=N",
@@ -218,7 +219,7 @@ BUILT_IN = {
         options=("set", "classes"),
         open_marked=_yolo,
     ),
-    "labelme": SourceKind(  # isn't recognised, since files of other kinds of data have JSON beside them, too
+    "labelme": SourceKind(  # not recognised, because other kinds of data also have JSON files
         "labelme:FOLDER?classes=FILE", options=("classes",), open_marked=_labelme
     ),
     "maps": SourceKind(

@@ -1,4 +1,4 @@
-"""Names of data, `kind:PATH?option=value`, each parsed once; and the kinds, which say what their data give."""
+"""Names of data, `kind:PATH?option=value`, and the kinds, which define the contents of data."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from netdsl.data.sources.annotations.coco import CaptionedImage
 
 _SPLITS = {split.value: split for split in DataSplit}
-_PART, _ITEMS, _CLASSES = "part", "items", "classes"  # options with one meaning for all kinds
-_PROPOSALS = "proposals"  # and one that all images with marked objects may have
+_PART, _ITEMS, _CLASSES = "part", "items", "classes"  # options that have the same meaning for all kinds
+_PROPOSALS = "proposals"  # an option for all images with marked objects
 _SHARED_OPTIONS = (_PART, _ITEMS, _CLASSES, _PROPOSALS)
-_DIGITS = 9  # of a number in an option, at most
+_DIGITS = 9  # the most digits of a number in an option
 
 
 class Content(Enum):
-    """What data give; the values are words for messages."""
+    """The content of data. The values are phrases for messages."""
 
     ITEMS = "items"
     MARKED_IMAGES = "images with marked objects"
@@ -43,19 +43,20 @@ _COMMON_OPTIONS = {Content.ITEMS: (_PART, _ITEMS, _CLASSES), Content.MARKED_IMAG
 
 @dataclass(frozen=True)
 class SourceKind:
-    """One kind of data: the form of its names, functions for what it gives, and how its paths are recognised.
+    """One kind of data: the form of its names, functions that open its contents, and the test that recognises its
+    paths.
 
-    A kind that gives both items and images with marked objects gives the latter where `has_marks` says so of a path.
+    If a kind has both items and images with marked objects, `has_marks` tells which of them a path contains.
     """
 
     form: str
     open: Callable[[SourceSpec], Source] | None = None
     recognises: Callable[[Path], bool] = lambda path: False
-    options: tuple[str, ...] | None = ()  # that a name may have beside those of all kinds; None for any
-    has_splits: bool = False  # whether a data set has parts of its own, which end a name: :train and :test
-    has_columns: bool = False  # whether an item's arrays are columns, which can be chosen by name
-    has_path: bool = True  # data that are made up have none
-    is_database: bool = False  # which Caffe's data layers read, too
+    options: tuple[str, ...] | None = ()  # options in addition to those of all kinds; `None` allows any
+    has_splits: bool = False  # whether the data set has its own parts, which end a name as :train and :test
+    has_columns: bool = False  # whether an item's arrays are columns that can be chosen by name
+    has_path: bool = True  # generated data have no path
+    is_database: bool = False  # Caffe's data layers read databases, too
     open_marked: Callable[[SourceSpec], AnnotatedSet] | None = None
     has_marks: Callable[[Path], bool] = lambda path: False
     open_captions: Callable[[SourceSpec], list[CaptionedImage]] | None = None
@@ -67,28 +68,28 @@ class SourceKind:
 
     @property
     def contents(self) -> list[Content]:
-        """All that data of this kind may give."""
+        """All contents that data of this kind can have."""
         return [content for content, function in zip(Content, self._functions, strict=True) if function is not None]
 
     @property
     def module(self) -> str:
-        """The module that the kind's functions are written in."""
+        """The module that defines the kind's functions."""
         return next((function.__module__ for function in self._functions if function is not None), "")
 
     def allows(self, option: str) -> bool:
-        """Return whether a name may have an option."""
+        """Return whether a name can have an option."""
         common = {option for content in self.contents for option in _COMMON_OPTIONS.get(content, ())}
         return self.options is None or option in self.options or option in common
 
 
-KINDS = Registry[SourceKind]("kind of data")  # in the order in which they are tried on a path
+KINDS = Registry[SourceKind]("kind of data")  # paths are tested in this order
 
 
 @dataclass(frozen=True)
 class SourceName:
-    """A name of data: its kind, its path, which of a data set's own parts, and its options as they are written.
+    """A name of data: its kind, its path, a part of the data set, and its options as text.
 
-    Its text is the full name, with the kind.
+    Its text is the full name, which begins with the kind.
     """
 
     kind: str
@@ -98,7 +99,7 @@ class SourceName:
 
     @classmethod
     def of(cls, kind: str, path: str, query: str) -> SourceName:
-        """Return a name that begins with a kind, or whose path shows it."""
+        """Return a name of this kind."""
         form, split = KINDS[kind], None
         folder, colon, last = path.rpartition(":")
         if form.has_splits and last in _SPLITS and (colon or not form.has_path):
@@ -106,10 +107,10 @@ class SourceName:
         name = cls(kind, path, split, query)
         if path and not form.has_path:
             there = ", ".join([kind, *(f"{kind}:{part}" for part in _SPLITS if form.has_splits)])
-            raise DataError(f"{name}: isn't a source; there are {there}")
+            raise DataError(f"{name}: there is no such source; choose from {there}")
         for option, value in name._pairs.items():
             if not form.allows(option):
-                raise DataError(f"{name}: has no option '{option}'; the form is {form.form}")
+                raise DataError(f"{name}: there is no option '{option}'; write the name as {form.form}")
             if option == _PART and value not in _SPLITS:
                 raise DataError(f"{name}: there is no part '{value}'; write {_PART}=train or {_PART}=test")
         return name
@@ -120,12 +121,12 @@ class SourceName:
 
     @property
     def form(self) -> SourceKind:
-        """What its kind says."""
+        """The kind of the data."""
         return KINDS[self.kind]
 
     @property
     def content(self) -> Content:
-        """What the data give; a database is looked into."""
+        """The content of the data. The first record of a database is read for this."""
         contents = self.form.contents
         if contents[0] is Content.ITEMS and self.form.has_marks(Path(self.path)):
             return Content.MARKED_IMAGES
@@ -137,17 +138,17 @@ class SourceName:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The options of its kind."""
+        """The options that belong to the kind."""
         return {option: value for option, value in self._pairs.items() if option not in _SHARED_OPTIONS}
 
     @property
     def part(self) -> DataSplit | None:
-        """Which part of the items count, by a rule that isn't the data set's own."""
+        """The part of the items that is used, by the rule of every tenth item."""
         return _SPLITS.get(self._pairs.get(_PART, ""))
 
     @property
     def items(self) -> str | None:
-        """A file with the numbers of the items that count."""
+        """A file with the numbers of the items that are used."""
         return self._pairs.get(_ITEMS)
 
     @property
@@ -160,7 +161,7 @@ class SourceName:
         return [name for name in self._pairs.get(option, "").split(",") if name]
 
     def number(self, option: str, default: int, *, least: int = 0, most: int = 10**_DIGITS - 1) -> int:
-        """Return the whole number of an option."""
+        """Return the whole number in an option. Raises a `DataError` if it is outside the range."""
         text = self._pairs.get(option, str(default))
         if not (text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
             raise DataError(f"{self}: {option} is '{text[:40]}'; it must be a whole number from {least} to {most:,}")
@@ -168,29 +169,29 @@ class SourceName:
 
     @property
     def chooses_columns(self) -> bool:
-        """Whether the data have columns, and the name doesn't choose them."""
+        """Whether the data have columns that the name doesn't choose."""
         return self.form.has_columns and not self.options
 
     def with_split(self, split: DataSplit) -> SourceName:
-        """Return the name with a split, if its kind has splits and it doesn't choose one."""
+        """Return the name with a split, if its kind has splits and the name doesn't contain one."""
         return replace(self, split=split) if self.form.has_splits and self.split is None else self
 
     def with_items(self, items: Path) -> SourceName:
-        """Return the name of the items with the numbers in a file."""
+        """Return the name with a file of the items that are used."""
         return self._with_option(_ITEMS, str(items))
 
     def without_proposals(self) -> tuple[SourceName, str | None]:
-        """Return the name of the images alone, and the file with regions of them that are proposed, if it names one."""
+        """Return the name without its option for region proposals, and the file in that option, or `None`."""
         others = {option: value for option, value in self._pairs.items() if option != _PROPOSALS}
         if len(others) == len(self._pairs):
             return self, None
         return replace(self, query=urlencode(others, safe="/,:")), self._pairs[_PROPOSALS]
 
     def train_and_test(self) -> tuple[SourceName, SourceName]:
-        """Return the names of two parts, to train and to test on.
+        """Return the names of two parts, for training and for tests.
 
-        A name that chooses a part is for training, and the other part for testing. Else it is the data set's own two
-        parts or, where it has none, its items without every tenth, and these.
+        If the name chooses a part, that part is for training and the other part is for tests. Otherwise they are the
+        data set's own two parts. A data set without parts uses every tenth item for tests and the others for training.
         """
         if self.part is not None:
             other = DataSplit.TEST if self.part is DataSplit.TRAIN else DataSplit.TRAIN
@@ -207,7 +208,7 @@ class SourceName:
     def open(
         self, *, color: Color = Color.AS_STORED, blobs: Sequence[BlobColumn] = (), in_parallel: bool = False
     ) -> Source:
-        """Open the items. `open_source` says what the settings mean."""
+        """Open the items. `open_source` explains the arguments."""
         if self.form.open is None:
             raise self._gives_other_than(Content.ITEMS)
         classes = () if self.class_names is None else read_class_names(self.class_names)
@@ -220,11 +221,11 @@ class SourceName:
             source = view_of(source, part=self.part, classes=classes)
         if not len(source):
             source.close()
-            raise DataError(f"{self}: has no items")
+            raise DataError(f"{self}: there are no items; choose another part, or another file of items")
         return source
 
     def open_marked(self, *, first_pixel: int = 0) -> AnnotatedSet:
-        """Open the images with marked objects. `open_annotated_set` says what `first_pixel` is."""
+        """Open the images with marked objects. `open_annotated_set` explains `first_pixel`."""
         if self.form.open_marked is None:
             raise self._gives_other_than(Content.MARKED_IMAGES)
         if _PROPOSALS in self._pairs:
@@ -235,17 +236,19 @@ class SourceName:
         items = None if self.items is None else read_items(Path(self.items), len(marked))
         chosen = chosen_items(len(marked), items, self.part)
         if not len(chosen):
-            raise DataError(f"{self}: has no images; the whole set has {len(marked)}")
+            raise DataError(
+                f"{self}: the part has no images, although the whole set has {len(marked)}; choose another part"
+            )
         return SomeOfSet(marked, chosen.tolist())
 
     def open_captions(self) -> list[CaptionedImage]:
-        """Read the captions, with the paths of their images."""
+        """Return the captions, with the paths of their images."""
         if self.form.open_captions is None:
             raise self._gives_other_than(Content.CAPTIONS)
         return self.form.open_captions(self._spec())
 
     def read_text(self) -> str:
-        """Read the text."""
+        """Return the text."""
         if self.form.read_text is None:
             raise self._gives_other_than(Content.TEXT)
         return self.form.read_text(self._spec())
@@ -261,21 +264,21 @@ class SourceName:
 
     def _gives_other_than(self, content: Content) -> DataError:
         gives = " or ".join(content.value for content in self.form.contents)
-        return DataError(f"{self}: gives {gives}, and not {content.value}; {names_that_give(content)}")
+        return DataError(f"{self}: the data are {gives}, not {content.value}; {names_that_give(content)}")
 
 
 def names_that_give(content: Content) -> str:
-    """Return a sentence about the names of data that give some content."""
+    """Return a sentence that lists the forms of names for a content."""
     forms = ", ".join(kind.form for kind in KINDS.values() if content in kind.contents)
-    return f"names of {content.value} are {forms}"
+    return f"name {content.value} as {forms}"
 
 
 @dataclass(frozen=True)
 class SourceSpec(SourceName):
-    """A name, and what its data are opened for: the channels that images shall have, and the blobs.
+    """A name, and how its data are opened: the channels of images, and the blobs.
 
-    With `in_parallel` all processes of an MPI job open the data together. `first_pixel` is the coordinate of the first
-    pixel in databases with boxes, unless the name says it.
+    With `in_parallel`, all processes of an MPI job open the data together. `first_pixel` is the coordinate of the first
+    pixel in databases with boxes, unless the name sets it.
     """
 
     color: Color = Color.AS_STORED
@@ -290,5 +293,5 @@ class SourceSpec(SourceName):
 
     @property
     def file_color(self) -> Color:
-        """The channels that image files are decoded to, which have colours unless they shall be gray."""
+        """The channels to which image files are decoded: gray if images are gray, and otherwise colour."""
         return Color.GRAY if self.color is Color.GRAY else Color.COLOR

@@ -1,4 +1,4 @@
-"""What there is in data, at a glance: items and their labels, or images and their objects."""
+"""Summaries of data: items and their labels, or images and their objects."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from netdsl.data.sources.source import Item, LabelledSource, Source
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_EXAMPLES = 64  # items that are looked at, unless somebody says how many
-_SAMPLED = 1000  # items whose labels are looked at where a source knows them only by reading its items
-_SMALL, _MEDIUM = 32**2, 96**2  # pixels of the largest boxes that COCO calls so
+_EXAMPLES = 64  # items that are examined by default
+_SAMPLED = 1000  # items that are read for their labels if a source can't state them
+_SMALL, _MEDIUM = 32**2, 96**2  # the largest areas, in pixels, of boxes that COCO calls small and medium
 
 
 @dataclass(frozen=True)
 class TopSummary:
-    """The types and shapes of one array of the items, most common first."""
+    """The types and shapes of one of the items' arrays, most common first."""
 
     types: list[str]
     shapes: list[tuple[int, ...]]
@@ -29,7 +29,10 @@ class TopSummary:
 
 @dataclass(frozen=True)
 class SourceSummary:
-    """The number of items, the names of classes, and of `seen` examples the arrays and how often each label occurs."""
+    """The number of items, the names of classes, and the arrays and labels of `seen` examples.
+
+    `labels` counts how often each label occurs.
+    """
 
     items: int
     classes: list[str]
@@ -39,10 +42,10 @@ class SourceSummary:
 
 
 def example_items(source: Source, count: int | None = None) -> list[Item]:
-    """Items of a source in its order, of every class about as many, at most `count`.
+    """Return at most `count` items of a source, in its order, with about the same number from each class.
 
-    Without a count there are 64, or as many as there are classes with names. Where only the items themselves have the
-    labels, classes are looked for among a thousand items from all over the source.
+    The default is 64 items, or one for each named class if there are more classes. If the source can't state labels,
+    the examples come from a thousand items, spread over the whole source.
     """
     count = max(_EXAMPLES, len(classes_of(source))) if count is None else count
     labels = source.labels() if isinstance(source, LabelledSource) else None
@@ -65,7 +68,7 @@ def _of_every_class(labels: Array, count: int) -> list[int]:
 
 
 def _label(item: Item) -> float | None:
-    """Return the label of an item, if it is one number."""
+    """Return the label of an item, or `None` unless it is a single number."""
     return item[1].item() if len(item) > 1 and item[1].size == 1 else None
 
 
@@ -84,7 +87,7 @@ def _summarise_top(column: Sequence[Array]) -> TopSummary:
 
 @dataclass(frozen=True)
 class ImageSizeCount:
-    """How many images have a size."""
+    """The number of images with a size."""
 
     height: int
     width: int
@@ -93,7 +96,7 @@ class ImageSizeCount:
 
 @dataclass
 class ClassCounts:
-    """How many boxes a class has, and in how many images."""
+    """The number of boxes of a class, and the number of images that contain them."""
 
     name: str
     boxes: int = 0
@@ -102,10 +105,10 @@ class ClassCounts:
 
 @dataclass
 class AnnotatedSummary:
-    """Counts of images and objects. `sizes` are those of images, most common first; `bad` says what can't be read.
+    """Counts of images and objects. `sizes` lists the sizes of images, most common first. `bad` lists errors.
 
-    Boxes are small, medium or large by their area, as COCO counts them. Those that go on outside of their image, or
-    have no area, may be mistakes. `class_maps` are images in which the classes of pixels are known.
+    Boxes are small, medium or large by their area, as in COCO. Boxes that extend beyond their image, or have no area,
+    may be mistakes. `class_maps` counts images in which the classes of pixels are known.
     """
 
     images: int = 0
@@ -128,7 +131,7 @@ class AnnotatedSummary:
 
 
 def summarise_set(annotated: AnnotatedSet, *, done: Callable[[], object] = lambda: None) -> AnnotatedSummary:
-    """Summarise a set by all of its images. `done` is called for each."""
+    """Summarise a set by all of its images. `done` is called for each image."""
     summary = AnnotatedSummary(len(annotated), classes=[ClassCounts(name) for name in classes_of(annotated)[1:]])
     sizes: Counter[tuple[int, int]] = Counter()
     for index in range(len(annotated)):

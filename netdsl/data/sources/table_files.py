@@ -1,4 +1,4 @@
-"""Tables in files, Parquet or Arrow's, read in batches of rows."""
+"""Tables in Parquet or Arrow files, read in batches of rows."""
 
 from __future__ import annotations
 
@@ -23,23 +23,26 @@ class TableFormat(Enum):
 
 
 def table_of(name: str) -> tuple[TableFormat, str] | None:
-    """Return the format and the path of a source's name; None if it's no table, or only a part of one."""
+    """Return the format and the path in a source's name. Returns `None` if it isn't a table, or is only a part of
+    one."""
     source = parse_source(name, Content.ITEMS)
     if source.kind not in [known.value for known in TableFormat] or source.part is not None:
         return None
     if source.query:
-        raise DataError(f"{name}: blobs are columns by name here; say which with --column BLOB=COLUMN, not in the name")
+        raise DataError(
+            f"{name}: this command reads columns by the names of blobs; choose columns with --column BLOB=COLUMN"
+        )
     return TableFormat(source.kind), source.path
 
 
 class TableFiles:
-    """A file, or all files of a folder by name, whose columns must be the same."""
+    """A file, or all files in a folder by name. Their columns must be the same."""
 
     def __init__(self, kind: TableFormat, path: str) -> None:
         self._kind, self._files = kind, files_of(Path(path), f".{kind.value}")
         with file_errors(self._files[0], *arrow_errors()), self._open(self._files[0]) as first:
             self.schema = first.schema if kind is TableFormat.ARROW else first.schema_arrow
-            list(self.schema.names)  # a name that isn't text is an error here, and not where it's used
+            list(self.schema.names)  # raises an error here for a name that isn't UTF-8
 
     def _open(self, path: Path) -> Any:
         with file_errors(path, *arrow_errors()):
@@ -57,7 +60,7 @@ class TableFiles:
             return sum(file.get_batch(index).num_rows for index in range(file.num_record_batches))
 
     def first(self) -> Any:
-        """Return the first row, if there is one."""
+        """Return a batch with the first row, or without rows if there is none."""
         return next((batch for batch in self.batches(1) if batch.num_rows), None) or self.none()
 
     def none(self) -> Any:
@@ -66,12 +69,12 @@ class TableFiles:
         return arrow().RecordBatch.from_arrays(columns, schema=self.schema)
 
     def batches(self, size: int) -> Iterator[Any]:
-        """Yield all rows, in Parquet's case no more than this many at once."""
+        """Yield all rows in batches. Parquet batches have at most `size` rows."""
         for path in self._files:
             with self._open(path) as file:
                 batches = self._read(path, file, size)
                 while True:
-                    with file_errors(path, *arrow_errors()):  # not around what is done with a batch
+                    with file_errors(path, *arrow_errors()):  # doesn't cover the caller's own code
                         batch = next(batches, None)
                     if batch is None:
                         break
@@ -80,7 +83,9 @@ class TableFiles:
     def _read(self, path: Path, file: Any, size: int) -> Iterator[Any]:
         schema = file.schema if self._kind is TableFormat.ARROW else file.schema_arrow
         if not schema.equals(self.schema):
-            raise DataError(f"{path}: has other columns than {self._files[0]}; all files of a table have the same")
+            raise DataError(
+                f"{path}: its columns differ from those of {self._files[0]}; give all files of a table the same columns"
+            )
         if self._kind is TableFormat.PARQUET:
             yield from map(check_rows, file.iter_batches(batch_size=size))
         else:

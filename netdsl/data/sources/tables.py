@@ -1,4 +1,4 @@
-"""Tables of Parquet and of Arrow as sources: rows with a value in each of the named columns."""
+"""Reads Parquet and Arrow tables as sources. A row has a value in each of the named columns."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_KEPT = 1 << 28  # bytes of groups that are kept, so that items out of order don't read one each time
+_KEPT = 1 << 28  # bytes of row groups that are cached, for items that are read out of order
 
 
 class Cells(NamedTuple):
-    """The values of one row, where image files are still encoded, and the row's place in a part of the table."""
+    """The values of one row, and its place in a part of the table. Image files are still encoded."""
 
     values: list[Array | bytes]
     rows: RowRange
@@ -36,7 +36,7 @@ class Cells(NamedTuple):
 
 
 class TableParts(NamedTuple):
-    """A file's schema, and what its rows are read from in parts, with how many rows each has."""
+    """A file's schema, the parts from which its rows are read, and the number of rows in each part."""
 
     schema: Any
     parts: Sequence[Any]
@@ -46,11 +46,11 @@ class TableParts(NamedTuple):
 class ColumnSource(ABC):
     """The rows of a file, or of all files in a folder by name, with a value in each of the named columns.
 
-    Without names, all columns are taken. `blobs` are what the columns are for, in their order, as far as that is known;
-    a column without a blob has its images decoded to `color`.
+    The default is all columns. `blobs` are the blobs that the columns fill, in their order, as far as they are known.
+    For columns without a blob, images are decoded to `color`.
     """
 
-    ending: ClassVar[str]  # of the files in a folder
+    ending: ClassVar[str]  # the suffix of the files in a folder
 
     def __init__(
         self,
@@ -77,27 +77,27 @@ class ColumnSource(ABC):
             rows_of_files[file] += size
         self._ends = np.cumsum(self._sizes, dtype=np.int64)
         self._kept: OrderedDict[int, tuple[int, list[ColumnValues]]] = OrderedDict()
-        self._damaged: dict[int, str] = {}  # parts that can't be read, and why: to read one again takes long
+        self._damaged: dict[int, str] = {}  # cached errors of unreadable parts, because reading them again takes long
 
     @abstractmethod
     def _open(self, path: Path) -> TableParts:
-        """Return what there is in a file."""
+        """Return the schema and the parts of a file."""
 
     @abstractmethod
     def _read(self, path: Path, part: Any) -> tuple[int, Iterable[Any]]:
-        """Return the bytes of memory that a part's rows take, and their named columns."""
+        """Return the memory, in bytes, that a part's rows need, and their named columns."""
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes, if the table or its folder has them."""
+        """The names of the classes. The sequence is empty if neither the table nor its folder states them."""
         return class_names_of_table(self._path, self._schema, self.array_names)
 
     def with_column(self, name: str) -> ColumnSource:
-        """Return the same rows with one column only."""
+        """Return the same rows with a single column."""
         return type(self)(self._path, columns=[name])
 
     def columns(self, part: int) -> list[ColumnValues]:
-        """Return the values of the named columns in a part, which are kept for a while."""
+        """Return the values of the named columns in a part. They are cached."""
         if part not in self._kept:
             path, rows = self._parts[part]
             with file_errors(path, *arrow_errors()):
@@ -109,7 +109,7 @@ class ColumnSource(ABC):
         return self._kept[part][1]
 
     def _readable_columns(self, part: int) -> list[ColumnValues]:
-        """Return the values of a part, or the same DataError as the first time."""
+        """Return the values of a part. Raises the same `DataError` each time if it is damaged."""
         if part in self._damaged:
             raise DataError(self._damaged[part])
         try:
@@ -119,13 +119,15 @@ class ColumnSource(ABC):
             raise
 
     def close(self) -> None:
-        """Let go of the files, of which mapped ones close with the last view on them."""
+        """Release the files. Mapped files are closed with their last view."""
         self._kept.clear()
         self._parts.clear()
 
     def labels(self) -> Array | None:
-        """Return the numbers in the second column, of which nothing else is read; None if it hasn't one for each
-        row."""
+        """Return the numbers in the second column, without reading other columns.
+
+        Returns `None` if the column doesn't have one number for each row.
+        """
         if len(self._blobs) < 2:
             return None
         with closing(self.with_column(self._blobs[1].column)) as column:
@@ -134,7 +136,7 @@ class ColumnSource(ABC):
         return np.concatenate(numbers) if len(numbers) == len(parts) else None
 
     def _values(self, part: int, columns: Iterable[Any]) -> list[ColumnValues]:
-        """Return the values of Arrow's columns, which are the named ones in a part."""
+        """Return the values of Arrow's columns, which are the named columns in a part."""
         pairs = zip(self._blobs, columns, strict=True)
         return [ColumnValues(column, blob.column, self._rows[part], blob.shape) for blob, column in pairs]
 
@@ -153,7 +155,7 @@ class ColumnSource(ABC):
         return Cells([values.row(row) for values in self._readable_columns(part)], self._rows[part], row)
 
     def item(self, fetched: Cells) -> Item:
-        """Return the arrays of the columns; image files are decoded here."""
+        """Return the arrays of the columns. Image files are decoded here."""
         return tuple(
             decode(value, blob.color, fetched.rows.place(blob.column, fetched.row))
             if isinstance(value, bytes)
@@ -162,7 +164,7 @@ class ColumnSource(ABC):
         )
 
     def take(self, indices: Indices) -> Item | None:
-        """Many rows at once, if none is incomplete and all are of one shape."""
+        """Return many rows at once, or `None` if one is incomplete or their shapes differ."""
         arrays = gather_rows(indices, self._ends, self._arrays)
         return None if arrays is None else tuple([in_net_types(array) for array in arrays])
 
@@ -172,37 +174,38 @@ class ColumnSource(ABC):
 
 
 def class_names_of_table(path: Path, schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the classes in one of these columns, from its metadata or from the table's folder."""
+    """Return the names of the classes for one of these columns, from its metadata or from the table's folder."""
     return class_names_of(schema, columns) or (class_names_in(path) if path.is_dir() else ())
 
 
 def files_of(path: Path, ending: str) -> list[Path]:
-    """Return a file itself, or all files below a folder, but those that Spark hides."""
+    """Return a file itself, or all files below a folder except those that Spark hides."""
     if not path.is_dir():
         return [path]
     visible = (file for file in path.rglob(f"*{ending}") if file.is_file() and not file.name.startswith(("_", ".")))
     files = sorted(visible)
     if not files:
-        raise DataError(f"{path}: has no {ending} files")
+        raise DataError(f"{path}: the folder has no {ending} files; name another folder")
     return files
 
 
 def check_schema(path: Path, schema: Any, names: Sequence[str]) -> None:
-    """A DataError unless a file has these columns, of types that can be read."""
+    """Raise a `DataError` unless a file has these columns, with types that can be read."""
     for name in names:
         if schema.names.count(name) != 1:
-            raise DataError(f"{path}: no single column is called '{name}'; there are {', '.join(schema.names)}")
+            raise DataError(f"{path}: there isn't exactly one column '{name}'; choose from {', '.join(schema.names)}")
         kind = schema.field(name).type
         if reader_of(kind, None) is None:
             usable = ", ".join(field.name for field in schema if reader_of(field.type, None) is not None) or "none"
             what = f"column '{name}' is of type {kind}, {NOT_AN_ARRAY}"
-            raise DataError(f"{path}: {what}; choose columns out of {usable}")
+            raise DataError(f"{path}: {what}; choose from {usable}")
 
 
 class ParquetSource(ColumnSource):
-    """The rows of Parquet files, with columns as `ColumnValues` has them. A part is a group with its file's head.
+    """The rows of Parquet files, whose columns are read by `ColumnValues`. A part is a row group and its file's
+    metadata.
 
-    Files are only open while a group is read.
+    A file is only open while a group is read.
     """
 
     ending = ".parquet"
@@ -222,9 +225,9 @@ class ParquetSource(ColumnSource):
 
 
 class ArrowSource(ColumnSource):
-    """The rows of Arrow files, with columns as `ColumnValues` has them. A part is one of a file's batches.
+    """The rows of Arrow files, whose columns are read by `ColumnValues`. A part is a batch in a file.
 
-    Files are mapped into memory. Their format is Arrow's for files, not for streams; one that is compressed is kept in
+    Files are in Arrow's file format, not its stream format, and are mapped into memory. Compressed files are kept in
     memory instead.
     """
 
@@ -237,4 +240,4 @@ class ArrowSource(ColumnSource):
             return TableParts(opened.schema, batches, [batch.num_rows for batch in batches])
 
     def _read(self, path: Path, part: Any) -> tuple[int, Iterable[Any]]:
-        return 0, check_rows(part.select(self.array_names)).columns  # views on the file
+        return 0, check_rows(part.select(self.array_names)).columns  # views of the file

@@ -1,4 +1,4 @@
-"""Videos: the frames of a file, and clips of the files that a list names."""
+"""Videos: the frames of a file, and clips of the files in a list."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from netdsl.errors import DataError
 
 VIDEO_ENDINGS = (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm")
 _IMAGES, _FLOW = "image_%04d.jpg", "flow_%c_%04d.jpg"  # TSN's names of frames
-_TEXT, _NUMBER = r"(?:[^%]|%%)*", r"%0?\d?\d?[diu]"  # parts of a name in printf's form
+_TEXT, _NUMBER = r"(?:[^%]|%%)*", r"%0?\d?\d?[diu]"  # parts of a name in printf's format
 _ACROSS_AND_DOWN = ("x", "y")
-_OFFSETS = 1  # tells the chance in offsets from all else that is drawn for an item
+_OFFSETS = 1  # separates the random offsets from the other random numbers of an item
 
 
 class VideoFrame(NamedTuple):
@@ -32,15 +32,15 @@ class VideoFrame(NamedTuple):
     pixels: Array
 
     def item(self) -> Item:
-        """Return the image, and the label 0, which Caffe-SSD gives every frame."""
+        """Return the image, and the label 0, which Caffe-SSD uses for every frame."""
         return planes(self.pixels), np.array(0, np.float32)
 
 
 class VideoSource:
-    """The frames of a video file; an item is a frame and the label 0. Before each, `skip_frames` are passed over.
+    """The frames of a video file. An item is a frame and the label 0. `skip_frames` are skipped before each frame.
 
-    Frames are read in their order, and from the first one on after a step back: a file's own jumps may end at a
-    neighbour of a frame, and then a training that is resumed would see others.
+    Frames are read in order. After a step back, reading starts at the first frame, because a file's own seeking can end
+    at a neighbouring frame, and a resumed training would then see other frames.
     """
 
     def __init__(self, path: str | Path, *, skip_frames: int = 0) -> None:
@@ -49,7 +49,9 @@ class VideoSource:
         cv2 = opencv()
         self._count = int(self._video.get(cv2.CAP_PROP_FRAME_COUNT))
         if self._count < 1:
-            raise DataError(f"{path}: doesn't say how many frames it has; convert the video, for example to MP4")
+            raise DataError(
+                f"{path}: the file doesn't state its number of frames; convert the video, for example to MP4"
+            )
         height, width = (int(self._video.get(each)) for each in (cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_WIDTH))
         image_limit().check_size(height, width, str(path))
 
@@ -63,13 +65,13 @@ class VideoSource:
             pixels = self._read(number)
         if pixels is None:
             raise DataError(
-                f"{self._path}: has no frame {number}, though it says that it has {self._count}; it's damaged, or "
-                "counts wrongly: convert it, or skip what can't be read"
+                f"{self._path}: the file has no frame {number}, although it claims {self._count} frames; "
+                "convert the video, or skip items that can't be read"
             )
         return VideoFrame(pixels)
 
     def _read(self, number: int) -> Array | None:
-        """Return a frame; None if the video ends before it."""
+        """Return a frame, or `None` if the video ends before it."""
         if number < self._next:
             self._video.release()
             self._video, self._next = _open_video(self._path), 0
@@ -91,13 +93,13 @@ class VideoSource:
 
 
 class CameraSource:
-    """What a camera shows, without an end; items are those of a video. What it has shown is gone.
+    """An endless sequence of a camera's frames. Items are like those of a video.
 
-    So its frames can only be asked for once, in their order and by one process. It is opened for the first of them.
+    A frame can be read only once, in order and by one process. The camera is opened for the first frame.
     """
 
     live = True
-    image_count = 1  # scene
+    image_count = 1  # a single scene
 
     def __init__(self, device: int, *, skip_frames: int = 0) -> None:
         self.name = f"camera {device}"
@@ -111,8 +113,8 @@ class CameraSource:
         """Return the next frame."""
         if index != self._next:
             raise DataError(
-                f"{self.name}: its frames are gone once they were shown, so nothing that reads it can be resumed, "
-                "repeated or shared among processes; record a video, and name that"
+                f"{self.name}: its frames can be read only once, so a run can't be resumed, repeated or shared "
+                "among processes; record a video and use that"
             )
         if self._camera is None:
             self._camera = self._opened()
@@ -120,7 +122,7 @@ class CameraSource:
             self._camera.grab()
         is_there, pixels = self._camera.read()
         if not is_there:
-            raise DataError(f"{self.name}: shows nothing any more; is it still connected?")
+            raise DataError(f"{self.name}: the camera sends no more frames; check whether it is connected")
         self._next += 1
         return VideoFrame(pixels)
 
@@ -128,7 +130,10 @@ class CameraSource:
         with _quiet_opencv() as cv2:
             camera = cv2.VideoCapture(self._device)
         if not camera.isOpened():
-            raise DataError(f"{self.name}: can't be opened; is it there, and does no other program use it?")
+            raise DataError(
+                f"{self.name}: the camera can't be opened; check whether it is connected, and whether another "
+                "program uses it"
+            )
         return camera
 
     def item(self, fetched: VideoFrame) -> Item:
@@ -136,23 +141,25 @@ class CameraSource:
         return fetched.item()
 
     def close(self) -> None:
-        """Let others use the camera."""
+        """Release the camera, so that other programs can use it."""
         if self._camera is not None:
             self._camera.release()
 
 
 def _open_video(path: Path) -> Any:
-    """OpenCV's reader of a file. The whole path is given, so that none of it is taken for a protocol."""
+    """Return OpenCV's reader of a file. The path is absolute, so that no part of it is taken for a protocol."""
     with _quiet_opencv() as cv2, file_errors(path, cv2.error):
         video = cv2.VideoCapture(str(path.resolve()), cv2.CAP_FFMPEG)
     if not video.isOpened():
-        raise DataError(f"{path}: can't be opened as a video; it's damaged, or in a format that OpenCV doesn't know")
+        raise DataError(
+            f"{path}: the video can't be opened, because it is damaged or its format is unknown to OpenCV; convert it"
+        )
     return video
 
 
 @contextmanager
 def _quiet_opencv() -> Iterator[Any]:
-    """OpenCV without its own words on standard error; errors say what is wrong."""
+    """Yield OpenCV with its log silenced. Errors are reported as exceptions."""
     cv2 = opencv()
     level = cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     try:
@@ -162,7 +169,7 @@ def _quiet_opencv() -> Iterator[Any]:
 
 
 class VideoFolder(NamedTuple):
-    """A line of a list: the folder of a video's frames, how many there are, and the video's label."""
+    """A line of a list: the folder with a video's frames, their number, and the video's label."""
 
     path: str
     frames: int
@@ -170,7 +177,7 @@ class VideoFolder(NamedTuple):
 
 
 class EncodedFrames(NamedTuple):
-    """The files of an item's frames, by their paths, and its label."""
+    """The files of an item's frames, with their paths, and the item's label."""
 
     files: list[tuple[str, bytes]]
     label: int
@@ -180,8 +187,8 @@ class EncodedFrames(NamedTuple):
 class VideoList:
     """A list whose lines name a folder, the number of its frames and a label.
 
-    An item has `length` frames in a row from each of this many `segments` of a video. A frame is an image, or two gray
-    ones if it is `flow`: how far things move across, and down. `pattern` is the form of the files' names. Frames are
+    An item has `length` consecutive frames from each of the `segments` of a video. A frame is an image or, with `flow`,
+    two gray images of the horizontal and the vertical motion. `pattern` is the form of the files' names. Frames are
     resized to `size` unless it is (0, 0).
     """
 
@@ -195,11 +202,11 @@ class VideoList:
 
 
 class VideoSegmentSource:
-    """An endless sequence of items of videos; an item is a stack of frames, channel by channel, and a label.
+    """An endless sequence of items from videos. An item is a stack of frames, channel by channel, and a label.
 
-    In training the frames of a segment begin anywhere in it, else in its middle. If a segment is shorter than what is
-    taken of it, all begin with the video's first frame. What is drawn follows from the seed and an item's place alone,
-    so this source shuffles itself.
+    In training, the frames begin at a random place in a segment, and otherwise in its middle. If segments are shorter
+    than the frames of an item, all of them use the video's first frames. Random numbers depend only on the seed and an
+    item's place, so this source shuffles itself.
     """
 
     def __init__(self, videos: VideoList, *, train: bool, shuffle: bool = False, seed: int = 0) -> None:
@@ -215,14 +222,14 @@ class VideoSegmentSource:
 
     @property
     def image_count(self) -> int:
-        """How many videos there are."""
+        """The number of videos."""
         return len(self._lines)
 
     def fetch(self, index: int) -> EncodedFrames:
         """Return the bytes of an item's frames."""
         video = self._lines[self._order.index(index)]
         frames = [
-            first + number + 1  # files count from 1
+            first + number + 1  # files are numbered from 1
             for first in self._firsts(video.frames, index)
             for number in range(self._videos.length)
         ]
@@ -232,7 +239,7 @@ class VideoSegmentSource:
         return EncodedFrames([(path, read_bytes(path)) for path in paths], video.label)
 
     def _firsts(self, frames: int, place: int) -> list[int]:
-        """Return the first frame that is taken of each segment, from 0 on."""
+        """Return the number, from 0 on, of the first frame that is read in each segment."""
         each, length = frames // self._videos.segments, self._videos.length
         if each < length:
             return [0] * self._videos.segments
@@ -249,8 +256,8 @@ class VideoSegmentSource:
         for (path, _), frame in zip(fetched.files, frames, strict=True):
             if frame.shape != frames[0].shape:
                 raise DataError(
-                    f"{path}: is {frame.shape[1:]} and the first frame is {frames[0].shape[1:]}; set new_height and "
-                    "new_width"
+                    f"{path}: the frame is {frame.shape[1:]}, but the first frame is {frames[0].shape[1:]}; set "
+                    "new_height and new_width"
                 )
         return np.concatenate(frames), np.array(fetched.label, np.float32)
 
@@ -258,7 +265,7 @@ class VideoSegmentSource:
         return resize(image, *self._videos.size) if any(self._videos.size) else image
 
     def close(self) -> None:
-        """Do nothing, since no file stays open."""
+        """Do nothing, because no file stays open."""
 
 
 def _video_folder(path: str | Path, number: int, line: str) -> VideoFolder:
@@ -266,17 +273,20 @@ def _video_folder(path: str | Path, number: int, line: str) -> VideoFolder:
         folder, frames, label = line.rsplit(maxsplit=2)
         video = VideoFolder(folder, int(frames), int(label))
     except ValueError:
-        raise DataError(f"{path}:{number}: '{line[:40]}' is not 'folder frames label'") from None
+        raise DataError(f"{path}:{number}: '{line[:40]}' isn't 'folder frames label'; correct it") from None
     if video.frames < 1:
-        raise DataError(f"{path}:{number}: a video has 1 frame or more, not {video.frames}")
+        raise DataError(f"{path}:{number}: a video can't have {video.frames} frames; give 1 or more")
     return video
 
 
 def _pattern(videos: VideoList) -> str:
-    """Return the form of the names of frames, as printf has it, which must have room for what changes and no more."""
+    """Return the printf form of the names of frames. Raises a `DataError` if it has other placeholders than it
+    needs."""
     parts = ("%c", _NUMBER) if videos.flow else (_NUMBER,)
     pattern = videos.pattern or (_FLOW if videos.flow else _IMAGES)
     if not re.fullmatch(_TEXT + "".join(part + _TEXT for part in parts), pattern):
         example = _FLOW if videos.flow else _IMAGES
-        raise DataError(f"name_pattern '{pattern[:40]}' is not of the form '{example}', which names frames")
+        raise DataError(
+            f"name_pattern '{pattern[:40]}' doesn't have the placeholders of frames; write it like '{example}'"
+        )
     return pattern

@@ -1,4 +1,4 @@
-"""Views of sources: some of their items, other names of their classes, or other channels of their images."""
+"""Views of sources, with some of their items, other names of classes, or other channels of images."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ class SourceView:
         return len(self._indices)
 
     def fetch(self, index: int) -> Any:
-        """Return one item as the source stores it."""
+        """Return one item in its stored form."""
         return self._source.fetch(int(self._indices[index]))
 
     def item(self, fetched: Any) -> Item:
-        """Return the arrays of an item that was fetched."""
+        """Return the arrays of a fetched item."""
         return self._source.item(fetched)
 
     @property
     def array_names(self) -> Sequence[str]:
-        """The names of an item's arrays, as far as the source has some."""
+        """The names of an item's arrays. The sequence is empty if the source has none."""
         return self._source.array_names if isinstance(self._source, NamedArrays) else ()
 
     def name(self, index: int) -> str:
-        """Return the item's name in the source; empty if it has none."""
+        """Return the item's name in the source. The result is empty if it has none."""
         return self._source.name(int(self._indices[index])) if isinstance(self._source, NamedItems) else ""
 
     def labels(self) -> Array | None:
-        """Return the labels of all items, if the source knows them."""
+        """Return the labels of all items, or `None` if the source can't state them."""
         labels = self._source.labels() if isinstance(self._source, LabelledSource) else None
         return None if labels is None else labels[self._indices]
 
@@ -67,7 +67,7 @@ class SourceView:
 
 
 class _WholeSourceView(SourceView):
-    """A view of a source that gives many items at once."""
+    """A view of a source that reads many items at once."""
 
     def __init__(self, source: WholeSource, indices: Indices, classes: Sequence[str]) -> None:
         super().__init__(source, indices, classes)
@@ -79,7 +79,7 @@ class _WholeSourceView(SourceView):
 
 
 class ColorView(SourceView):
-    """All items of a source, whose first array has the channels of a colour if it is an image."""
+    """All items of a source. If the first array is an image, it has the channels of a colour."""
 
     def __init__(self, source: Source, color: Color) -> None:
         super().__init__(source, np.arange(len(source)), classes_of(source))
@@ -87,7 +87,7 @@ class ColorView(SourceView):
         self._rgb = isinstance(source, StoredColors) and source.stored_rgb
 
     def item(self, fetched: Any) -> Item:
-        """Return the arrays of an item that was fetched."""
+        """Return the arrays of a fetched item."""
         image, *others = super().item(fetched)
         return in_color(image, self._color, rgb=self._rgb) if image.ndim == 3 else image, *others
 
@@ -100,8 +100,10 @@ def array_names_of(source: Source, count: int) -> tuple[str, ...]:
 
 
 def chosen_items(count: int, items: Indices | None, part: DataSplit | None) -> Indices:
-    """Return the numbers of those that count, of all or of these: for testing every tenth of all, for training the
-    others."""
+    """Return the indices of the items in a part, out of all items or the given ones.
+
+    Items whose number is a multiple of ten are for testing, and the others are for training.
+    """
     indices = np.arange(count) if items is None else items
     return indices if part is None else indices[(indices % _TEST_EVERY == 0) == (part is DataSplit.TEST)]
 
@@ -109,10 +111,11 @@ def chosen_items(count: int, items: Indices | None, part: DataSplit | None) -> I
 def view_of(
     source: Source, *, items: Indices | None = None, part: DataSplit | None = None, classes: Sequence[str] = ()
 ) -> SourceView:
-    """Return a part of a source: every tenth item from the first on is for testing, and the others are for training.
+    """Return a view of a part of a source. Every tenth item, from the first on, is for testing. The others are for
+    training.
 
-    So the parts are the same for every worker and whenever they are opened. `items` are the numbers of those that
-    count, and `classes` names that take the place of the source's own.
+    So the parts are the same for every worker at any time. `items` are the numbers of the items that are used, and
+    `classes` are names that replace the source's own.
     """
     indices = chosen_items(len(source), items, part)
     classes = classes or classes_of(source)
@@ -127,13 +130,11 @@ def write_items(items: Iterable[int], path: Path) -> None:
 
 
 def read_items(path: Path, count: int) -> Indices:
-    """Return the numbers of items in a file, of a source that has so many."""
+    """Return the numbers of items in a file. Raises a `DataError` unless all of them are less than `count`."""
     items = []
     for line, text in numbered_lines(path):
         item = int(text) if text.strip().isdecimal() and len(text) < 20 else count
         if item >= count:
-            raise DataError(
-                f"{path}:{line}: '{text.strip()[:20]}' isn't the number of an item; they are 0 to {count - 1:,}"
-            )
+            raise DataError(f"{path}:{line}: '{text.strip()[:20]}' isn't the number of an item; use 0 to {count - 1:,}")
         items.append(item)
     return np.array(items, np.int64)

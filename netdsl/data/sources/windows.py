@@ -1,4 +1,4 @@
-"""R-CNN's training data: windows cut from images, which a window file lists with their classes and overlaps."""
+"""R-CNN's training data: windows of images, which a window file lists with their classes and overlaps."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from netdsl.errors import DataError
 
 WindowRows = NDArray[Any]
 
-_COLUMNS = 6  # of a window's line: class, overlap, x1, y1, x2, y2
+_COLUMNS = 6  # numbers in a window's line: class, overlap, x1, y1, x2, y2
 
 
 class WindowFile(NamedTuple):
-    """The images, and the windows of objects and of background as rows of image, label, x1, y1, x2, y2."""
+    """The images, and the windows of objects and background as rows of image, label, x1, y1, x2, y2."""
 
     paths: list[str]
     objects: WindowRows
@@ -33,15 +33,13 @@ class WindowFile(NamedTuple):
 
 
 def read_windows(p: pb.WindowDataParameter) -> WindowFile:
-    """Read the windows of a file, split by their overlap; those between the two thresholds are left out."""
+    """Return the windows in a file, divided by their overlap. Windows between the two thresholds are left out."""
     paths: list[str] = []
     windows: list[tuple[WindowRows, WindowRows]] = [(np.empty((0, _COLUMNS), int),) * 2]
     lines = numbered_lines(p.source)
     for number, line in lines:
         if line.split() != ["#", str(len(paths))]:
-            raise DataError(
-                f"{p.source}:{number}: '{line[:40]}' must be '# {len(paths)}', with which the next image begins"
-            )
+            raise DataError(f"{p.source}:{number}: '{line[:40]}' doesn't begin the next image; write '# {len(paths)}'")
         path, *_, count = _next_lines(lines, 5, p.source, number)
         rows = _window_rows(
             _next_lines(lines, _window_count(count, p.source, number), p.source, number), p.source, number
@@ -51,8 +49,8 @@ def read_windows(p: pb.WindowDataParameter) -> WindowFile:
     objects, background = (np.concatenate(parts) for parts in zip(*windows, strict=True))
     if not len(objects) or not len(background):
         raise DataError(
-            f"{p.source}: has {len(objects)} windows of objects (overlap from {p.fg_threshold:g} on) and "
-            f"{len(background)} of background (below {p.bg_threshold:g}); both are needed"
+            f"{p.source}: the file has {len(objects)} windows of objects (overlap from {p.fg_threshold:g} on) "
+            f"and {len(background)} of background (below {p.bg_threshold:g}); add windows, so that it has both"
         )
     return WindowFile(paths, objects, background)
 
@@ -60,13 +58,13 @@ def read_windows(p: pb.WindowDataParameter) -> WindowFile:
 def _next_lines(lines: Iterator[tuple[int, str]], count: int, path: str, number: int) -> list[str]:
     values = [line for _, line in islice(lines, count)]
     if len(values) < count:
-        raise DataError(f"{path}: ends within the image of line {number}; the file is truncated")
+        raise DataError(f"{path}: the file ends within the image of line {number}, so it is truncated; copy it again")
     return values
 
 
 def _window_count(text: str, path: str, number: int) -> int:
     if not text.strip().isdecimal():
-        raise DataError(f"{path}: the image of line {number} has '{text[:40]}' windows, which is not a number")
+        raise DataError(f"{path}: the number of windows of the image in line {number} is '{text[:40]}'; write a number")
     return int(text)
 
 
@@ -82,22 +80,22 @@ def _window_rows(lines: list[str], path: str, number: int) -> WindowRows:
 def _objects_and_background(
     rows: WindowRows, image: int, p: pb.WindowDataParameter, number: int
 ) -> tuple[WindowRows, WindowRows]:
-    """Return the windows of objects and of background. All windows of background have the label 0, whatever their
-    class."""
+    """Return the windows of objects and of background. All windows of background get the label 0."""
     overlap = rows[:, 1].astype(np.float32)
     is_object = overlap >= np.float32(p.fg_threshold)
     with_image = np.insert(rows[:, [0, 2, 3, 4, 5]], 0, image, axis=1).astype(int)
     objects, background = with_image[is_object], with_image[~is_object & (overlap < np.float32(p.bg_threshold))]
     if (objects[:, 1] <= 0).any():
         raise DataError(
-            f"{p.source}: a window of an object has class 0, which means background, in the image of line {number}"
+            f"{p.source}: a window of an object has class 0, which means background, in the image of line "
+            f"{number}; correct it"
         )
     background[:, 1] = 0
     return objects, background
 
 
 class ImageWindow(NamedTuple):
-    """A window that was drawn, and the image file that it is in."""
+    """A window that was drawn, and its image file."""
 
     path: str
     data: bytes
@@ -107,11 +105,12 @@ class ImageWindow(NamedTuple):
 
 
 class WindowSource:
-    """An endless sequence of windows, drawn at random; an item is one of crop_size, ready for the net, and its label.
+    """An endless sequence of randomly drawn windows. An item is a window of crop_size, ready for the net, and its
+    label.
 
-    Caffe fills every batch with windows of background, then with a share of objects. So whether item i is an object
-    follows from i modulo the batch size, and which window it is from (seed, i) alone: the sequence has no state, and
-    can be read from any index on. It needs no Transform and no shuffling, and its length is the largest possible.
+    Caffe fills every batch with windows of background, followed by a share of objects. So the place of item i in its
+    batch decides whether it is an object, and (seed, i) decides which one. The sequence has no state and can be read
+    from any index on. It needs no Transform and no shuffling, and has the largest possible length.
     """
 
     def __init__(self, p: pb.WindowDataParameter, transform: pb.TransformationParameter, *, seed: int = 0) -> None:
@@ -126,14 +125,19 @@ class WindowSource:
         self._cache = [read_bytes(path) for path in self._file.paths] if p.cache_images else []
 
     def _mean_offset(self) -> int:
-        """Return the corner of the windows' part of the mean image: as in Caffe centred in its width, and as far
-        down."""
+        """Return the first row and column of the mean image's part for windows.
+
+        As in Caffe, the part is centred horizontally, and its first row has the same number as its first column.
+        """
         if self._mean.image is None:
             return 0
         _, height, width = self._mean.image.shape
         offset: int = (width - self._size) // 2
         if offset < 0 or offset + self._size > height:
-            raise DataError(f"mean_file {self._mean.file}: {height} x {width} has no room for a crop of {self._size}")
+            raise DataError(
+                f"mean_file {self._mean.file}: {height} x {width} has no room for a crop of {self._size}; use a "
+                "larger mean"
+            )
         return offset
 
     def __len__(self) -> int:
@@ -141,11 +145,11 @@ class WindowSource:
 
     @property
     def image_count(self) -> int:
-        """How many images there are."""
+        """The number of images."""
         return len(self._file.paths)
 
     def fetch(self, index: int) -> ImageWindow:
-        """Draw a window, and read the image file that it is in."""
+        """Draw a window, and read its image file."""
         random = np.random.default_rng((self._seed, index))
         is_object = index % self._p.batch_size >= self._p.batch_size - self._objects
         windows = self._file.objects if is_object else self._file.background
@@ -155,7 +159,7 @@ class WindowSource:
         return ImageWindow(path, data, Region(*corners), label, self._mirror and bool(random.integers(2)))
 
     def item(self, fetched: ImageWindow) -> Item:
-        """Return the window in its new size, with zeros where it goes beyond the image, and its label."""
+        """Return the resized window and its label. Pixels outside the image are 0."""
         image = decode(fetched.data, Color.COLOR, fetched.path)
         place = self._placement.place(fetched.region, image.shape[1], image.shape[2], fetched.mirrored, fetched.path)
         pixels = resize(image[place.source], place.height, place.width)
@@ -169,15 +173,19 @@ class WindowSource:
         mean = self._mean_of(len(pixels))
         if mean is not None:
             target -= mean[inside]
-        target *= np.float32(self._p.scale)  # Caffe takes window_data_param's, and never looks at transform_param's
+        target *= np.float32(
+            self._p.scale
+        )  # as in Caffe, from window_data_param; the scale in transform_param is ignored
 
     def _mean_of(self, channels: int) -> Pixels | None:
-        """Return the mean for a whole square."""
+        """Return the mean for a whole square, or `None` if there is none."""
         image = self._mean.image
         if image is None:
             return self._mean.of_channels(channels, self._size, self._size)
         if len(image) != channels:
-            raise DataError(f"mean_file {self._mean.file} has {len(image)} channels, the image has {channels}")
+            raise DataError(
+                f"mean_file {self._mean.file} has {len(image)} channels, but the image has {channels}; use another mean"
+            )
         return image[:, self._offset :, self._offset :]
 
     def close(self) -> None:
@@ -187,11 +195,14 @@ class WindowSource:
 
 def _check_settings(p: pb.WindowDataParameter, transform: pb.TransformationParameter) -> None:
     if not transform.crop_size:
-        raise DataError("WindowData needs a crop_size in transform_param, which is the size of its windows")
+        raise DataError("WindowData needs the size of its windows; set crop_size in transform_param")
     if transform.crop_size <= 2 * p.context_pad:
-        raise DataError(f"context_pad {p.context_pad} leaves nothing of a crop_size of {transform.crop_size}")
+        raise DataError(
+            f"context_pad {p.context_pad} leaves nothing of a crop_size of {transform.crop_size}; use a smaller "
+            "context_pad"
+        )
     if p.crop_mode not in ("warp", "square"):
-        raise DataError(f"crop_mode '{p.crop_mode}' is neither 'warp' nor 'square'")
+        raise DataError(f"crop_mode is '{p.crop_mode}'; use 'warp' or 'square'")
     if not 0 <= p.fg_fraction <= 1 or not p.batch_size:
         raise DataError(
             f"fg_fraction is {p.fg_fraction:g} and batch_size {p.batch_size}; they must be from 0 to 1, and 1 or more"

@@ -1,1 +1,1 @@
-"""Rows of tables of Arrow and Parquet, read in one way for training and for predicting."""
+"""Reads rows of Arrow and Parquet tables in the same way for training and for predictions."""

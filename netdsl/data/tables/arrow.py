@@ -1,4 +1,4 @@
-"""Arrow, which is imported where it is needed: its errors, names of classes in its schemas, and Parquet."""
+"""Arrow, which is imported on first use: its errors, the names of classes in its schemas, and Parquet."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def arrow() -> Any:
 
 @cache
 def arrow_errors() -> tuple[type[Exception], ...]:
-    """Return what the library raises for a file that is damaged."""
+    """Return the exceptions that the library raises for damaged files."""
     return (arrow().ArrowException, LookupError, NotImplementedError, TypeError, ValueError)
 
 
 def open_parquet(path: Path, head: Any = None) -> Any:
-    """Return an open Parquet file, whose pages are compared with their checksums if it has some."""
+    """Return an open Parquet file. Pages are verified if they have checksums."""
     return arrow().parquet.ParquetFile(path, metadata=head, memory_map=True, page_checksum_verification=True)
 
 
 def check_rows(rows: Any) -> Any:
-    """Return the rows of a batch or a table, once all their values are known to be inside their memory; else an
-    ArrowInvalid.
+    """Return the rows of a batch or a table after checking that their values are inside their memory.
 
-    The library checks nothing else, and a damaged file would end the process.
+    Otherwise, a damaged file could crash the process, because the library doesn't check this itself. Raises an
+    ArrowInvalid.
     """
     rows.validate(full=True)
     return rows
@@ -57,7 +57,7 @@ def is_list(kind: Any) -> bool:
 
 
 def is_tensor(kind: Any) -> bool:
-    """Return whether values of a type are Arrow's tensors, all of one shape."""
+    """Return whether values of a type are Arrow's tensors, which have a common shape."""
     return isinstance(kind, arrow().FixedShapeTensorType)
 
 
@@ -73,21 +73,22 @@ def is_bytes(kind: Any) -> bool:
 
 
 def is_dictionary(kind: Any) -> bool:
-    """Return whether a column of a type has its different values once, and for each row the place of its value."""
+    """Return whether a column stores its distinct values once, and an index into them for each row."""
     return bool(arrow().types.is_dictionary(kind))
 
 
 def fields_of(kind: Any) -> set[str]:
-    """Return the names of a struct's fields; none if it isn't one."""
+    """Return the names of a struct's fields. The result is empty for other types."""
     return {field.name for field in kind} if arrow().types.is_struct(kind) else set()
 
 
 _KEY = b"huggingface"
-_CLASSES = "ClassLabel"  # the type of a column whose numbers are classes with names
+_CLASSES = "ClassLabel"  # the type of a column whose numbers are named classes
 
 
 def class_names_of(schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the classes in the first of these columns that has some; none if no column has any."""
+    """Return the names of the classes in the first of these columns that has any. The result is empty if no column has
+    any."""
     features = _features(schema)
     for column in columns:
         feature = features.get(column)
@@ -98,14 +99,14 @@ def class_names_of(schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_class_names(schema: Any, column: str, names: Sequence[str]) -> Any:
-    """Return the schema with the names of the classes that a column's numbers are."""
+    """Return the schema with the names of the classes that a column's numbers stand for."""
     features = {**_features(schema), column: {"names": list(names), "_type": _CLASSES}}
     content = json.dumps({"info": {"features": features}}).encode()
     return schema.with_metadata({**(schema.metadata or {}), _KEY: content})
 
 
 def _features(schema: Any) -> dict[str, Any]:
-    """Return what is known about the columns; nothing if that is in another form."""
+    """Return the metadata of the columns. The result is empty if the metadata have another form."""
     try:
         content = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
         features = content["info"]["features"]
@@ -114,11 +115,11 @@ def _features(schema: Any) -> dict[str, Any]:
     return features if isinstance(features, dict) else {}
 
 
-_BYTES = 1 << 24  # of a group of rows in Parquet
+_BYTES = 1 << 24  # bytes of a row group in Parquet
 
 
 def column_of(array: Array) -> Any:
-    """Return an Arrow column with an array's rows: numbers, tensors, or the bytes that an array of objects has."""
+    """Return an Arrow column with an array's rows: numbers, tensors, or the bytes in an array of objects."""
     if array.dtype == object:
         return arrow().array(list(array), arrow().binary())
     if array.ndim == 1:
@@ -127,7 +128,10 @@ def column_of(array: Array) -> Any:
 
 
 def write_parquet(path: Path, batches: Iterator[Any], done: Callable[[int], object]) -> int:
-    """Write batches into a new file, whole or not at all; `done` hears of rows. At least one batch says the columns."""
+    """Write batches into a new file, which appears only when it is complete. Returns the number of rows.
+
+    `done` is called with the number of rows in each group. The first batch, which must exist, defines the columns.
+    """
     first, written = next(batches), 0
     with atomic_path(path) as temporary:
         try:
@@ -142,7 +146,7 @@ def write_parquet(path: Path, batches: Iterator[Any], done: Callable[[int], obje
 
 
 def _groups(batches: Iterable[Any]) -> Iterator[Any]:
-    """Tables of many batches, large enough to be worth a group of rows, and small enough for memory."""
+    """Yield tables of several batches. They are large enough for a row group and small enough for memory."""
     waiting, size = [], 0
     for batch in batches:
         waiting.append(batch)

@@ -1,4 +1,4 @@
-"""Columns of Arrow as arrays for blobs: what types can be read, whole columns at once, and single rows."""
+"""Arrow columns as arrays for blobs: the types that can be read, whole columns, and single rows."""
 
 from __future__ import annotations
 
@@ -20,23 +20,32 @@ Shape = tuple[int, ...]
 Mask = NDArray[np.bool_]
 
 _VECTOR = {"type", "size", "indices", "values"}  # the fields of pyspark.ml's vectors
-_PIXELS = {"height", "width", "nChannels", "mode", "data"}  # of Spark's images
-_FILE = "bytes"  # the field of Hugging Face's images that has an image file
-_DENSE = 1  # the type of a dense vector; a sparse one's is 0
-_DEPTH = 7  # the bits of an image's mode that say of what type a value is; 0 is a byte
-_COLORS = 3  # channels that Caffe takes of an image; the fourth is transparency
-_IMAGE_FILES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"GIF8", b"II*\0", b"MM\0*")  # how they begin
-NOT_AN_ARRAY = "which can't be an array; a column has numbers, arrays of numbers, vectors, images or bytes"
+_PIXELS = {"height", "width", "nChannels", "mode", "data"}  # the fields of Spark's images
+_FILE = "bytes"  # the field with the image file in Hugging Face's images
+_DENSE = 1  # the type of a dense vector; a sparse vector has type 0
+_DEPTH = 7  # the bits of an image's mode that state the type of a value; 0 is a byte
+_COLORS = 3  # the most channels that Caffe reads from an image; a fourth channel is transparency
+_IMAGE_FILES = (
+    b"\x89PNG\r\n\x1a\n",
+    b"\xff\xd8\xff",
+    b"RIFF",
+    b"GIF8",
+    b"II*\0",
+    b"MM\0*",
+)  # the first bytes of image files
+NOT_AN_ARRAY = "which can't be an array; use a column of numbers, arrays of numbers, vectors, images or bytes"
 
 
 class ColumnReader(ABC):
-    """How columns of one kind are read. A ValueError says what is wrong with a row, as in 'is null'."""
+    """A reader of one kind of columns. Its ValueErrors describe the problem with a row, as in "is null"."""
 
-    holds_images: ClassVar[bool] = False  # whether a value is an image or a file, and not numbers
+    holds_images: ClassVar[bool] = False  # whether a value is an image or an image file, rather than numbers
 
     def rows(self, column: Any) -> Array:
-        """Return all rows as one array, not copied where that is possible; a ValueError if they have no common
-        shape."""
+        """Return all rows as one array, if possible without a copy.
+
+        Raises a `ValueError` if they have no common shape.
+        """
         _refuse_nulls(column)
         return self._rows(column)
 
@@ -46,11 +55,11 @@ class ColumnReader(ABC):
         return self._row(column)
 
     def grows(self, column: Any) -> bool:
-        """Return whether an array of all rows can take much more memory than the column does."""
+        """Return whether an array of all rows can need much more memory than the column."""
         return False
 
     def missing(self, column: Any) -> Mask:
-        """Return which rows have no value, or a null in it."""
+        """Return a mask of the rows that are null or contain a null."""
         return _nulls(column)
 
     @abstractmethod
@@ -71,8 +80,10 @@ def _refuse_nulls(column: Any) -> None:
 
 
 def reader_of(kind: Any, shape: Shape | None) -> ColumnReader | None:
-    """Return the reader of columns of an Arrow type for items of a shape, where it is known; None if they can't be
-    read."""
+    """Return the reader for columns of an Arrow type, or `None` if they can't be read.
+
+    `shape` is the shape of an item, if it is known.
+    """
     if is_number(kind):
         return NumberReader()
     if is_list(kind):
@@ -113,7 +124,7 @@ class NumberReader(ColumnReader):
 
 
 class ListReader(ColumnReader):
-    """Lists of equal lengths, of numbers or of such lists."""
+    """Lists of equal lengths. They contain numbers or, again, lists."""
 
     def __init__(self, values: ColumnReader) -> None:
         self._values = values
@@ -124,7 +135,7 @@ class ListReader(ColumnReader):
         return array.reshape(len(column), length, *array.shape[1:])
 
     def missing(self, column: Any) -> Mask:
-        """Return which rows are null, or have a null in their list."""
+        """Return a mask of the rows that are null or have a null in their list."""
         missing, lists = _nulls(column), column.drop_null()
         in_lists = self._values.missing(lists.flatten())
         rows = np.repeat(np.flatnonzero(~missing), _lengths(lists))
@@ -133,26 +144,26 @@ class ListReader(ColumnReader):
 
 
 class TensorReader(ColumnReader):
-    """Arrow's tensors, whose axes may lie in memory in another order."""
+    """Arrow's tensors, whose axes can be stored in another order."""
 
     def __init__(self, storage: ListReader) -> None:
         self._storage = storage
 
     def _rows(self, column: Any) -> Array:
         stored = self._storage.rows(column.storage).reshape(len(column), *column.type.shape)
-        order = column.type.permutation  # not by pyarrow's own arrays, which mix up the strides of three axes
+        order = column.type.permutation  # pyarrow's own conversion mixes up the strides of three axes
         return stored if order is None else stored.transpose(0, *(axis + 1 for axis in order))
 
     def missing(self, column: Any) -> Mask:
-        """Return which rows are null, or have a null in their storage."""
+        """Return a mask of the rows that are null or have a null in their storage."""
         return self._storage.missing(column.storage)
 
 
 class VectorReader(ColumnReader):
-    """Vectors of pyspark.ml, dense and sparse."""
+    """Dense and sparse vectors of pyspark.ml."""
 
     def grows(self, column: Any) -> bool:
-        """Return whether there are sparse ones."""
+        """Return whether the column contains sparse vectors."""
         return not _is_dense(column).all()
 
     def _rows(self, column: Any) -> Array:
@@ -164,7 +175,7 @@ class VectorReader(ColumnReader):
         size = _common_length(np.where(dense, lengths, column.field("size").fill_null(0).to_numpy()))
         sparse_places, in_dense = _flat(column.field("indices")).to_numpy(), np.repeat(dense, lengths)
         if len(sparse_places) != (~in_dense).sum() or ((sparse_places < 0) | (sparse_places >= size)).any():
-            raise ValueError(f"is a vector of {size} values whose indices don't fit")
+            raise ValueError(f"is a vector of {size} values whose indices don't fit; write it again")
         places = np.empty(len(in_dense), np.int64)
         places[in_dense] = np.tile(np.arange(size), int(dense.sum()))
         places[~in_dense] = sparse_places
@@ -173,12 +184,12 @@ class VectorReader(ColumnReader):
         return array
 
     def missing(self, column: Any) -> Mask:
-        """Return which rows are null, or have a null among their values."""
+        """Return a mask of the rows that are null or have a null among their values."""
         return _nulls(column) | ListReader(NumberReader()).missing(column.field("values"))
 
 
 class PixelReader(ColumnReader):
-    """Spark's images, whose pixels have their channels together: blue, green, red, perhaps transparency."""
+    """Spark's images. The channels of a pixel are stored together: blue, green, red, and optionally transparency."""
 
     holds_images = True
 
@@ -191,20 +202,20 @@ class PixelReader(ColumnReader):
         if (mode & _DEPTH).any():
             raise ValueError("is an image whose values aren't of 8 bits; convert it")
         if (np.diff(_ends(data)) != sizes.prod(1)).any():
-            raise ValueError("is an image whose data don't fit its size")
+            raise ValueError("is an image whose data don't fit its size; drop such rows")
         if (sizes != sizes[:1]).any():
-            raise ValueError("has images of different sizes")
+            raise ValueError("has images of different sizes; resize them")
         size = sizes[0] if len(sizes) else (0, 0, 0)
         return _joined_bytes(data).reshape(len(column), *size).transpose(0, 3, 1, 2)[:, :_COLORS]
 
     def missing(self, column: Any) -> Mask:
-        """Return which rows are null, or no image that Spark could read."""
+        """Return a mask of the rows that are null or aren't an image that Spark could read."""
         sizes = [column.field(name).fill_null(-1).to_numpy() for name in ("height", "width", "nChannels")]
         return _nulls(column) | _nulls(column.field("data")) | (np.stack(sizes) < 1).any(0)
 
 
 class BytesReader(ColumnReader):
-    """Bytes: the values of an item if there are as many as it has, else an image file."""
+    """Bytes. They are the values of an item if their number fits its shape, and otherwise an image file."""
 
     holds_images = True
 
@@ -229,7 +240,7 @@ class BytesReader(ColumnReader):
 
 
 class FileReader(ColumnReader):
-    """Hugging Face's images: their bytes beside the path that they came from."""
+    """Hugging Face's images: their bytes, stored together with their original path."""
 
     holds_images = True
 
@@ -243,18 +254,18 @@ class FileReader(ColumnReader):
         return self._bytes.row(column.field(_FILE))
 
     def missing(self, column: Any) -> Mask:
-        """Return which rows are null, or have no bytes."""
+        """Return a mask of the rows that are null or have no bytes."""
         return _nulls(column) | _nulls(column.field(_FILE))
 
 
 class DictionaryReader(ColumnReader):
-    """Columns that have their different values once, and for each row the place of its value."""
+    """Columns that store their distinct values once, and an index into them for each row."""
 
     def __init__(self, values: ColumnReader) -> None:
         self._values = values
 
     def grows(self, column: Any) -> bool:
-        """Return whether a value is more than a number."""
+        """Return whether the values are larger than single numbers."""
         return not is_number(column.type.value_type)
 
     def _rows(self, column: Any) -> Array:
@@ -264,12 +275,12 @@ class DictionaryReader(ColumnReader):
         return self._values.row(column.dictionary_decode())
 
     def missing(self, column: Any) -> Mask:
-        """Return which rows have no value, or a null in it."""
+        """Return a mask of the rows that are null or contain a null."""
         return self._values.missing(column.dictionary_decode())
 
 
 def _flat(column: Any) -> Any:
-    """Return the values of all lists."""
+    """Return the values of all lists, joined."""
     values = column.flatten()
     if values.null_count:
         raise ValueError("has a null in its array; drop such rows, or fill them")
@@ -277,7 +288,7 @@ def _flat(column: Any) -> Any:
 
 
 def _lengths(column: Any) -> NDArray[np.int64]:
-    """Return how many values each list has."""
+    """Return the number of values in each list."""
     if arrow().types.is_fixed_size_list(column.type):
         return np.full(len(column), column.type.list_size, np.int64)
     starts: NDArray[np.int64] = column.offsets.to_numpy().astype(np.int64)
@@ -285,11 +296,11 @@ def _lengths(column: Any) -> NDArray[np.int64]:
 
 
 def _common_length(lengths: Array) -> int:
-    """Return how long all of them are; a ValueError if they aren't equally long."""
+    """Return the common length of lists. Raises a `ValueError` if their lengths differ."""
     first = int(lengths[0]) if len(lengths) else 0
     other = lengths[lengths != first]
     if len(other):
-        raise ValueError(f"has arrays of {first} and of {other[0]} values in it; all must have as many")
+        raise ValueError(f"has arrays of {first} and of {other[0]} values; give all arrays the same length")
     return first
 
 
@@ -299,7 +310,7 @@ def _is_dense(vectors: Any) -> NDArray[np.bool]:
 
 
 def _ends(column: Any) -> NDArray[np.int64]:
-    """Return where the bytes of each row begin, and those of the last one end."""
+    """Return the offset at which each row's bytes begin, followed by the end of the last row."""
     kind = np.int64 if arrow().types.is_large_binary(column.type) else np.int32
     if not len(column):
         return np.zeros(1, np.int64)
@@ -307,42 +318,43 @@ def _ends(column: Any) -> NDArray[np.int64]:
 
 
 def _joined_bytes(column: Any) -> NDArray[np.uint8]:
-    """Return all bytes of a column, in the memory where they are."""
+    """Return all bytes of a column, without a copy."""
     ends, data = _ends(column), column.buffers()[2]
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
 
 
 @dataclass(frozen=True)
 class RowRange:
-    """Rows of a part of a table, such as a file or 'partition 3', from the first on. Errors name them."""
+    """Rows of a part of a table, from row `first` on. A part is a file, or for example 'partition 3'. Errors name
+    them."""
 
     part: str
     first: int = 0
 
     def place(self, column: str, row: int) -> str:
-        """Return where the value of a column is, in words for an error."""
+        """Return the place of a value, in words for an error."""
         return f"column '{column}': row {self.first + row} of {self.part}"
 
     def check(self, column: str, wrong: Array, what: str) -> None:
-        """A DataError about the first row for which it is true."""
+        """Raise a `DataError` about the first row for which `wrong` is true."""
         if wrong.any():
             raise DataError(f"{self.place(column, int(wrong.argmax()))} {what}")
 
     def check_shapes(self, column: str, items: Iterable[Array], advice: str) -> None:
-        """A DataError about the first of a column's items that has another shape than the first one."""
+        """Raise a `DataError` about the first item of a column whose shape differs from that of the first item."""
         shapes = [np.shape(item) for item in items]
         for row, shape in enumerate(shapes):
             if shape != shapes[0]:
-                what = f"has shape {list(shape)}, and row {self.first} has {list(shapes[0])}; {advice}"
+                what = f"has shape {list(shape)}, but row {self.first} has {list(shapes[0])}; {advice}"
                 raise DataError(f"{self.place(column, row)} {what}")
 
 
 class ColumnValues:
-    """The values of a column in some rows: of an Arrow batch, a group of Parquet's, or a part of either.
+    """The values of a column in some rows: in an Arrow batch, a Parquet row group, or a part of either.
 
-    A column has numbers, lists of them (nested ones too), Arrow's tensors, vectors of pyspark.ml, Spark's images, or
-    bytes, which may be in a struct as Hugging Face's data sets have them. Bytes are an item's values if the shape of
-    items is known and there are as many, else image files, which stay as they are.
+    A column contains numbers, lists of numbers (also nested ones), Arrow's tensors, vectors of pyspark.ml, Spark's
+    images, or bytes. Bytes can be in a struct, as in Hugging Face's data sets. They are an item's values if the shape
+    of items is known and their number fits it. Otherwise they are image files, which stay encoded.
     """
 
     def __init__(self, column: Any, name: str, rows: RowRange, shape: Shape | None = None) -> None:
@@ -353,11 +365,11 @@ class ColumnValues:
 
     @cached_property
     def whole(self) -> Array | None:
-        """All rows as the table has them; None if only single rows can be had, or would take much less memory."""
+        """All rows in their stored form, or `None` if only single rows can be read or they need much less memory."""
         return None if self._reader.grows(self._column) else self._all()
 
     def row(self, index: int) -> Array | bytes:
-        """Return one row as the table has it, an array or an image file; a DataError if there is none."""
+        """Return one row in its stored form, as an array or an image file. Raises a `DataError` if the row is null."""
         if self.whole is not None:
             return np.asarray(self.whole[index])
         try:
@@ -366,9 +378,9 @@ class ColumnValues:
             raise DataError(f"{self._rows.place(self._name, index)} {problem}") from None
 
     def items(self) -> Array:
-        """Return all rows in the types that nets take, and in an item's shape if that fits.
+        """Return all rows in the types that nets accept, and in an item's shape if they fit.
 
-        Image files, and rows of different shapes, are an array of objects.
+        Image files, and rows of different shapes, are returned in an array of objects.
         """
         whole = self._all()
         if whole is not None:
@@ -380,7 +392,7 @@ class ColumnValues:
         return items
 
     def missing(self) -> Mask:
-        """Return which rows have no value, or a null in it."""
+        """Return a mask of the rows that are null or contain a null."""
         return self._reader.missing(self._column)
 
     def _all(self) -> Array | None:
@@ -391,7 +403,7 @@ class ColumnValues:
 
 
 def as_items(values: Array, shape: Shape | None = None) -> Array:
-    """Return rows of values in the types that nets take, and in an item's shape if that fits.
+    """Return rows of values in the types that nets accept, and in an item's shape if they fit.
 
     An array of objects stays as it is.
     """
@@ -401,12 +413,13 @@ def as_items(values: Array, shape: Shape | None = None) -> Array:
 
 
 def in_net_types(values: Array) -> Array:
-    """Return rows of values in the types that nets take: bytes of images stay bytes, and all else is float32."""
+    """Return rows of values in the types that nets accept. Bytes of images stay bytes, and all others become
+    float32."""
     return values if values.dtype == np.uint8 and values.ndim > 1 else values.astype(np.float32, copy=False)
 
 
 def fit_shape(shape: Shape, wanted: Shape | None) -> Shape:
-    """Return the wanted shape if it has the same values in the same order, else a value's own."""
+    """Return the wanted shape if it has the same values in the same order, and otherwise the value's own shape."""
     if wanted is None or math.prod(shape) != math.prod(wanted):
         return shape
     without_ones = [[length for length in lengths if length != 1] for lengths in (shape, wanted)]

@@ -1,4 +1,4 @@
-"""Tables by their names, and what a net's blobs get from their columns."""
+"""Tables, by name, and the columns that a net's blobs read."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ Arrays = dict[str, Array]  # rows of values by the names of blobs
 
 @dataclass(frozen=True)
 class Table:
-    """All blobs of a net that come from outside, taken from the rows of a source such as `arrow:FOLDER`.
+    """The rows of a source such as `arrow:FOLDER`, which fill all blobs of a net that come from outside.
 
-    `columns` says which column a blob is; one that isn't named there is the column of its own name. The arrays of a
-    source without named columns, or whose name lists them already as in `parquet:PATH?columns=A,B`, are the blobs in
-    their order.
+    `columns` contains the columns of blobs. The default column has the blob's name. If a source has no named columns,
+    or its name lists them as in `parquet:PATH?columns=A,B`, its arrays fill the blobs in their order.
 
-    Rows come in their order, or shuffled again each time, again and again without an end. Each of K workers takes every
-    K-th row of that one sequence, and batches go on over the table's end. So it doesn't matter how many rows there are,
-    or in how many files they are stored: fewer rows than a batch or than workers, empty files and remainders are all
-    the same. Only a table without any row is an error. When a net is tested, one worker takes all rows.
+    Rows come in their order, or shuffled again in each epoch, in an endless sequence. Each of K workers reads every
+    K-th row of this sequence, and batches can cross the end of the table. So the number of rows and files doesn't
+    matter: tables can have fewer rows than a batch or than workers, empty files, or a remainder. Only a table without
+    rows is an error. In tests, one worker reads all rows.
     """
 
     source: str
@@ -37,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True)
 class BlobColumn:
-    """A blob and its column, the shape of an item if the net says it, and what image files are decoded to."""
+    """A blob and its column, the shape of an item if the net states it, and the channels of decoded image files."""
 
     name: str
     column: str
@@ -46,12 +45,12 @@ class BlobColumn:
 
 
 def arrays_of(batch: Any, blobs: Sequence[BlobColumn], rows: RowRange) -> Arrays:
-    """Return the items of the blobs in an Arrow batch, which has these rows of a table."""
+    """Return the items of the blobs in an Arrow batch. `rows` are the batch's rows in the table."""
     return {blob.name: ColumnValues(batch.column(blob.column), blob.column, rows, blob.shape).items() for blob in blobs}
 
 
 def missing_rows(batch: Any, blobs: Sequence[BlobColumn]) -> Mask:
-    """Return which rows of an Arrow batch have no value for a blob, or a null in it."""
+    """Return a mask of the rows of an Arrow batch in which a blob's value is null or contains a null."""
     missing = np.zeros(batch.num_rows, bool)
     for blob in blobs:
         missing |= ColumnValues(batch.column(blob.column), blob.column, RowRange("the table"), blob.shape).missing()
@@ -59,10 +58,10 @@ def missing_rows(batch: Any, blobs: Sequence[BlobColumn]) -> Mask:
 
 
 def check_columns(names: Sequence[str], blobs: Sequence[BlobColumn], hint: str) -> None:
-    """A DataError if a blob's column isn't among the names; the hint says how one names another."""
+    """Raise a `DataError` if a blob's column isn't among the names. `hint` shows how users name another column."""
     for blob in blobs:
         if blob.column not in names:
             raise DataError(
-                f"there is no column '{blob.column}' for blob '{blob.name}'; there are {', '.join(names)}; "
-                f"say which one it is with {hint.format(blob.name)}"
+                f"there is no column '{blob.column}' for blob '{blob.name}'; choose from {', '.join(names)} "
+                f"with {hint.format(blob.name)}"
             )

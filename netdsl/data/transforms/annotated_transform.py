@@ -1,4 +1,4 @@
-"""SSD's transform of an image with boxes: both are expanded, cut, resized, cropped and mirrored alike."""
+"""SSD's transform of an image with boxes. Both are expanded, cropped, resized and mirrored alike."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from netdsl.data.transforms.transform import FOR_BOXES, CropPlacement, Transform
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
-_FOREGROUND = 100  # Caffe's rule: a place of a map of one class counts from here on
+_FOREGROUND = 100  # in Caffe, a larger value of a map with one class is foreground
 _ALL = 255
-_BATCHES_OF_ONE_SIZE = 10  # Caffe's rule, of MobileNet-YOLO: after this many batches another size is drawn
-_SUM_OF_SHARES = 0.01  # how far it may be from 1
+_BATCHES_OF_ONE_SIZE = 10  # in Caffe (MobileNet-YOLO), another size is drawn after this many batches
+_SUM_OF_SHARES = 0.01  # the allowed difference of the sum from 1
 
 
 class ClassMaps:
-    """A map as the net gets it, made of one that has a value for each pixel, which is brought to a size.
+    """Converts a map with a value for each pixel to the net's map, and resizes it.
 
-    `channels` has the values that each channel stands for; without it there is one channel, and a value above 100 is
-    foreground. The size is `size`, or that of the image divided by `divisor`.
+    `channels` contains the values that each channel represents. Without it, there is one channel, in which values above
+    100 are foreground. The size is `size`, or the image's size divided by `divisor`.
     """
 
     def __init__(
@@ -50,8 +50,7 @@ class ClassMaps:
         self._channels, self._divisor, self._size = channels, divisor, size
 
     def __call__(self, values: Array, height: int, width: int) -> Pixels:
-        """Return the map for an image that has become so large; `values` are those of what is shown, with one
-        channel."""
+        """Return the map for an image of this final size. `values` are those of the visible part, with one channel."""
         size = self._size or (max(1, height // self._divisor), max(1, width // self._divisor))
         if self._channels is None:
             shares: Pixels = resize(values, *size)
@@ -66,11 +65,12 @@ def _chosen(values: Array, wanted: Sequence[int]) -> Array:
 
 
 class AnnotatedTransform:
-    """What `transform_param` makes of an image, the rows of its objects, or a label in their place, and a class map.
+    """The transform in `transform_param` for an image, the rows of its objects, and its class map if it has one.
 
-    Caffe's order: colours are distorted, the image is put on a larger canvas, a window is drawn from that, which is
-    resized, and a part of it is cropped and mirrored. For tests the crop is in the middle; all else is drawn in any
-    phase. Here only those pixels are distorted that the window shows, which makes no difference to them.
+    An item can have a label in place of rows. As in Caffe, colours are distorted, the image is placed on a larger
+    canvas, a window of the canvas is drawn and resized, and a part of it is cropped and mirrored. In tests, the crop is
+    centred. All other changes are drawn in every phase. Unlike in Caffe, only the pixels in the window are distorted,
+    which gives the same result.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class AnnotatedTransform:
         seed: int = 0,
     ) -> None:
         if p.HasField("random_aspect_ratio_param"):
-            raise DataError("random_aspect_ratio_param is for images without boxes; take a batch_sampler")
+            raise DataError("random_aspect_ratio_param doesn't work for images with boxes; use a batch_sampler")
         refuse_for("images with boxes", p)
         self._draw_window, self._class_maps, self._seed = draw_window, class_maps, seed
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
@@ -91,15 +91,17 @@ class AnnotatedTransform:
         self._resizings, self._shares = [ImageResizing(each) for each in p.resize_param], _shares(p)
         self._transform = Transform(_of_images_alone(p), train=train)
         if class_maps and (crop_of(p) or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param)):
-            raise DataError("a map of classes goes along with resize_mode WARP only, and not with a crop")
+            raise DataError("class maps only work with resize_mode WARP and without a crop; change transform_param")
 
     def __call__(self, item: Sequence[Array], random: Random, batch: int) -> tuple[Array, ...]:
-        """Return the arrays of an item for a batch of this number. All random numbers but for its size are from
-        `random`."""
+        """Return the arrays of an item for a batch of this number.
+
+        All random numbers come from `random`, except those for the size.
+        """
         image, annotation, *maps = item
         if any(values.shape[1:] != image.shape[1:] for values in maps):
             raise DataError(
-                f"an image of {_in_words(image)} has a map of classes of {_in_words(maps[0])}; they must agree"
+                f"an image of {_in_words(image)} has a class map of {_in_words(maps[0])}; make the sizes equal"
             )
         rows: Boxes = annotation if annotation.ndim else np.empty((0, COLUMNS), np.float32)
         canvas, area, rows = self._drawn(rows, image.shape[1], image.shape[2], random)
@@ -112,7 +114,8 @@ class AnnotatedTransform:
         return self._transform.taken(resized, place), rows if annotation.ndim else annotation, *tops
 
     def _drawn(self, rows: Boxes, height: int, width: int, random: Random) -> tuple[Canvas, PixelWindow, Boxes]:
-        """Return a canvas for an image of this size, an area of it, and the rows of the objects that are seen there."""
+        """Return a canvas for an image of this size, a window of it in pixels, and the rows of the objects that are
+        visible."""
         canvas = self._expansion(height, width, random)
         if (canvas.height, canvas.width) != (height, width):
             rows = self._seen(rows, canvas.edges(height, width))
@@ -123,16 +126,18 @@ class AnnotatedTransform:
         return canvas, canvas.pixels(window), self._seen(rows, window)
 
     def _resizing(self, batch: int) -> ImageResizing | None:
-        """Return how images of a batch are resized: of several ways one is drawn for some batches in a row."""
+        """Return the resizing for the images of a batch. If there are several, one is drawn for some batches in a
+        row."""
         if len(self._resizings) < 2:
             return self._resizings[0] if self._resizings else None
         random = np.random.default_rng((self._seed, batch // _BATCHES_OF_ONE_SIZE))
         return self._resizings[int(np.searchsorted(self._shares, random.random() * self._shares[-1], side="right"))]
 
     def _seen(self, rows: Boxes, window: Box, boxes: Boxes | None = None) -> Boxes:
-        """Return the rows of the objects of which a window shows enough, with edges that are parts of it.
+        """Return the rows of the objects that are sufficiently visible in a window. Their edges are relative to the
+        window.
 
-        Their edges in what the window is cut from are `boxes`, if they aren't those of the rows.
+        `boxes` are the objects' edges before the window is applied, if they differ from those in the rows.
         """
         edges = rows[:, EDGES] if boxes is None else boxes
         parts, inside = project(edges, window)
@@ -142,7 +147,7 @@ class AnnotatedTransform:
         return kept
 
     def _shown(self, image: Array, canvas: Canvas, area: PixelWindow, random: Random) -> Array:
-        """Return what an area of the canvas shows, with the image's colours distorted, but not those around it."""
+        """Return the visible part of the canvas. The image's colours are distorted, and those around it aren't."""
         part = canvas.part(image.transpose(1, 2, 0), area)
         if self._distortion is not None and part.size:
             part = self._distortion(part, random)
@@ -156,7 +161,7 @@ class AnnotatedTransform:
         place: CropPlacement,
         resized: Sequence[int],
     ) -> Boxes:
-        """Return the rows of what is in the part that is taken of an area after it was resized."""
+        """Return the rows of the objects that are visible in the cropped part of the resized window."""
         boxes = rows[:, EDGES]
         if resizing:
             boxes = resizing.boxes(boxes, area.height, area.width)
@@ -169,7 +174,7 @@ class AnnotatedTransform:
         return rows
 
     def _class_map(self, values: Array, canvas: Canvas, area: PixelWindow, place: CropPlacement) -> Array:
-        """Return the map of what is shown, which is background around the image."""
+        """Return the map of the visible part. Outside the image it is background."""
         assert self._class_maps is not None
         part = canvas.part(values.transpose(1, 2, 0), area)
         shown = canvas.filled(part, area, np.zeros(1, np.uint8)).transpose(2, 0, 1)
@@ -178,15 +183,18 @@ class AnnotatedTransform:
 
 
 def _shares(p: pb.TransformationParameter) -> list[float]:
-    """Return the probabilities up to each of several sizes. Caffe's rule: that of a single one isn't looked at."""
+    """Return the cumulative probabilities of several sizes. As in Caffe, the probability of a single size is
+    ignored."""
     shares = [each.prob for each in p.resize_param] if len(p.resize_param) > 1 else []
     if shares and not (min(shares) >= 0 and abs(sum(shares) - 1) <= _SUM_OF_SHARES):
-        raise DataError(f"the probabilities of {len(shares)} resize_params add up to {sum(shares):g}; they must to 1")
+        raise DataError(
+            f"the probabilities of {len(shares)} resize_params add up to {sum(shares):g}; make them add up to 1"
+        )
     return list(np.cumsum(shares))
 
 
 def _of_images_alone(p: pb.TransformationParameter) -> pb.TransformationParameter:
-    """Return what is done to an image after it was resized."""
+    """Return the settings that apply to an image after it was resized."""
     return copy_of(p, without=(*FOR_BOXES, "resize_param"))
 
 

@@ -1,4 +1,4 @@
-"""Boxes of objects, what becomes of them where SSD's settings expand and sample images, and the forms that nets get."""
+"""Boxes of objects, their changes when SSD's settings expand and sample images, and their forms for nets."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from netdsl.data.transforms.mean import Pixels
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError, ShapeError
 
-Boxes = NDArray[Any]  # rows of a left, an upper, a right and a lower edge
-Box = Boxes  # one such row
+Boxes = NDArray[Any]  # rows of a left, a top, a right and a bottom edge
+Box = Boxes  # one row of that form
 
 WHOLE: Box = np.array([0, 0, 1, 1], np.float32)
-_MOST_PIXELS = 1 << 28  # of what is cut out of a canvas
-_ALMOST_ONE = 1.01  # Caffe's rule: a ratio up to here expands nothing
+_MOST_PIXELS = 1 << 28  # of the part that is cut out of a canvas
+_ALMOST_ONE = 1.01  # in Caffe, a smaller ratio expands nothing
 _MOST_TRIALS = 100_000  # for an image
-_JITTER_SHARES = (0.2, 0.4)  # of images that stay whole, and of these and those with half of the jitter
+_JITTER_SHARES = (
+    0.2,
+    0.4,
+)  # shares of images that stay whole, and of these together with those that have half of the jitter
 Columns = NDArray[Any]  # a number for each trial
-COLUMNS = 7  # of an object's row: its class, its number, four edges, and whether it is difficult
+COLUMNS = 7  # in an object's row: its class, its number, four edges, and whether it is difficult
 EDGES, DIFFICULT = slice(2, 6), 6
-_MOST_OBJECTS = 300  # of an image for YOLO
+_MOST_OBJECTS = 300  # in an image for YOLO
 
 
 def areas(boxes: Boxes) -> Boxes:
-    """Return the areas of boxes; one that ends before it begins has none."""
+    """Return the areas of boxes. A box that ends before it begins has area 0."""
     sides: Boxes = boxes[..., 2:] - boxes[..., :2]
     return np.where((sides < 0).any(-1), np.float32(0), sides.prod(-1))
 
 
 def common_areas(some: Boxes, others: Boxes) -> Boxes:
-    """Return the area that each of some boxes shares with each of the others, which are the columns."""
+    """Return the area that each of some boxes (rows) shares with each of the others (columns)."""
     first = np.maximum(some[:, None, :2], others[None, :, :2])
     last = np.minimum(some[:, None, 2:], others[None, :, 2:])
     common: Boxes = (last - first).clip(0).prod(-1)
@@ -42,18 +45,18 @@ def common_areas(some: Boxes, others: Boxes) -> Boxes:
 
 
 def jaccard_overlaps(some: Boxes, others: Boxes) -> Boxes:
-    """Return what two boxes share as a part of what they cover together, for each of some boxes and of the others."""
+    """Return the intersection over union of each of some boxes (rows) with each of the others (columns)."""
     common = common_areas(some, others)
     return _ratio(common, areas(some)[:, None] + areas(others)[None] - common)
 
 
 def coverages(some: Boxes, others: Boxes) -> Boxes:
-    """Return the part of each of some boxes that lies in each of the others."""
+    """Return the share of each of some boxes (rows) that is inside each of the others (columns)."""
     return _ratio(common_areas(some, others), areas(some)[:, None])
 
 
 def project(boxes: Boxes, window: Box) -> tuple[Boxes, NDArray[Any]]:
-    """Return boxes as parts of a window of the image, clipped to it, and which of them have an area there."""
+    """Return boxes relative to a window of the image, clipped to it, and a mask of the boxes with an area there."""
     origin, size = np.tile(window[:2], 2), np.tile(window[2:] - window[:2], 2)
     meets = ((boxes[:, :2] < window[2:]) & (boxes[:, 2:] > window[:2])).all(-1)
     projected = ((boxes - origin) / size).clip(0, 1)
@@ -61,7 +64,7 @@ def project(boxes: Boxes, window: Box) -> tuple[Boxes, NDArray[Any]]:
 
 
 def _ratio(part: Boxes, whole: Boxes) -> Boxes:
-    """Parts of wholes, which are 0 of what has no area."""
+    """Return a share, or 0 where the whole has no area."""
     return np.divide(part, whole, out=np.zeros_like(part), where=part > 0)
 
 
@@ -75,7 +78,7 @@ class PixelWindow(NamedTuple):
 
 
 class Canvas(NamedTuple):
-    """A size, and the place in it of an image of its own size, in pixels. It is never filled as a whole."""
+    """The size of a canvas, and the place of an image on it, in pixels. The whole canvas is never filled."""
 
     height: int
     width: int
@@ -83,51 +86,57 @@ class Canvas(NamedTuple):
     left: int = 0
 
     def edges(self, height: int, width: int) -> Box:
-        """Return the canvas' edges as parts of an image of this size."""
+        """Return the canvas's edges relative to an image of this size."""
         corners = [-self.left, -self.top, self.width - self.left, self.height - self.top]
         return np.array(corners, np.float32) / np.array([width, height] * 2, np.float32)
 
     def pixels(self, window: Box) -> PixelWindow:
-        """Return the pixels of a window, whose edges are parts of the canvas: as in Caffe whole ones, but one at
-        least."""
+        """Return the pixels of a window, whose edges are relative to the canvas.
+
+        As in Caffe, they are whole pixels, and at least one.
+        """
         left, top, right, bottom = window * np.array([self.width, self.height] * 2, np.float32)
         height, width = max(1, int(bottom - top)), max(1, int(right - left))
         if height * width > _MOST_PIXELS:
             raise DataError(
-                f"expand_param makes an image of {height} x {width}, which is too large; use smaller images"
+                f"expand_param creates an image of {height} x {width}, which is too large; use smaller images"
             )
         return PixelWindow(min(int(top), self.height - height), min(int(left), self.width - width), height, width)
 
     def part(self, image: Array, window: PixelWindow) -> Array:
-        """Return the part of an image of height, width, channels that lies in a window."""
+        """Return the part of an image that is inside a window. Axes are height, width, channels."""
         top, left = window.top - self.top, window.left - self.left
         return image[max(0, top) : max(0, top + window.height), max(0, left) : max(0, left + window.width)]
 
     def filled(self, part: Array, window: PixelWindow, fill: Array) -> Array:
-        """Return a whole window, with that part of the image at its place and `fill` around it."""
+        """Return a whole window, with this part of the image in its place and `fill` around it."""
         if part.shape[:2] == (window.height, window.width):
             return part
         channels = part.shape[2]
         pixels = np.empty((window.height, window.width, channels), part.dtype)
-        pixels.reshape(window.height, -1)[...] = np.tile(np.broadcast_to(fill, channels), window.width)  # by rows: fast
+        pixels.reshape(window.height, -1)[...] = np.tile(
+            np.broadcast_to(fill, channels), window.width
+        )  # by rows, which is fast
         top, left = max(0, self.top - window.top), max(0, self.left - window.left)
         pixels[top : top + part.shape[0], left : left + part.shape[1]] = part
         return pixels
 
 
 class Expansion:
-    """The draw of canvases. What an image leaves of its canvas is filled with the mean, or black without one."""
+    """Draws canvases. Around the image, a canvas is filled with the mean, or is black without a mean."""
 
     def __init__(self, p: pb.TransformationParameter) -> None:
         self._param = p.expand_param if p.HasField("expand_param") else None
         if self._param is not None and not self._param.max_expand_ratio > 1:
             raise DataError(f"expand_param's max_expand_ratio is {self._param.max_expand_ratio:g}; it must be above 1")
         if self._param is not None and p.mean_file:
-            raise DataError("expand_param makes images of many sizes, for which mean_file has no mean; give mean_value")
+            raise DataError(
+                "expand_param creates images of many sizes, for which a mean_file has no mean; use mean_value"
+            )
         self._mean = np.rint(np.array(p.mean_value, np.float32)).clip(0, 255).astype(np.uint8)
 
     def __call__(self, height: int, width: int, random: Random) -> Canvas:
-        """Return a canvas for an image of this size: its own, or a larger one of the same proportions."""
+        """Return a canvas for an image of this size. It has the same size, or is larger with the same proportions."""
         param = self._param
         if param is None or random.random() >= param.prob or param.max_expand_ratio < _ALMOST_ONE:
             return Canvas(height, width)
@@ -137,26 +146,27 @@ class Expansion:
         return Canvas(high, wide, top, left)
 
     def fill(self, channels: int) -> Array:
-        """Return the values around an image of this many channels."""
+        """Return the values around an image with this many channels."""
         if len(self._mean) not in (0, 1, channels):
             raise DataError(
-                f"transform_param has {len(self._mean)} mean_values for {channels} channels: give one for each"
+                f"transform_param has {len(self._mean)} mean_values for {channels} channels; give one for each"
             )
         return self._mean if len(self._mean) else np.zeros(1, np.uint8)
 
 
 class WindowDraw(Protocol):
-    """A way to draw a window, whose edges are parts of the image, from an image with objects."""
+    """A way to draw a window from an image with objects. The window's edges are relative to the image."""
 
     def __call__(self, objects: Boxes, random: Random) -> Box | None:
-        """Return a window; None for the whole image."""
+        """Return a window, or `None` for the whole image."""
         ...
 
 
 class BatchSamplers:
-    """SSD's samplers: each makes windows until enough of them meet its constraint, and one of all these is drawn.
+    """SSD's samplers. Each draws windows until enough of them meet its constraint, and one of all these windows is
+    chosen.
 
-    All trials of all samplers are made at once.
+    All trials of all samplers are computed together.
     """
 
     def __init__(self, samplers: Sequence[pb.BatchSampler]) -> None:
@@ -165,7 +175,9 @@ class BatchSamplers:
             _check_sampler(each.sampler)
         counts = [each.max_trials for each in samplers]
         if sum(counts) > _MOST_TRIALS:
-            raise DataError(f"the batch_samplers' max_trials are {sum(counts):,}, more than {_MOST_TRIALS:,}")
+            raise DataError(
+                f"the batch_samplers' max_trials add up to {sum(counts):,}, more than {_MOST_TRIALS:,}; set fewer"
+            )
         self._ends = np.cumsum(counts).tolist()
         self._wanted = [each.max_sample if each.HasField("max_sample") else each.max_trials for each in samplers]
         self._constraints = [_Constraint(each.sample_constraint) for each in samplers]
@@ -175,12 +187,12 @@ class BatchSamplers:
         self._limits = np.repeat(np.array(limits, np.float32).reshape(-1, 4), counts, axis=0)
 
     def __call__(self, objects: Boxes, random: Random) -> Box | None:
-        """Return a window; None if no trial was a success."""
+        """Return a window, or `None` if no trial met its constraint."""
         windows = self.windows(objects, random)
         return windows[random.integers(len(windows))] if len(windows) else None
 
     def windows(self, objects: Boxes, random: Random) -> Boxes:
-        """Return the windows that meet the samplers' constraints, no more than each of them wants."""
+        """Return the windows that meet the samplers' constraints, at most as many for each sampler as it needs."""
         trials = self._trials(random)
         overlaps = _Overlaps(trials, objects)
         chosen, start = list[int](), 0
@@ -191,7 +203,8 @@ class BatchSamplers:
         return trials[chosen]
 
     def _trials(self, random: Random) -> Boxes:
-        """Return a window for each trial. Caffe's rule: one that would be longer than the image is made less oblong."""
+        """Return a window for each trial. As in Caffe, a window that would extend beyond the image gets a more square
+        shape."""
         draws = random.random((len(self._limits), 4), np.float32)
         least_scale, most_scale, least_aspect, most_aspect = self._limits.T
         scale = least_scale + draws[:, 0] * (most_scale - least_scale)
@@ -203,19 +216,19 @@ class BatchSamplers:
 
 
 class Jitter:
-    """MobileNet-YOLO's windows, which lack a part of each side, up to `most`.
+    """Draws MobileNet-YOLO's windows, which are shorter than the image on each axis by a share of up to `most`.
 
-    A fifth of the images stay whole, and another fifth lacks half as much. Where proportions are kept, both sides lack
-    the same part.
+    A fifth of the images stay whole, and another fifth have at most half of this share. If proportions are kept, both
+    axes are shortened by the same share.
     """
 
     def __init__(self, most: float, *, keeps_proportions: bool) -> None:
         if not 0 <= most < 1:
-            raise DataError(f"yolo_data_jitter {most:g} must be from 0 to below 1")
+            raise DataError(f"yolo_data_jitter is {most:g}; it must be at least 0 and below 1")
         self._most, self._keeps_proportions = most, keeps_proportions
 
     def __call__(self, objects: Boxes, random: Random) -> Box | None:
-        """Return a window; None for the whole image."""
+        """Return a window, or `None` for the whole image."""
         share, whole_share = random.random(), _JITTER_SHARES
         if share < whole_share[0]:
             return None
@@ -227,7 +240,7 @@ class Jitter:
 
 
 class _Overlaps:
-    """How windows and objects overlap, each kind computed when a constraint first asks for it."""
+    """The overlaps of windows and objects. Each kind is computed when a constraint first needs it."""
 
     def __init__(self, windows: Boxes, objects: Boxes) -> None:
         self._windows, self._objects = windows, objects
@@ -248,10 +261,10 @@ class _Overlaps:
 
 
 class _Constraint:
-    """What a window must have in common with some object: a number from a least to a most.
+    """The range of a number that a window and at least one object must have.
 
-    Caffe's rule, which it doesn't document: of several kinds of number only the first counts, since an object that
-    passes it makes the window a success whether it passes the others or not.
+    As in Caffe, which doesn't document it, only the first of several kinds of number counts: an object that passes it
+    makes the window a success, whether it passes the others or not.
     """
 
     def __init__(self, p: pb.SampleConstraint) -> None:
@@ -262,7 +275,7 @@ class _Constraint:
             self._most = _limit(p, f"max_{self._kind}", np.inf)
 
     def met(self, overlaps: _Overlaps, trials: slice) -> Columns:
-        """Return which of some trials meet it."""
+        """Return which of some trials meet the constraint."""
         if self._kind is None:
             return np.ones(trials.stop - trials.start, np.bool_)
         numbers = overlaps.of(self._kind)[trials]
@@ -277,28 +290,28 @@ def _limit(p: pb.SampleConstraint, name: str, default: float) -> np.float32:
 def _check_sampler(sampler: pb.Sampler) -> None:
     if not 0 < sampler.min_scale <= sampler.max_scale <= 1:
         raise DataError(
-            f"a sampler's scales are from {sampler.min_scale:g} to {sampler.max_scale:g}; they must rise, above 0 and "
-            "up to 1"
+            f"a sampler's scales are from {sampler.min_scale:g} to {sampler.max_scale:g}; they must be above 0, "
+            "at most 1, and in ascending order"
         )
     if not 0 < sampler.min_aspect_ratio <= sampler.max_aspect_ratio < np.inf:
         raise DataError(
-            f"a sampler's aspect ratios are from {sampler.min_aspect_ratio:g} to {sampler.max_aspect_ratio:g}; they "
-            "must rise, above 0"
+            f"a sampler's aspect ratios are from {sampler.min_aspect_ratio:g} to {sampler.max_aspect_ratio:g}; "
+            "they must be above 0 and in ascending order"
         )
 
 
 class Emission:
-    """The rule by which objects stay when a window is cut out of their image.
+    """The rule that decides which objects stay when a window is cut out of their image.
 
-    It is that their centre lies in the window, or that a part of them larger than `emit_overlap` does. Without a rule
-    all stay.
+    An object stays if its centre is in the window or, by another rule, if a share of it above `emit_overlap` is.
+    Without a rule, all objects stay.
     """
 
     def __init__(self, p: pb.TransformationParameter) -> None:
         self._rule = p.emit_constraint if p.HasField("emit_constraint") else None
 
     def __call__(self, boxes: Boxes, window: Box) -> NDArray[Any]:
-        """Return which boxes stay."""
+        """Return a mask of the boxes that stay."""
         if self._rule is None:
             return np.ones(len(boxes), np.bool_)
         if self._rule.emit_type == pb.EmitConstraint.MIN_OVERLAP:
@@ -309,8 +322,11 @@ class Emission:
 
 
 def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
-    """Return the tops of a batch of images with rows: behind each other with the image's number in front, or a row of
-    -1."""
+    """Return the tops of a batch of images with rows.
+
+    The rows of all images follow each other, and each begins with the image's number. Without objects there is one row
+    of -1.
+    """
     arrays = list(zip(*items, strict=True))
     rows = [np.insert(rows, 0, number, axis=1) for number, rows in enumerate(arrays[1])]
     top = np.concatenate(rows) if any(map(len, rows)) else np.full((1, rows[0].shape[1]), -1, np.float32)
@@ -318,9 +334,9 @@ def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
 
 
 def centred_rows(rows: Array, *, difficult: bool) -> Pixels:
-    """MobileNet-YOLO's rows: a class that counts from 0, a centre, a width and a height; zeros where there is none.
+    """Return MobileNet-YOLO's rows: a class counted from 0, a centre, a width and a height. Unused rows are zeros.
 
-    Difficult objects are left out unless they are wanted, and so are those after the first 300.
+    Difficult objects are left out unless `difficult` is set. Only the first 300 objects count.
     """
     boxes = rows[(rows[:, DIFFICULT] == 0) | difficult][:_MOST_OBJECTS]
     first, last = boxes[:, 2:4], boxes[:, 4:6]
@@ -334,5 +350,5 @@ def _stacked(images: Sequence[Array]) -> Array:
         return np.stack(images)
     except ValueError:
         raise ShapeError(
-            "images of different sizes in one batch; bring them to one with resize_param, or use a batch_size of 1"
+            "images in a batch have different sizes; resize them with resize_param, or use a batch_size of 1"
         ) from None

@@ -1,4 +1,4 @@
-"""SSD's `distort_param`: images with another brightness, contrast, saturation and hue, in 8 bits as OpenCV has them."""
+"""SSD's `distort_param`: changes of brightness, contrast, saturation and hue, in 8 bits as in OpenCV."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from netdsl.data.transforms.decode import opencv
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
-_COLORS = 3  # channels
-_HUE, _SATURATION = 0, 1  # the places of these channels
-_LEAST_CONTRAST = 1e-3  # Caffe's rule: a factor no further from 1 changes nothing
+_COLORS = 3  # the channels of an image in colour
+_HUE, _SATURATION = 0, 1  # the indices of these channels
+_LEAST_CONTRAST = 1e-3  # in Caffe, a factor that is closer to 1 changes nothing
 _LEVELS = np.arange(256, dtype=np.float32)
 
 
 class ColorDistortion:
-    """Changes of an image of height, width, channels, each with a probability of its own.
+    """Changes of an image of height, width, channels. Each has its own probability.
 
-    Brightness comes first and the order of channels last; contrast is second or, in half of the cases, behind
+    Brightness comes first, and the order of channels last. Contrast comes second or, in half of the cases, after
     saturation and hue.
     """
 
@@ -29,7 +29,7 @@ class ColorDistortion:
         self._p = p
 
     def __call__(self, pixels: Array, random: Random) -> Array:
-        """Return the image with its changes; all random numbers are drawn whatever is changed."""
+        """Return the changed image. All random numbers are drawn, whichever changes are made."""
         contrast_is_early = random.random() < 0.5
         steps: list[Callable[[Array, Random], Array]] = [self._saturation, self._hue]
         steps.insert(0 if contrast_is_early else 2, self._contrast)
@@ -68,15 +68,15 @@ class ColorDistortion:
 
 
 def with_levels(pixels: Array, levels: Array) -> Array:
-    """Return an image in which each value is the level at its place, rounded to 8 bits."""
+    """Return an image whose values are replaced by the levels at their indices, rounded to 8 bits."""
     table = np.rint(levels).clip(0, 255).astype(np.uint8)
     return np.atleast_3d(opencv().LUT(pixels, table))
 
 
 def with_hsv_levels(pixels: Array, channel: int, levels: Array) -> Array:
-    """Return an image of which one channel of hue, saturation and value has other levels.
+    """Return an image with other levels in its channel of hue, saturation or value.
 
-    As in Caffe a hue below 0 is taken for 0, which is red; one above 180 goes round.
+    As in Caffe, a hue below 0 becomes 0, which is red, and a hue above 180 wraps around.
     """
     _check_colors(pixels)
     cv2 = opencv()
@@ -89,7 +89,7 @@ def with_hsv_levels(pixels: Array, channel: int, levels: Array) -> Array:
 def _check_colors(pixels: Array) -> None:
     if pixels.shape[2] != _COLORS:
         raise DataError(
-            f"distort_param changes colours, and an image has {pixels.shape[2]} channel; set force_color, or remove it"
+            f"distort_param changes colours, but an image has {pixels.shape[2]} channel; set force_color, or remove it"
         )
 
 
@@ -100,4 +100,6 @@ def _check_probabilities(p: pb.DistortionParameter) -> None:
     for name in ("contrast", "saturation"):
         lower, upper = getattr(p, f"{name}_lower"), getattr(p, f"{name}_upper")
         if not 0 <= lower <= upper:
-            raise DataError(f"distort_param's {name} is from {lower:g} to {upper:g}; it must rise, from 0 or more")
+            raise DataError(
+                f"distort_param's {name} is from {lower:g} to {upper:g}; both must be 0 or more, in ascending order"
+            )

@@ -16,21 +16,21 @@ from netdsl.errors import DataError
 
 Size = tuple[int, int]  # height and width
 
-_RATIOS = (1.0, 0.875, 0.75, 0.66)  # where the settings have none
-_NEAR = 3  # pixels: a part whose side is nearer to the crop's has the crop's
-_QUARTERS = 4  # of what an image is larger than its part
-_PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from above and from the left: corners and the middle
+_RATIOS = (1.0, 0.875, 0.75, 0.66)  # the default ratios
+_NEAR = 3  # in pixels: a part whose side is closer than this to the crop's side gets the crop's side
+_QUARTERS = 4  # of the difference between the image and its part
+_PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from the top and the left: the corners and the centre
 _MORE_PLACES = ((0, 2), (4, 2), (2, 0), (2, 4), (1, 1), (1, 3), (3, 1), (3, 3))
 _OF_IMAGES_ALONE = ("multi_scale", "fix_crop", "is_flow")
-_STEPS = 1000  # that a ratio is drawn in
+_STEPS = 1000  # into which the range of a ratio is divided
 
 
 class CropChoice:
-    """A choice of the part of an image that becomes a crop.
+    """Draws the part of an image that becomes a crop.
 
-    With `multi_scale` its height and width are shares of the image's shorter side, which differ by no more than
-    `max_distort` places in the list of shares. With `fix_crop` it lies in a corner or in the middle, and with
-    `more_fix_crop` also between those; otherwise anywhere.
+    With `multi_scale`, its height and width are shares of the image's shorter side. Their places in the list of shares
+    differ by at most `max_distort`. With `fix_crop`, it is in a corner or in the centre, and with `more_fix_crop` also
+    between these places. Otherwise it is at a random place.
     """
 
     def __init__(self, p: pb.TransformationParameter, crop: Size) -> None:
@@ -40,23 +40,24 @@ class CropChoice:
         self._places = (*_PLACES, *_MORE_PLACES) if p.more_fix_crop else _PLACES
         self._is_fixed = p.fix_crop
         if self._ratios is not None and not ((self._ratios > 0) & (self._ratios <= 1)).all():
-            raise DataError("transform_param: scale_ratios are parts of an image's side, so from 0 to 1")
+            raise DataError(
+                "transform_param: scale_ratios must be above 0 and at most 1, because they are shares of an image's "
+                "side"
+            )
         if self._ratios is not None and self._most_apart < 0:
             raise DataError(f"transform_param: max_distort is {self._most_apart}; it must be 0 or more")
 
     @classmethod
     def of(cls, p: pb.TransformationParameter, crop: Size | None) -> CropChoice | None:
-        """Return the choice that settings ask for; None if they ask for an ordinary crop."""
+        """Return the choice of crops for these settings, or `None` if they use ordinary crops."""
         if not (p.multi_scale or p.fix_crop):
             return None
         if crop is None:
-            raise DataError(
-                "transform_param: multi_scale and fix_crop need a crop_size; without one nothing is cropped"
-            )
+            raise DataError("transform_param: multi_scale and fix_crop do nothing without a crop; set crop_size")
         return cls(p, crop)
 
     def __call__(self, height: int, width: int, random: Random) -> tuple[int, int, int, int]:
-        """Return the top, left, height and width of a part of an image of this size, which the crop fits into."""
+        """Return the top, left, height and width of a part of an image of this size."""
         high, wide = self._size(min(height, width), random)
         free_height, free_width = height - high, width - wide
         if not self._is_fixed:
@@ -65,7 +66,7 @@ class CropChoice:
         return free_height // _QUARTERS * down, free_width // _QUARTERS * right, high, wide
 
     def _size(self, shorter: int, random: Random) -> Size:
-        """Return the height and width of a part of an image whose shorter side has this many pixels."""
+        """Return the height and width of a part of an image whose shorter side has `shorter` pixels."""
         if self._ratios is None:
             return self._crop
         sides = [max(1, int(np.float32(shorter) * ratio)) for ratio in self._ratios]
@@ -83,29 +84,30 @@ def _near(side: int, wanted: int) -> int:
 
 
 def refuse_for(what: str, p: pb.TransformationParameter) -> None:
-    """A DataError if settings ask for what TSN does with images that have nothing but a label beside them."""
+    """Raise a `DataError` for TSN's settings, which only work for images with a single label."""
     names = [name for name in _OF_IMAGES_ALONE if getattr(p, name)]
     if names:
-        raise DataError(f"transform_param: {', '.join(names)}: is TSN's, and not for {what}; remove it")
+        raise DataError(f"transform_param: {', '.join(names)} doesn't work for {what}; remove it")
 
 
 class RandomArea:
-    """A part of an image that has a share of its area and is wider or higher than a square, by chance.
+    """Draws a part of an image by its share of the area and its aspect ratio.
 
-    If none of some attempts fits into the image, the whole of it is resized, so that its shorter side is the square's.
+    If no attempt fits into the image, the whole image is resized, so that its shorter side is the crop's side.
     """
 
     def __init__(self, p: pb.RandomAspectRatioParameter, side: int) -> None:
         self._p, self.side = p, side
         if not side:
-            raise DataError("random_aspect_ratio_param needs a crop_size, which is the size of what it makes")
+            raise DataError("random_aspect_ratio_param needs the size of its result; set crop_size")
         if not 0 < p.min_area_ratio <= p.max_area_ratio or not 0 < p.aspect_ratio_change <= 1:
             raise DataError(
-                "random_aspect_ratio_param needs areas above 0, the least first, and an aspect_ratio_change up to 1"
+                "random_aspect_ratio_param needs areas above 0 in ascending order, and an aspect_ratio_change "
+                "above 0 and up to 1"
             )
 
     def __call__(self, image: Array, random: Random) -> Array:
-        """Return the image, or a part of it, in its new size. The order of what is drawn is Intel's."""
+        """Return the image, or a part of it, in its new size. Random numbers are drawn in Intel's order."""
         height, width = image.shape[-2:]
         for _ in range(self._p.max_attempt):
             high, wide = self._drawn(height * width, random)
@@ -116,7 +118,7 @@ class RandomArea:
         return self._resized(image, longer[0], longer[1], random)
 
     def _drawn(self, area: int, random: Random) -> tuple[int, int]:
-        """Return the height and width of a part, which are exchanged in half of the cases."""
+        """Return the height and width of a part. They are exchanged in half of the cases."""
         change = np.float32(self._p.aspect_ratio_change)
         new_area = _ratio(np.float32(self._p.min_area_ratio), np.float32(self._p.max_area_ratio), random) * area
         stretch = _ratio(change, 1 / change, random)
@@ -135,7 +137,7 @@ def _ratio(least: np.float32, most: np.float32, random: Random) -> float:
 
 
 class Region(NamedTuple):
-    """The corners of a window, whose last pixels belong to it."""
+    """The corners of a window. Its last pixels belong to it."""
 
     x1: int
     y1: int
@@ -144,7 +146,7 @@ class Region(NamedTuple):
 
 
 class RegionSpan(NamedTuple):
-    """One axis of a window: the image's pixels from first to last, which become `size` pixels from `start` on."""
+    """One axis of a window. The image's pixels from `first` to `last` become `size` pixels from `start` on."""
 
     first: int
     last: int
@@ -153,7 +155,7 @@ class RegionSpan(NamedTuple):
 
 
 class WindowRegion(NamedTuple):
-    """The part of an image of channels, height, width that a window cuts out, and its place in the square."""
+    """The part of an image that a window cuts out, and its place in the square. Axes are channels, height, width."""
 
     source: tuple[slice, slice, slice]
     top: int
@@ -164,27 +166,31 @@ class WindowRegion(NamedTuple):
 
 @dataclass(frozen=True)
 class WindowPlacement:
-    """How windows become squares of `size`: with `context` pixels around them and, if `square`, in proportion."""
+    """Converts windows to squares of `size`, with `context` pixels around them. With `square`, proportions are kept."""
 
     size: int
     context: int
     square: bool
 
     def place(self, region: Region, height: int, width: int, mirrored: bool, where: str) -> WindowRegion:
-        """Return the place of a window of an image of this size. Parts that are outside of the image stay empty."""
+        """Return the place of a window in an image of this size. Parts outside the image stay empty."""
         x, y = RegionSpan(region.x1, region.x2, 0, self.size), RegionSpan(region.y1, region.y2, 0, self.size)
         if (self.context or self.square) and region.x1 <= region.x2 and region.y1 <= region.y2:
             x1, y1, x2, y2 = self._expanded(region)
             x, y = self._clipped(x1, x2, width, mirrored), self._clipped(y1, y2, height, False)
         for span, limit in ((x, width), (y, height)):
             if not 0 <= span.first <= span.last < limit or span.size < 1:
-                raise DataError(f"{where}: the window {tuple(region)} isn't in the image, {height} x {width}")
+                raise DataError(
+                    f"{where}: the window {tuple(region)} isn't in the image of {height} x {width}; correct it"
+                )
         source = slice(None), slice(y.first, y.last + 1), slice(x.first, x.last + 1)
         return WindowRegion(source, y.start, x.start, y.size, x.size)
 
     def _expanded(self, region: Region) -> Region:
-        """Return the window with a context that takes `context` pixels of the square on each side, in float32 as in
-        Caffe."""
+        """Return the window with its context, which fills `context` pixels of the square on each side.
+
+        As in Caffe, it is computed in float32.
+        """
         scale = np.float32(self.size) / np.float32(self.size - 2 * self.context)
         half_height = np.float32(region.y2 - region.y1 + 1) / np.float32(2)
         half_width = np.float32(region.x2 - region.x1 + 1) / np.float32(2)
@@ -199,7 +205,10 @@ class WindowPlacement:
         )
 
     def _clipped(self, first: int, last: int, limit: int, mirrored: bool) -> RegionSpan:
-        """Return the part that is in the image, moved by what is missing before it, or behind it if it is mirrored."""
+        """Return the part inside the image.
+
+        It starts after the missing pixels at its beginning, or at its end if it is mirrored.
+        """
         before, behind = max(0, -first), max(0, last - limit + 1)
         scale = np.float32(self.size) / np.float32(last - first + 1)
         first, last = first + before, last - behind
@@ -209,5 +218,5 @@ class WindowPlacement:
 
 
 def rounded(number: float | np.float32) -> int:
-    """Return the nearest whole number; halves are rounded away from zero, as in C."""
+    """Return the nearest whole number. As in C, halves are rounded away from zero."""
     return int(math.copysign(math.floor(abs(float(number)) + 0.5), number))

@@ -1,4 +1,4 @@
-"""Images decoded, within a limit of pixels, and the channels that they get."""
+"""Decodes images within a limit of pixels, and converts their channels."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from netdsl.errors import DataError
 
 _VARIABLE = "OPENCV_IO_MAX_IMAGE_PIXELS"  # OpenCV reads it when it is imported
 _PIXELS = 1 << 26
-_COSTLY = 4  # where decoding needs several times the memory, this many times fewer pixels are allowed
+_COSTLY = 4  # divides the limit where decoding needs several times the memory
 _COSTLY_STARTS = (b"\xff\x4f\xff\x51", b"\x00\x00\x00\x0cjP")  # JPEG 2000
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-_TILE_WIDTH, _TILE_HEIGHT = 322, 323  # tags of TIFF
-_PNG, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # the place of how many bits a value has
-_CHUNK = 12  # bytes of a PNG's chunk beside its data
-_AVIF = b"ftyp"  # at the fourth byte
-_JPEG, _JPEG_TABLES = b"\xff\xd8", {0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)}  # parts that may be before the size
+_TILE_WIDTH, _TILE_HEIGHT = 322, 323  # TIFF's tags
+_PNG, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # the place of the number of bits in a value
+_CHUNK = 12  # bytes of a PNG's chunk in addition to its data
+_AVIF = b"ftyp"  # at byte 4
+_JPEG, _JPEG_TABLES = b"\xff\xd8", {0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)}  # segments that can precede the size
 _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _FFMPEG_LOG, _SILENT = "OPENCV_FFMPEG_LOGLEVEL", "-8"  # OpenCV reads it when it opens the first video
-_INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
-_LARGE = 1 << 24  # bytes of an image whose channels aren't copied twice: that is slower, and takes less memory
+_INDEXED = ("P", "L")  # Pillow's modes for images whose pixels are one byte
+_LARGE = 1 << 24  # bytes above which an image's channels aren't copied twice, which is slower but needs less memory
 GRAY, COLORS = 1, 3  # channels
-_TRANSPARENT = 4  # channels of an image whose last one says how transparent a pixel is
+_TRANSPARENT = 4  # channels of an image whose last channel is transparency
 
 
 class ImageLimit:
-    """The limit on pixels. OpenCV applies it itself, unless it was imported before by somebody else."""
+    """The limit on pixels. OpenCV applies it itself, unless the program imported OpenCV first."""
 
     def __init__(self) -> None:
         self._opencv_applies_it = "cv2" not in sys.modules
@@ -48,53 +48,53 @@ class ImageLimit:
         self.pixels = int(text) if text.isdecimal() else _PIXELS
 
     def check(self, data: bytes, as_stored: bool, where: str) -> None:
-        """A DataError for an image that is too large to decode, if OpenCV itself wouldn't say so."""
+        """Raise a `DataError` for an image that is too large to decode, if OpenCV itself wouldn't refuse it."""
         if data.startswith(_PNG) and _claims_too_much(data):
-            raise DataError(
-                f"{where}: can't be decoded as an image; it's damaged, since a part is longer than the file"
-            )
+            raise DataError(f"{where}: can't be decoded as an image; a part is longer than the file, so it's damaged")
         costly = _is_costly(data, as_stored)
         if self._opencv_applies_it and not costly and not data.startswith(_TIFF):
             return
         limit, pixels = self.pixels // _COSTLY if costly else self.pixels, _jpeg_pixels(data) or _pixels(BytesIO(data))
         if pixels is None and (costly or not self._opencv_applies_it):
             raise DataError(
-                f"{where}: can't be decoded as an image; it's damaged, or nobody knows how large it is before it is "
-                "decoded: convert it to PNG or JPEG"
+                f"{where}: can't be decoded as an image; it's damaged, or its size is unknown before it is "
+                "decoded, so convert it to PNG or JPEG"
             )
         if pixels is not None and pixels > limit:
             raise _too_large(where, pixels, limit)
 
     def check_size(self, height: int, width: int, where: str) -> None:
-        """A DataError for frames of a video that are too large."""
+        """Raise a `DataError` for a video whose frames are too large."""
         if height * width > self.pixels:
             raise _too_large(where, height * width, self.pixels)
 
     def check_file(self, path: str | Path) -> None:
-        """A DataError for a file with an image that is too large, which Pillow is going to decode."""
+        """Raise a `DataError` for a file that Pillow will decode, if its image is too large."""
         pixels = _pixels(path)
         if pixels is not None and pixels > self.pixels:
             raise _too_large(str(path), pixels, self.pixels)
 
     def check_palette(self, data: bytes, where: str) -> None:
-        """A DataError for an image whose indices Pillow is going to decode, if there are too many."""
+        """Raise a `DataError` for an image whose indices Pillow will decode, if it is too large."""
         pixels = _pixels(BytesIO(data))
         if pixels is None or (data.startswith(_PNG) and _claims_too_much(data)):
-            raise DataError(f"{where}: can't be decoded as an image; it's damaged, or in a format that nobody knows")
+            raise DataError(
+                f"{where}: can't be decoded as an image; it's damaged, or its format is unknown, so convert it to PNG"
+            )
         if pixels > self.pixels:
             raise _too_large(where, pixels, self.pixels)
 
     def refused(self, data: bytes, where: str) -> DataError:
-        """Return the error about an image that OpenCV refused."""
+        """Return the error for an image that OpenCV refused."""
         return _too_large(where, _pixels(BytesIO(data)), self.pixels)
 
 
 def _too_large(where: str, pixels: int | None, limit: int) -> DataError:
-    """Return the error about an image that is too large."""
+    """Return the error for an image that is too large."""
     has = "more pixels" if pixels is None else f"{pixels:,} pixels, more"
     return DataError(
-        f"{where}: has {has} than the {limit:,} that are decoded of such a file; make it smaller, or set {_VARIABLE} "
-        "before Python starts"
+        f"{where}: the image has {has} than the limit of {limit:,} for such files; make it smaller, or set "
+        f"{_VARIABLE} before Python starts"
     )
 
 
@@ -106,7 +106,7 @@ def _is_costly(data: bytes, as_stored: bool) -> bool:
 
 
 def _claims_too_much(png: bytes) -> bool:
-    """Return whether a chunk claims more bytes than the file has, for which OpenCV would make room."""
+    """Return whether a chunk claims more bytes than the file has. OpenCV would allocate them."""
     place = len(_PNG)
     while place + _CHUNK <= len(png):
         length = int.from_bytes(png[place : place + 4])
@@ -117,8 +117,10 @@ def _claims_too_much(png: bytes) -> bool:
 
 
 def _jpeg_pixels(data: bytes) -> int | None:
-    """Return how many pixels a JPEG claims to have, much quicker than by Pillow; None if it isn't one of the usual
-    kind."""
+    """Return the number of pixels that a JPEG claims to have, or `None` if it isn't of the usual kind.
+
+    This is much faster than using Pillow.
+    """
     place = len(_JPEG)
     while data.startswith(_JPEG) and place + 9 <= len(data) and data[place] == 0xFF:
         if data[place + 1] in _JPEG_SIZES:
@@ -130,8 +132,8 @@ def _jpeg_pixels(data: bytes) -> int | None:
 
 
 def _pixels(file: str | Path | BytesIO) -> int | None:
-    """Return how many pixels an image claims to have, or one of a TIFF's tiles; None if that can't be known."""
-    library = import_extra("PIL.Image", "data", "such images need Pillow")
+    """Return the number of pixels that an image or a tile of a TIFF claims to have, or `None` if it is unknown."""
+    library = import_extra("PIL.Image", "data", "measuring images needs Pillow")
     try:
         with library.open(file) as image:
             tags = getattr(image, "tag_v2", {})
@@ -139,12 +141,12 @@ def _pixels(file: str | Path | BytesIO) -> int | None:
             return int(max(width, tags.get(_TILE_WIDTH, 0)) * max(height, tags.get(_TILE_HEIGHT, 0)))
     except (library.DecompressionBombError, library.DecompressionBombWarning) as problem:
         return int(re.findall(r"\d+", str(problem))[0])
-    except Exception:  # whatever a damaged file makes of Pillow's many readers
+    except Exception:  # Pillow's many readers raise any error for damaged files
         return None
 
 
 class Color(Enum):
-    """The channels that an encoded image is decoded to; the values are OpenCV's."""
+    """The channels of a decoded image. The values are OpenCV's."""
 
     AS_STORED = -1
     GRAY = 0
@@ -152,15 +154,15 @@ class Color(Enum):
 
     @classmethod
     def of(cls, p: pb.TransformationParameter) -> Color:
-        """Return the channels for `force_color` and `force_gray`, which Caffe applies to encoded images of
+        """Return the channels for `force_color` and `force_gray`, which Caffe applies to encoded images in
         databases."""
         if p.force_color and p.force_gray:
-            raise DataError("transform_param has both force_color and force_gray: remove one")
+            raise DataError("transform_param has both force_color and force_gray; remove one")
         return cls.COLOR if p.force_color else cls.GRAY if p.force_gray else cls.AS_STORED
 
 
 class Interpolation(Enum):
-    """How an image is resized; the values are OpenCV's."""
+    """The interpolation of a resized image. The values are OpenCV's."""
 
     NEAREST = 0
     LINEAR = 1
@@ -171,7 +173,7 @@ class Interpolation(Enum):
 
 @cache
 def image_limit() -> ImageLimit:
-    """Return the limit on pixels, which is set before OpenCV is imported."""
+    """Return the limit on pixels. It must be called before OpenCV is imported."""
     return ImageLimit()
 
 
@@ -179,7 +181,7 @@ def image_limit() -> ImageLimit:
 def opencv() -> Any:
     """Return the cv2 package, which is imported only here, with a limit on the pixels of an image.
 
-    What is wrong with videos is said by errors, and not by FFmpeg.
+    FFmpeg's own messages are silenced, because errors describe problems with videos.
     """
     image_limit()
     os.environ.setdefault(_FFMPEG_LOG, _SILENT)
@@ -187,12 +189,12 @@ def opencv() -> Any:
 
 
 def decode(data: bytes, color: Color, where: str) -> Array:
-    """Return an encoded image as channels, height, width, with colours in the order blue, green, red."""
+    """Return an encoded image as channels, height, width. Colours are in the order blue, green, red."""
     return planes(decode_pixels(data, color, where))
 
 
 def decode_pixels(data: bytes, color: Color, where: str) -> Array:
-    """Return an encoded image as height, width, channels, which is how OpenCV works on images."""
+    """Return an encoded image as height, width, channels, which is OpenCV's order."""
     cv2 = opencv()
     image_limit().check(data, color is Color.AS_STORED, where)
     try:
@@ -202,10 +204,13 @@ def decode_pixels(data: bytes, color: Color, where: str) -> Array:
             raise image_limit().refused(data, where) from None
         raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
     if image is None:
-        raise DataError(f"{where}: can't be decoded as an image; it's damaged, or in a format that OpenCV doesn't know")
+        raise DataError(
+            f"{where}: can't be decoded as an image; it's damaged, or its format is unknown to OpenCV, so convert it"
+        )
     if image.dtype != np.uint8:
         raise DataError(
-            f"{where}: is an image of type {image.dtype}, and Caffe's have 8 bits: convert it, or decode it in colour"
+            f"{where}: the image is of type {image.dtype}, but Caffe's images have 8 bits; convert it, or "
+            "decode it in colour"
         )
     return np.atleast_3d(image)
 
@@ -219,59 +224,66 @@ def decode_depth(data: bytes, where: str) -> Array:
     except cv2.error as problem:
         raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
     if image is None or image.ndim != 2:
-        raise DataError(f"{where}: can't be decoded as an image of one channel")
+        raise DataError(f"{where}: can't be decoded as an image of one channel; convert it")
     return np.asarray(image)
 
 
 def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
-    """Return an encoded image of a palette's colours as their indices, or one without a palette as its gray levels.
+    """Return the indices of an encoded image with a palette, or the gray levels of an image without one.
 
-    OpenCV knows colours only.
+    OpenCV can only decode colours.
     """
     image_limit().check_palette(data, where)
     library = import_extra("PIL.Image", "data", "images with palettes need Pillow")
     try:
         with library.open(BytesIO(data)) as image:
             mode, pixels = image.mode, np.array(image)
-    except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
-        raise DataError(f"{where}: isn't an image that can be read: {problem}") from None
+    except Exception as problem:  # Pillow's many readers raise any error for damaged files
+        raise DataError(f"{where}: not an image that can be read: {problem}") from None
     if mode not in _INDEXED:
-        raise DataError(f"{where}: has colours; a map of labels must have a palette, or gray pixels of one byte")
+        raise DataError(
+            f"{where}: the image has colours; a map of labels must have a palette, or gray pixels of one byte, so "
+            "convert it"
+        )
     return pixels.astype(np.uint8)
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
-    """Return an image of channels, height, width in another size."""
+    """Return an image in another size. Axes are channels, height, width."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
     return planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
 
 
 def rescale(image: Array, scale: float) -> Array:
-    """Return an image of channels, height, width that is this many times as large. Its sides are rounded, its pixels
-    aren't stretched for that."""
+    """Return an image that is enlarged by a factor. Axes are channels, height, width.
+
+    Its sides are rounded, but its pixels aren't stretched to the rounded sides.
+    """
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
     return planes(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR))
 
 
 def planes(image: Array) -> Array:
-    """Return the channels of an image of height, width, channels one after the other."""
+    """Return an image of height, width, channels as contiguous channels, height, width."""
     if image.nbytes > _LARGE:
         return np.ascontiguousarray(np.atleast_3d(image).transpose(2, 0, 1))
     return np.stack(opencv().split(image))
 
 
 def in_color(image: Array, color: Color, *, rgb: bool = False) -> Array:
-    """Return an image of channels, height, width with the channels that a decoded file would have; `rgb` is its own
-    order.
+    """Return an image of channels, height, width with the channels of a decoded file.
 
-    Transparency is dropped, as OpenCV does, and gray becomes three equal channels.
+    As in OpenCV, transparency is dropped, and gray becomes three equal channels. `rgb` is set if the image's channels
+    are red, green, blue.
     """
     if color is Color.AS_STORED:
         return image
     if image.ndim != 3 or image.shape[0] not in (GRAY, COLORS, _TRANSPARENT):
-        raise DataError(f"values of shape {list(image.shape)} are no image of 1, 3 or 4 channels")
+        raise DataError(
+            f"values of shape {list(image.shape)} aren't an image of 1, 3 or 4 channels; use data that are images"
+        )
     image = image[:COLORS]
     if image.shape[0] == GRAY:
         return image.repeat(COLORS, axis=0) if color is Color.COLOR else image
@@ -280,7 +292,7 @@ def in_color(image: Array, color: Color, *, rgb: bool = False) -> Array:
 
 
 def without_color(image: Array) -> Array:
-    """Return a gray image of one channel for one of blue, green, red; other images stay as they are."""
+    """Return a gray image of one channel for an image in blue, green, red. Other images stay as they are."""
     if image.ndim != 3 or image.shape[0] != COLORS:
         return image
     cv2 = opencv()

@@ -1,4 +1,4 @@
-"""caffe-heatmap's transform of an image with joints, which become a map each."""
+"""caffe-heatmap's transform of an image with joints. Each joint becomes a map."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from netdsl.data.transforms.mean import Pixels
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
-_SIGMA = 1.5  # in places of a map
-_HEIGHT = 4 / (_SIGMA * math.sqrt(2 * math.pi))  # of a gaussian
+_SIGMA = 1.5  # in map pixels
+_HEIGHT = 4 / (_SIGMA * math.sqrt(2 * math.pi))  # of the gaussian
 
 
 class HeatmapTransform:
-    """A square of an image in another size, and a map with a gaussian for each joint.
+    """Cuts a square out of an image, resizes it, and draws a map with a gaussian for each joint.
 
-    The square is drawn, turned and mirrored with `random_crop`, and else it is the middle.
+    With `random_crop`, the square has a random place, is rotated, and is mirrored in half of the cases. Otherwise it is
+    in the centre.
     """
 
     def __init__(self, p: pb.HeatmapDataParameter) -> None:
@@ -27,7 +28,7 @@ class HeatmapTransform:
         self._p = p
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """Return the image and its maps. All random numbers are from `random`, in Caffe's order."""
+        """Return the image and its maps. All random numbers come from `random`, in Caffe's order."""
         p, (image, joints) = self._p, item
         pixels = self._padded(image.transpose(1, 2, 0).astype(np.float32))
         points: Pixels = joints.astype(np.float32) * p.multfact
@@ -45,11 +46,13 @@ class HeatmapTransform:
         return resized.transpose(2, 0, 1), self._maps(points * np.float32(p.label_height / p.cropsize))
 
     def _padded(self, pixels: Pixels) -> Pixels:
-        """Return an image as wide as the crop, or wider. Caffe's rule: a narrow one gets black on its right."""
+        """Return an image that is at least as wide as the crop. As in Caffe, a narrow image is padded with black on its
+        right."""
         return np.pad(pixels, ((0, 0), (0, max(0, self._p.cropsize - pixels.shape[1])), (0, 0)))
 
     def _mirrored(self, points: Pixels, width: int) -> Pixels:
-        """Joints in a mirror. Caffe's rule: they come in pairs, left and right, maybe behind one that has no pair."""
+        """Return mirrored joints. In Caffe, they come in left-right pairs, optionally after one joint without a
+        pair."""
         points = np.array([width, 0], np.float32) + points * np.array([-1, 1], np.float32)
         if not self._p.flip_joint_labels:
             return points
@@ -73,8 +76,8 @@ class HeatmapTransform:
 
 def _check_settings(p: pb.HeatmapDataParameter) -> None:
     if not (p.cropsize and p.outsize):
-        raise DataError("needs a cropsize and an outsize above 0")
+        raise DataError("the layer needs the sizes of its images; set cropsize and outsize above 0")
     if p.label_width != p.label_height:
         raise DataError(
-            "label_width and label_height must be the same: the fork mixes them up, and draws squares alone"
+            "label_width and label_height differ, but the fork only draws squares; set both to the same value"
         )

@@ -1,4 +1,5 @@
-"""Settings of transforms: what they say, in words too, and the part that is done before images are in a database."""
+"""Settings of transforms: their meaning in words, and the part that is applied before images are stored in a
+database."""
 
 from __future__ import annotations
 
@@ -17,20 +18,22 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError, NetError
 
 Size = tuple[int, int]  # height and width
-_OF_FORKS = ("resize_param", "crop_h", "crop_w", "use_gpu_transform")  # and known to `Transform`
-_OF_ENCODED_IMAGES = ("force_color", "force_gray")  # which Caffe applies to no others
+_OF_FORKS = ("resize_param", "crop_h", "crop_w", "use_gpu_transform")  # supported by `Transform`
+_OF_ENCODED_IMAGES = ("force_color", "force_gray")  # Caffe ignores them for other images
 
 
 def settings_in_tests(
     param: pb.TransformationParameter, channels: int, size: Size | None = None
 ) -> pb.TransformationParameter:
-    """Return the settings of a data layer for tests, with what it leaves to the data.
+    """Return a data layer's settings for tests, with fixed values for anything that depends on the data.
 
-    All images get the channels of the input, and a size that the layer doesn't refuse: that of the mean image or, if
-    nothing is cropped, that of the input. None is mirrored.
+    All images get the input's number of channels, and a size that the layer accepts: that of the mean image or, if
+    nothing is cropped, that of the input. Images aren't mirrored.
     """
     if channels not in (GRAY, COLORS):
-        raise NetError(f"takes {channels} channels, and images have 1 or 3; make a table, with a value for each")
+        raise NetError(
+            f"the net's input has {channels} channels, but images have 1 or 3; use a table with a value for each"
+        )
     made = copy_of(param, without=("mirror", "force_gray", "force_color"))
     setattr(made, "force_gray" if channels == GRAY else "force_color", True)
     resized = resize_of(made) or _mean_size(made) or (None if crop_of(made) else size)
@@ -43,23 +46,23 @@ def settings_in_tests(
 
 
 def resize_to(param: pb.TransformationParameter, height: int, width: int) -> None:
-    """Let images be resized, whatever their proportions."""
+    """Resize images to this size, without keeping their proportions."""
     param.resize_param.add(resize_mode=pb.ResizeParameter.WARP, height=height, width=width)
 
 
 def resize_of(param: pb.TransformationParameter) -> Size | None:
-    """Return the size that images get; None if they keep their own."""
+    """Return the size to which images are resized, or `None` if they keep their own size."""
     return next(((resize.height, resize.width) for resize in param.resize_param), None)
 
 
 def crop_of(param: pb.TransformationParameter) -> Size | None:
-    """Return the size of what is cut out of images; None if they stay whole."""
+    """Return the size of the crop, or `None` if images aren't cropped."""
     height, width = param.crop_h or param.crop_size, param.crop_w or param.crop_size
     return (height, width) if height and width else None
 
 
 def describe(param: pb.TransformationParameter) -> str:
-    """Return what is done to images, in words."""
+    """Return a description of the transform in words."""
     resized, crop = resize_of(param), crop_of(param)
     parts = [f"resized to {_in_words(resized)}"] if resized else []
     parts += (
@@ -83,7 +86,8 @@ def _in_words(size: Size) -> str:
 
 @dataclass(frozen=True)
 class Beforehand:
-    """The part of a transform that Caffe lacks, for images as they are stored, and `rest`, the settings that it has."""
+    """The part of a transform that Caffe lacks, for images before they are stored, and `rest`, the settings that Caffe
+    has."""
 
     rest: pb.TransformationParameter
     resizing: ImageResizing | None = None
@@ -91,10 +95,12 @@ class Beforehand:
 
     @classmethod
     def of(cls, param: pb.TransformationParameter, *, train: bool) -> Beforehand:
-        """Return the parts of a layer's settings; a DataError if they draw a crop that isn't a square, as Caffe
-        can't."""
+        """Return the parts of a layer's settings.
+
+        Raises a `DataError` if the settings crop at random and the crop isn't a square, which Caffe can't do.
+        """
         if param.HasField("random_aspect_ratio_param"):
-            raise DataError("Caffe draws no parts of images that it resizes; remove random_aspect_ratio_param")
+            raise DataError("Caffe can't draw parts of images and resize them; remove random_aspect_ratio_param")
         refuse_for("BVLC's Caffe", param)
         rest, crop = copy_of(param), crop_of(param)
         for field in (*_OF_FORKS, *_OF_ENCODED_IMAGES):
@@ -105,19 +111,24 @@ class Beforehand:
                 rest.crop_size = crop[0]
             return cls(rest, resizing)
         if train and (resizing is None or resizing.fixed_size != crop):
-            raise DataError(f"Caffe draws squares only, and no crops of {crop[0]} x {crop[1]}; take another crop")
+            raise DataError(
+                f"Caffe can only draw square crops, not crops of {crop[0]} x {crop[1]}; choose another crop"
+            )
         return cls(rest, resizing, crop)
 
     def __call__(self, image: Array) -> Array:
-        """Return an image in its new size. Where its interpolation is drawn, one is for good."""
+        """Return an image in its new size. If its interpolation is random, this choice is always the same."""
         return self.cropped(self.resizing(image, np.random.default_rng(0)) if self.resizing else image)
 
     def cropped(self, image: Array) -> Array:
-        """Return the middle of an image, or of a mean image, that a transform would take."""
+        """Return the central part of an image, or of a mean image, that a transform would cut out."""
         if self.crop is None:
             return image
         (height, width), (high, wide) = image.shape[1:], self.crop
         if high > height or wide > width:
-            raise DataError(f"a crop of {high} x {wide} is larger than the image, {height} x {width}")
+            raise DataError(
+                f"a crop of {high} x {wide} is larger than the image of {height} x {width}; use a smaller crop or "
+                "larger images"
+            )
         top, left = (height - high) // 2, (width - wide) // 2
         return image[:, top : top + high, left : left + wide]

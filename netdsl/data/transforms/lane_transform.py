@@ -22,11 +22,12 @@ _NO_LANE = -1
 
 
 class LaneTransform:
-    """What `transform_param` makes of an image and the points of its lanes: the image, rows of points, and a map.
+    """The transform in `transform_param` for an image and the points of its lanes. It returns the image, rows of
+    points, and a map.
 
-    A window is drawn from the image, resized and mirrored, and the lanes go along. Rows are (x, y, lane) with x and y
-    as parts of the window; where there is no point, or where it lies outside, the lane is -1. In the map, of one size
-    or `divisor` times smaller than the image, are lines between neighbouring points.
+    A window of the image is drawn, resized and mirrored, together with its lanes. Rows are (x, y, lane), with x and y
+    relative to the window. The lane is -1 for unused rows and for points outside the window. The map contains lines
+    between neighbouring points. Its size is fixed, or `divisor` times smaller than the image.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class LaneTransform:
         self._transform = Transform(rest, train=train)
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """Return the image, its points and its map. All random numbers are from `random`."""
+        """Return the image, its points and its map. All random numbers come from `random`."""
         image, points = item
         canvas = Canvas(image.shape[1], image.shape[2])
         window = self._draw_window(np.empty((0, 4), np.float32), random) if self._draw_window else None
@@ -63,16 +64,20 @@ class LaneTransform:
 
 
 def _check_settings(p: pb.TransformationParameter) -> None:
-    """Refuse what would move pixels and not lanes."""
+    """Raise a `DataError` for settings that would move pixels without moving lanes."""
     refuse_for("images with lanes", p)
     if len(p.resize_param) > 1 or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param):
-        raise DataError("lanes go along with one resize_param, of resize_mode WARP")
+        raise DataError(
+            "images with lanes can have only one resize_param, with resize_mode WARP; change transform_param"
+        )
     if crop_of(p) or p.HasField("expand_param") or p.HasField("random_aspect_ratio_param"):
-        raise DataError("lanes don't go along with a crop, expand_param or random_aspect_ratio_param")
+        raise DataError(
+            "crops, expand_param and random_aspect_ratio_param don't work for images with lanes; remove them"
+        )
 
 
 def _seen(points: Array, window: Box, *, mirrored: bool) -> Pixels:
-    """Return the points of each lane as parts of a window; those outside are NaN."""
+    """Return the points of each lane relative to a window. Points outside it are NaN."""
     corner, size = window[:2], window[2:] - window[:2]
     seen: Pixels = (points.astype(np.float32) - corner) / size
     with np.errstate(invalid="ignore"):
@@ -91,7 +96,7 @@ def _lane_rows(lanes: Pixels) -> Pixels:
 
 
 def _map(lanes: Pixels, size: tuple[int, int]) -> Pixels:
-    """Lines of 1 on a ground of 0."""
+    """Return a map of lines with value 1 on a background of 0."""
     canvas = np.zeros(size, np.uint8)
     for lane in lanes:
         places = (lane[~np.isnan(lane[:, 0])] * size[::-1]).astype(np.int32).reshape(-1, 1, 2)

@@ -1,4 +1,4 @@
-"""The mean that is subtracted from images: an image from a file, or a value for each channel."""
+"""The mean that is subtracted from images: an image in a file, or a value for each channel."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 from netdsl.errors import DataError
 
-Pixels = NDArray[Any]  # of an image with its mean subtracted
+Pixels = NDArray[Any]  # an image after its mean is subtracted
 
 
 class Mean:
-    """The mean of `mean_file` or `mean_value`; none if a transform has neither."""
+    """The mean of `mean_file` or `mean_value`. A transform can have neither."""
 
     def __init__(self, p: pb.TransformationParameter) -> None:
         if p.mean_file and p.mean_value:
-            raise DataError("transform_param has both mean_file and mean_value: remove one")
+            raise DataError("transform_param has both mean_file and mean_value; remove one")
         self.file = p.mean_file
         self.image = _mean_in_file(p.mean_file) if p.mean_file else None
         self._values = np.array(p.mean_value, np.float32)[:, None, None]
 
     def of(self, shape: tuple[int, ...]) -> Pixels | None:
-        """Return the mean for images of this shape, as an array of this shape."""
+        """Return the mean for images of this shape, as an array of this shape. Returns `None` if there is no mean."""
         if self.image is None:
             return self.of_channels(*shape)
         if self.image.shape != shape:
             raise DataError(
-                f"mean_file {self.file} is {_in_words(self.image.shape)}, the image {_in_words(shape)}; they must agree"
+                f"mean_file {self.file} is {_in_words(self.image.shape)}, but the image is {_in_words(shape)}; "
+                "make the sizes equal"
             )
         return self.image
 
     def of_channels(self, channels: int, height: int, width: int) -> Pixels | None:
-        """Return the values of `mean_value`, broadcast to an image of this size.
+        """Return the values of `mean_value`, broadcast to an image of this size. Returns `None` if there are none.
 
-        TSN's rule: as many channels as there are values make a frame, and all frames of a stack have the same mean.
+        As in TSN, a frame has one channel for each value, and all frames of a stack have the same mean.
         """
         count = len(self._values)
         if not count:
             return None
         if channels % count:
             raise DataError(
-                f"transform_param has {count} mean_values for {channels} channels: give one, or one for each"
+                f"transform_param has {count} mean_values for {channels} channels; give one, or one for each"
             )
         return np.broadcast_to(np.tile(self._values, (channels // count, 1, 1)), (channels, height, width))
 
@@ -55,7 +56,8 @@ def _mean_in_file(path: str) -> Pixels:
     values = file.blobs.array(file.message)
     if values.ndim != 4 or not len(values):
         raise DataError(
-            f"{path}: has a blob of shape {values.shape}, and a mean image is 1 x channels x height x width"
+            f"{path}: the file has a blob of shape {values.shape}, but a mean image is 1 x channels x height x "
+            "width; use another file"
         )
     return np.array(values[0], np.float32)
 

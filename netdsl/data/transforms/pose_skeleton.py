@@ -1,4 +1,4 @@
-"""Skeletons: the joints of a person that a pose net looks for, and how they belong together."""
+"""Skeletons: the joints of a person that a pose net predicts, and the limbs that connect them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Numbers = tuple[int, ...]
 
 
 class Visibility(IntEnum):
-    """How a joint is marked in an image; the values are Caffe's."""
+    """The mark of a joint in an image. The values are Caffe's."""
 
-    HIDDEN = 0  # something is in front of it
+    HIDDEN = 0  # something covers it
     SHOWN = 1
-    OUTSIDE = 2  # it lies beyond the image
-    UNKNOWN = 3  # nobody marked it
+    OUTSIDE = 2  # it is outside the image
+    UNKNOWN = 3  # the data set doesn't mark it
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """Joints that lie halfway between two of a database's, or on one of them where both are the same.
+    """Joints halfway between two joints of a database. If both are the same, the joint is that joint itself.
 
-    `mirrored` are the joints in the order that they have in a mirror, where right is left. Limbs have a joint at either
-    end.
+    `mirrored` lists the joints in their order in a mirrored image, where left and right are exchanged. Each limb
+    connects two joints.
     """
 
     joints: tuple[Numbers, Numbers]
@@ -39,11 +39,11 @@ class Skeleton:
 
     @property
     def stored(self) -> int:
-        """How many joints a database needs at least."""
+        """The least number of joints that a database needs."""
         return 1 + max(map(max, self.joints))
 
     def of_stored(self, joints: Pixels) -> Pixels:
-        """Return the joints of people, rows of (x, y, visibility), made of those of a database."""
+        """Return the joints of people, as rows of (x, y, visibility), from the joints in a database."""
         first, second = (joints[:, list(numbers)] for numbers in self.joints)
         made: Pixels = (first + second) / 2
         seen = np.minimum(first[..., 2], second[..., 2])
@@ -61,14 +61,17 @@ def _swapped(count: int, right: Sequence[int], left: Sequence[int]) -> Numbers:
 
 
 def plain_skeleton(count: int, *, swaps: bool) -> Skeleton:
-    """So many joints as a database has them; with `swaps`, of bodies, of which right and left are known for some."""
+    """Return this many joints as a database stores them.
+
+    With `swaps`, mirroring exchanges left and right joints, if they are known for this number of joints.
+    """
     same = tuple(range(count))
     return Skeleton((same, same), _FLIC if swaps and count == len(_FLIC) else same)
 
 
 _FLIC = _swapped(9, (0, 1, 2, 6), (3, 4, 5, 7))
 _BODY = (2, 3, 4, 8, 9, 10), (5, 6, 7, 11, 12, 13)  # right and left: shoulder, elbow, wrist, hip, knee, ankle
-_MPI_BODY = (9, 8, 12, 11, 10, 13, 14, 15, 2, 1, 0, 3, 4, 5)  # head, neck, arms, legs: right before left
+_MPI_BODY = (9, 8, 12, 11, 10, 13, 14, 15, 2, 1, 0, 3, 4, 5)  # head, neck, arms, legs, with right before left
 
 COCO = Skeleton(
     (
@@ -90,7 +93,7 @@ MPI = Skeleton(
     ),
 )
 MPI_SINGLE = Skeleton((_MPI_BODY, _MPI_BODY), _swapped(14, *_BODY))
-MPI_MIDDLES = Skeleton(  # joints, thorax and pelvis, and the middles of limbs
+MPI_MIDDLES = Skeleton(  # joints, thorax and pelvis, and the centres of limbs
     (
         (*_MPI_BODY, 7, 6, 9, 8, 12, 11, 8, 13, 14, 2, 1, 3, 4, 6),
         (*_MPI_BODY, 7, 6, 8, 12, 11, 10, 13, 14, 15, 1, 0, 4, 5, 7),

@@ -1,4 +1,5 @@
-"""Transforms of an image with people into an input of a pose net, and maps of joints and limbs that it learns from."""
+"""Transforms of an image with people into an input of a pose net, and into the maps of joints and limbs that it
+learns."""
 
 from __future__ import annotations
 
@@ -15,20 +16,19 @@ from netdsl.data.transforms.pose_skeleton import Skeleton, Visibility
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
-_LARGEST_EXPONENT = 4.6052  # Caffe's rule: a gaussian ends where it is down to one in a hundred
-_LIMB_STRIDE = 8  # Caffe's rule: limbs are drawn for this stride, whatever the net's is
-_LIMB_WIDTH = 1  # to either side, in places of a map
+_LARGEST_EXPONENT = 4.6052  # in Caffe, a gaussian ends where it has dropped to one hundredth
+_LIMB_STRIDE = 8  # in Caffe, limbs are drawn for this stride, whatever the net's stride
+_LIMB_WIDTH = 1  # on each side, in map pixels
 
 Grid = tuple[int, int]  # the height and width of a map
 PoseSettings = pb.CPMTransformationParameter | pb.TransformationParameter
-FILLS = (128, 255)  # what lies around an image, and around its mask
+FILLS = (128, 255)  # values outside an image, and outside its mask
 _MIDDLE, _RANGE = 128, 256  # of a byte
-_LIMB_CHANNELS = 6  # of an input, of which three are the image
+_LIMB_CHANNELS = 6  # of an input; three of them are the image
 
 
 def joint_map(points: Pixels, grid: Grid, stride: int, sigma: float) -> Pixels:
-    """Return a gaussian around every point (x, y), which together are 1 at most. The points are in pixels of the
-    image."""
+    """Return a map with a gaussian around every point (x, y), in pixels of the image. Their sum is limited to 1."""
     rows, columns = ((stride - 1) / 2 + stride * np.arange(length, dtype=np.float32) for length in grid)
     total = np.zeros(grid, np.float32)
     for x, y in points:
@@ -38,9 +38,10 @@ def joint_map(points: Pixels, grid: Grid, stride: int, sigma: float) -> Pixels:
 
 
 def limb_map(limbs: Iterable[tuple[Pixels, Pixels]], grid: Grid) -> Pixels:
-    """Return the direction of a limb along it: its x and its y.
+    """Return a map of x and y of each limb's direction.
 
-    Where limbs of several people cross it is the last one's. The fork means to average them, and counts them wrongly.
+    Where limbs of several people cross, the last one counts. The fork is meant to average them, but counts them
+    wrongly.
     """
     field = np.zeros((2, *grid), np.float32)
     for begin, end in limbs:
@@ -63,14 +64,14 @@ def _draw_limb(field: Pixels, begin: Pixels, end: Pixels) -> None:
 
 
 def _places(point: Pixels, field: Pixels) -> list[int]:
-    """Return the column and row of a point, or the nearest ones; halves go up, as C has it."""
+    """Return the nearest column and row in the map for a point. As in C, halves are rounded up."""
     _, height, width = field.shape
     nearest: list[int] = np.clip(np.floor(point + 0.5), 0, (width, height)).astype(int).tolist()
     return nearest
 
 
 def with_background(maps: Pixels) -> Pixels:
-    """Maps of joints, and one that is 1 where none of them is."""
+    """Return maps of joints, followed by a map that is 1 where there is no joint."""
     background = np.maximum(1 - maps.max(0, initial=0), 0)
     result: Pixels = np.concatenate([maps, background[None]])
     return result
@@ -78,9 +79,9 @@ def with_background(maps: Pixels) -> Pixels:
 
 @dataclass(frozen=True)
 class PoseView:
-    """An image, and maybe a mask, of height, width, channels, with people.
+    """An image, and its mask if it has one, as height, width, channels, with its people.
 
-    A person is rows of three numbers: x, y and scale of the whole, and then x, y and visibility of each joint.
+    A person is rows of three numbers: x, y and scale of the person, and then x, y and visibility of each joint.
     """
 
     planes: tuple[Array, ...]
@@ -93,21 +94,21 @@ class PoseView:
         return height, width
 
     def moved(self, planes: Sequence[Array], factors: Pixels, offset: Pixels) -> PoseView:
-        """Other planes, where a point (x, y) is at factors * (x, y) + offset."""
+        """Return a view with other planes, whose points are at factors * (x, y) + offset."""
         people = self.people.copy()
         people[..., :2] = people[..., :2] @ factors.T + offset
         return PoseView(tuple(plane.reshape(*plane.shape[:2], -1) for plane in planes), people)
 
 
 class PoseViews:
-    """The draw of views. Caffe's order of random numbers: scale, rotation, place, mirror."""
+    """Draws views. As in Caffe, the order of random numbers is scale, rotation, place, mirror."""
 
     def __init__(self, p: PoseSettings, skeleton: Skeleton) -> None:
         self._p = p
         self._mirrored = [0, *(1 + joint for joint in skeleton.mirrored)]
 
     def __call__(self, view: PoseView, random: Random) -> PoseView:
-        """Return a view of the first person, of the size of the crop."""
+        """Return a view of the first person, in the size of the crop."""
         return self._mirror(self._crop(self._rotate(self._scale(view, random), random), random), random)
 
     def _scale(self, view: PoseView, random: Random) -> PoseView:
@@ -117,13 +118,16 @@ class PoseViews:
         scale = float(np.float32(p.target_dist / view.people[0, 0, 2]) * np.float32(factor))
         height, width = (side * scale for side in view.size)
         if not (min(height, width) >= 1 and height * width <= image_limit().pixels):
-            raise DataError(f"a person of scale {view.people[0, 0, 2]:g} makes an image of {height:g} x {width:g}")
+            raise DataError(
+                f"a person of scale {view.people[0, 0, 2]:g} would need an image of {height:g} x {width:g}; correct "
+                "the scale"
+            )
         cv2 = opencv()
         planes = [cv2.resize(plane, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for plane in view.planes]
         return view.moved(planes, np.eye(2, dtype=np.float32) * np.float32(scale), np.zeros(2, np.float32))
 
     def _rotate(self, view: PoseView, random: Random) -> PoseView:
-        """Return all of an image, turned. Caffe's rule: its frame is a pixel wider and higher than it need be."""
+        """Return the whole image, rotated. As in Caffe, its frame is one pixel wider and higher than needed."""
         cv2, (height, width) = opencv(), view.size
         degrees = (random.random() - 0.5) * 2 * self._p.max_rotate_degree
         centre = width / 2, height / 2
@@ -159,7 +163,7 @@ class PoseViews:
 
 
 class PoseTransform:
-    """What every pose net's settings make of an image and the people in it."""
+    """The transform of all pose nets for an image and its people."""
 
     def __init__(self, p: PoseSettings, skeleton: Skeleton, *, train: bool) -> None:
         _check_settings(p)
@@ -167,7 +171,7 @@ class PoseTransform:
         self._views = PoseViews(p, skeleton) if train else None
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """Return the input and the maps. All random numbers are from `random`."""
+        """Return the input and the maps. All random numbers come from `random`."""
         *planes, people = item
         stored = people.astype(np.float32)
         joints = np.concatenate([stored[:, :1], self._skeleton.of_stored(stored[:, 1:])], axis=1)
@@ -178,7 +182,7 @@ class PoseTransform:
         return self._input(view), self._maps(view)
 
     def _coloured(self, pixels: Array) -> Array:
-        """Return an image with more contrast, or without colours, if the settings say so."""
+        """Return an image with more contrast, or without colours, according to the settings."""
         p, cv2 = self._p, opencv()
         if p.do_clahe:
             tiles = int(p.clahe_tile_size)
@@ -198,11 +202,14 @@ class PoseTransform:
     def _grid(self, view: PoseView) -> Grid:
         height, width = view.size
         if min(height, width) < self._p.stride:
-            raise DataError(f"an image of {height} x {width} has no place in maps with a stride of {self._p.stride}")
+            raise DataError(
+                f"an image of {height} x {width} is too small for maps with a stride of {self._p.stride}; use "
+                "larger images"
+            )
         return height // self._p.stride, width // self._p.stride
 
     def _joint_maps(self, people: Pixels, grid: Grid) -> Pixels:
-        """Return a map for each joint of these people, and the background."""
+        """Return a map for each joint of these people, followed by the background."""
         marked = people[:, 1:, 2] <= Visibility.SHOWN
         maps = [
             joint_map(people[marked[:, joint], 1 + joint, :2], grid, self._p.stride, self._p.sigma)
@@ -212,10 +219,10 @@ class PoseTransform:
 
 
 class LimbPoseTransform(PoseTransform):
-    """Maps for all people's limbs and joints, behind a weight for each map.
+    """Maps of all people's limbs and joints, preceded by a weight for each map.
 
-    The weights are those of the mask. Caffe's rule: they are 0 for maps with the number of a joint that nobody marked,
-    where the fork leaves what lay in its memory. The input has three channels of zeros behind the image.
+    The weights come from the mask. As in Caffe, they are 0 for the map whose index is that of an unmarked joint. The
+    fork leaves these maps uninitialised. The input has three channels of zeros after the image.
     """
 
     def _input(self, view: PoseView) -> Pixels:
@@ -232,7 +239,7 @@ class LimbPoseTransform(PoseTransform):
         return np.concatenate([weights, maps])
 
     def _ends(self, people: Pixels, begin: int, end: int) -> list[tuple[Pixels, Pixels]]:
-        """Return where a limb begins and ends, of everybody whose joints are both marked."""
+        """Return both ends of a limb for each person whose two joints are marked."""
         both = people[:, [1 + begin, 1 + end]]
         return [(a[:2], b[:2]) for a, b in both if max(a[2], b[2]) <= Visibility.SHOWN]
 
@@ -244,7 +251,8 @@ class LimbPoseTransform(PoseTransform):
 
 
 class CentredPoseTransform(PoseTransform):
-    """Maps for the first person's joints, and for everybody's. A gaussian shows the net where the first person is."""
+    """Maps of the first person's joints, and of all people's joints. A gaussian marks the first person's place for the
+    net."""
 
     def _input(self, view: PoseView) -> Pixels:
         p = self._p
@@ -267,10 +275,16 @@ def _centred(view: PoseView) -> Pixels:
 
 def _check_settings(p: PoseSettings) -> None:
     if p.aug_way != "rand":
-        raise DataError(f"aug_way '{p.aug_way}' reads what to draw from files of the fork's; take 'rand'")
+        raise DataError(f"aug_way '{p.aug_way}' reads random numbers from the fork's own files; use 'rand'")
     if not 1 <= p.stride <= min(p.crop_size_x, p.crop_size_y):
-        raise DataError(f"a stride of {p.stride} leaves no map of a crop of {p.crop_size_y} x {p.crop_size_x}")
+        raise DataError(
+            f"a stride of {p.stride} leaves no map for a crop of {p.crop_size_y} x {p.crop_size_x}; use a smaller "
+            "stride"
+        )
     if p.do_clahe and p.clahe_tile_size < 1:
         raise DataError(f"clahe_tile_size is {p.clahe_tile_size:g}; it must be 1 or more")
     if min(p.sigma, p.sigma_center, p.target_dist) <= 0:
-        raise DataError("sigma, sigma_center and target_dist must be above 0")
+        raise DataError(
+            f"sigma is {p.sigma:g}, sigma_center {p.sigma_center:g} and target_dist {p.target_dist:g}; "
+            "set each of them above 0"
+        )

@@ -1,4 +1,4 @@
-"""Images in other sizes: by SSD's resize_param, by their shorter side as in Fast R-CNN, and by pycaffe's arithmetic."""
+"""Resizes images with SSD's resize_param, by their shorter side as in Fast R-CNN, and with pycaffe's arithmetic."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Size = tuple[int, int]  # height and width
 _WARP, _FIT_SMALL = pb.ResizeParameter.WARP, pb.ResizeParameter.FIT_SMALL_SIZE
 _OF_OTHER_FORKS = ("center_object", "max_angle", "is_pyramid_test", "out_height_scale", "out_width_scale")
 LONGEST = 1000  # pixels
-COLOUR_MEANS = (102.9801, 115.9465, 122.7717)  # that Fast R-CNN takes off blue, green and red
+COLOUR_MEANS = (102.9801, 115.9465, 122.7717)  # Fast R-CNN subtracts them from blue, green and red
 Numbers = NDArray[Any]
 Image = NDArray[np.float32]
 
 
 class ImageResizing:
-    """A way to resize images: to one size whatever their proportions, or in proportion.
+    """Resizes images to a fixed size, or in proportion.
 
-    In proportion an image either covers the size, and is longer on one side, or fits into it, and is padded.
+    In proportion, an image either covers the size and is longer on one side, or fits into it and is padded.
     """
 
     def __init__(self, p: pb.ResizeParameter) -> None:
         if not (p.height and p.width):
-            raise DataError("resize_param: needs a height and a width above 0")
+            raise DataError("resize_param has no size; set a height and a width above 0")
         other = [name for name in _OF_OTHER_FORKS if p.HasField(name)]
         if other:
             raise DataError(f"resize_param: {other[0]}: not supported; remove it, or prepare the images beforehand")
@@ -45,15 +45,15 @@ class ImageResizing:
 
     @property
     def fixed_size(self) -> Size | None:
-        """The size that all images get; None if they keep their proportions."""
+        """The size of all resized images, or `None` if they keep their proportions."""
         return (self._p.height, self._p.width) if self._keeps_size else None
 
     def size(self, height: int, width: int) -> Size:
-        """Return the size that an image of this size gets."""
+        """Return the size that an image of this size is resized to."""
         return self.fixed_size or self._whole_pixels(height, width)
 
     def __call__(self, image: Array, random: Random) -> Array:
-        """Return the image in its new size, with an interpolation drawn from those of the settings."""
+        """Return the image in its new size. The interpolation is drawn from those in the settings."""
         if image.shape[1:] == (self._p.height, self._p.width):
             return image
         mode = self._modes[int(random.integers(len(self._modes)))] if len(self._modes) > 1 else self._modes[0]
@@ -61,9 +61,9 @@ class ImageResizing:
         return self._padded(resized) if self._keeps_size else resized
 
     def boxes(self, boxes: Boxes, height: int, width: int) -> Boxes:
-        """Return boxes of an image of this size as parts of what becomes of it.
+        """Return boxes of an image of this size relative to the resized image.
 
-        Caffe's rule: they are where they were if the size of the image hadn't been rounded to whole pixels.
+        As in Caffe, boxes are computed as if the image's size hadn't been rounded to whole pixels.
         """
         old, scaled = np.array([width, height], np.float32), self._scaled(height, width)
         new = self._full if self._keeps_size else scaled
@@ -74,10 +74,9 @@ class ImageResizing:
         return resized
 
     def in_other_units(self, boxes: Boxes, height: int, width: int, crop: Box) -> Boxes:
-        """Return boxes of a crop of an image of this size in units of `height_scale` and `width_scale`, if there are
-        any.
+        """Return boxes of a crop in units of `height_scale` and `width_scale`, if these are set.
 
-        Caffe's rule: only images that cover a size have them.
+        As in Caffe, they only apply to images that cover a size.
         """
         units = np.array([self._p.width_scale, self._p.height_scale], np.float32)
         if self._keeps_size or not units.all():
@@ -85,14 +84,14 @@ class ImageResizing:
         size = self._scaled(height, width) * (crop[2:] - crop[:2])
         if (size < units).any():
             raise DataError(
-                f"resize_param: width_scale and height_scale are {units[0]:g} and {units[1]:g}, more than what becomes "
-                f"of an image of {height} x {width}: {size[0]:g} and {size[1]:g}"
+                f"resize_param: width_scale and height_scale are {units[0]:g} and {units[1]:g}, more than the "
+                f"resized part of an image of {height} x {width}: {size[0]:g} and {size[1]:g}; set them lower"
             )
         scaled: Boxes = boxes * np.tile(size, 2) / np.tile(units, 2)
         return scaled
 
     def _scaled(self, height: int, width: int) -> Boxes:
-        """Return the width and height of what becomes of an image before it is padded, not yet rounded."""
+        """Return the width and height of the resized image before padding and rounding."""
         if self._p.resize_mode == _WARP:
             return self._full
         aspect, full = np.float32(width) / np.float32(height), self._full
@@ -105,7 +104,7 @@ class ImageResizing:
         return max(1, int(high)), max(1, int(wide))
 
     def _padded(self, image: Array) -> Array:
-        """Return the image in the middle of the whole size."""
+        """Return the image in the centre of the whole size."""
         channels, height, width = image.shape
         if (height, width) == self.fixed_size:
             return image
@@ -123,26 +122,28 @@ class ImageResizing:
     def _pad_values(self, channels: int) -> Array:
         values = np.rint(np.array(self._p.pad_value or [0], np.float32)).clip(0, 255).astype(np.uint8)
         if len(values) not in (1, channels):
-            raise DataError(f"resize_param has {len(values)} pad_values for {channels} channels: give one for each")
+            raise DataError(f"resize_param has {len(values)} pad_values for {channels} channels; give one for each")
         return values[:, None, None]
 
 
 def as_bytes(image: Array) -> Array:
-    """Return the same values as bytes; a DataError if they aren't whole numbers from 0 to 255."""
+    """Return the same values as bytes. Raises a `DataError` if they aren't whole numbers from 0 to 255."""
     if image.dtype == np.uint8:
         return image
     with np.errstate(invalid="ignore"):
         pixels = image.astype(np.uint8)
     if not np.array_equal(pixels, image):
-        raise DataError("images that are resized have whole values from 0 to 255; this one has others")
+        raise DataError(
+            "an image has other values than whole numbers from 0 to 255, so it can't be resized; remove resize_param"
+        )
     return pixels
 
 
 @dataclass(frozen=True)
 class ShortSide:
-    """The length of an image's shorter side, unless its longer one gets more than `longest`, and the colours' means.
+    """Resizes an image to a length of its shorter side, unless its longer side would exceed `longest`.
 
-    Values are multiplied by `factor` then.
+    The means of the channels are subtracted, and the result is multiplied by `factor`.
     """
 
     length: float = 600
@@ -151,7 +152,7 @@ class ShortSide:
     factor: float = 1
 
     def __call__(self, image: Array) -> tuple[Array, float]:
-        """Return an image less the means of its channels, in its new size, and how many times as large that is."""
+        """Return the resized image, with its means subtracted, and the scale of its size."""
         shorter, longer = sorted(image.shape[1:])
         scale = self.length / shorter
         if round(scale * longer) > self.longest:
@@ -168,15 +169,17 @@ class ShortSide:
 
 
 class Grid(Enum):
-    """What pixels are taken for, which says where the points lie."""
+    """The meaning of pixels, which determines the places of points between them."""
 
-    AREAS = "areas"  # as scikit-image does; beyond the image it is as dark as its darkest pixel
-    POINTS = "points"  # as scipy does: the outer ones are in the corners
+    AREAS = "areas"  # as in scikit-image; outside the image, values are its smallest value
+    POINTS = "points"  # as in scipy: the outer points are in the corners
 
 
 def resample(image: Numbers, size: Sequence[int] | Numbers, *, linear: bool = True, grid: Grid = Grid.AREAS) -> Image:
-    """Return an image of height, width and any other axes in a new height and width, by the nearest pixels or
-    linearly."""
+    """Return an image of height, width and any other axes in a new height and width.
+
+    It is interpolated linearly, or takes the nearest pixels.
+    """
     outside, values = float(image.min()), image
     for axis, length in enumerate(size):
         positions = _positions(values.shape[axis], int(length), grid)
@@ -193,7 +196,7 @@ def _nearest(values: Numbers, axis: int, positions: Numbers) -> Numbers:
 
 
 def _interpolated(values: Numbers, axis: int, positions: Numbers, outside: float) -> Numbers:
-    """Return the values at positions between pixels or outside of the image."""
+    """Return the values at positions between pixels or outside the image."""
     before = np.floor(positions).astype(int)
     fraction = (positions - before).reshape(-1, *[1] * (values.ndim - axis - 1))
     result = _at(values, axis, before, outside)
@@ -205,8 +208,7 @@ def _interpolated(values: Numbers, axis: int, positions: Numbers, outside: float
 
 
 def _at(values: Numbers, axis: int, indices: Numbers, outside: float) -> Numbers:
-    """Return the values at indices; only these are converted, since an image may be much larger than what becomes of
-    it."""
+    """Return the values at indices. Only these are converted, because an image can be much larger than the result."""
     last = values.shape[axis] - 1
     taken = values.take(indices.clip(0, last), axis).astype(np.float64)
     beyond = (indices < 0) | (indices > last)

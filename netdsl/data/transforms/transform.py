@@ -1,4 +1,4 @@
-"""Caffe's transforms of images: of one alone, and of one with a map of labels."""
+"""Caffe's transforms of single images, and of images with a map of labels."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _SUPPORTED = {
     *("crop_h", "crop_w", "resize_param"),
     "random_aspect_ratio_param",
     *("multi_scale", "scale_ratios", "max_distort", "fix_crop", "more_fix_crop", "is_flow"),
-    "use_gpu_transform",  # where it is computed, not what
+    "use_gpu_transform",  # it chooses the device, not the result
 }
-FOR_BOXES = ("distort_param", "expand_param", "emit_constraint")  # settings of SSD's for images with boxes
+FOR_BOXES = ("distort_param", "expand_param", "emit_constraint")  # SSD's settings for images with boxes
 
 
 class ImageTransform(Protocol):
     """A transform of an image on its way into a batch.
 
-    One that is `constant` does the same to all images, and accepts several of them in an array with one more axis.
+    A `constant` transform does the same to all images, and accepts several images in an array with one more axis.
     """
 
     constant: bool
@@ -45,17 +45,17 @@ class ImageTransform(Protocol):
 
 
 class ItemTransform(Protocol):
-    """A transform of all arrays of an item together, such as an image with the boxes of what it shows."""
+    """A transform of all arrays of an item together, such as an image and its boxes."""
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int, /) -> tuple[Array, ...]:
-        """Return the arrays as they are in a batch of this number. Random numbers come from `random`."""
+        """Return the arrays for a batch of this number. All random numbers come from `random`."""
         ...
 
 
 class CropPlacement(NamedTuple):
-    """The part of an image that is taken, in pixels, and whether it is mirrored.
+    """The part of an image that is cut out, in pixels, and whether it is mirrored.
 
-    It has the size of the crop, or is resized to that.
+    It has the size of the crop, or is resized to that size.
     """
 
     top: int
@@ -65,16 +65,18 @@ class CropPlacement(NamedTuple):
     mirrored: bool
 
     def edges(self, height: int, width: int) -> Box:
-        """Return the part's edges as parts of an image of this size."""
+        """Return the edges of the part relative to an image of this size."""
         corners = [self.left, self.top, self.left + self.width, self.top + self.height]
         return np.array(corners, np.float32) / np.array([width, height] * 2, np.float32)
 
 
 class Transform:
-    """The transform of `transform_param`, but for `force_color` and `force_gray`, which `Color.of` has for decoding.
+    """The transform in `transform_param`, except `force_color` and `force_gray`, which `Color.of` applies when
+    decoding.
 
-    An image is mirrored in half of the calls, in any phase. It is cropped at random for training, else in the middle.
-    With `is_flow`, channels say by turns how far something moves across and down: mirrored, it moves the other way.
+    An image is mirrored in half of the calls, in every phase. In training it is cropped at random, and otherwise in the
+    centre. With `is_flow`, channels alternate between horizontal and vertical motion, and mirroring reverses the
+    horizontal motion.
     """
 
     def __init__(self, p: pb.TransformationParameter, *, train: bool) -> None:
@@ -101,13 +103,16 @@ class Transform:
     def _cropped(self, height: int, width: int) -> tuple[int, int]:
         crop_height, crop_width = self._crop or (height, width)
         if crop_height > height or crop_width > width:
-            raise DataError(f"a crop of {crop_height} x {crop_width} is larger than the image, {height} x {width}")
+            raise DataError(
+                f"a crop of {crop_height} x {crop_width} is larger than the image of {height} x {width}; use a "
+                "smaller crop or larger images"
+            )
         return crop_height, crop_width
 
     def __call__(self, image: Array, random: Random, out: Pixels | None = None) -> Pixels:
-        """Return the transformed image, written to `out` if there is one. All random numbers come from `random`.
+        """Return the transformed image. It is written to `out` if that is given. All random numbers come from `random`.
 
-        A constant transform also takes several images, in an array with one more axis in front.
+        A constant transform also accepts several images, in an array with one more axis in front.
         """
         if self._area:
             image = self._area(image, random)
@@ -116,7 +121,7 @@ class Transform:
         return self.taken(image, self.place(image.shape[-2], image.shape[-1], random), out)
 
     def place(self, height: int, width: int, random: Random) -> CropPlacement:
-        """Return the part that is taken of an image of this size, which isn't resized any more."""
+        """Return the part to cut out of an image of this size, which is resized already."""
         cropped = self._cropped(height, width)
         mirrored = self._mirror and bool(random.integers(2))
         if self._choice:
@@ -124,16 +129,18 @@ class Transform:
         return CropPlacement(*self._offset(height - cropped[0], width - cropped[1], random), *cropped, mirrored)
 
     def taken(self, image: Array, place: CropPlacement, out: Pixels | None = None) -> Pixels:
-        """Return a part of an image, or of several, with its mean subtracted, scaled.
+        """Return a part of an image, or of several images, after subtracting the mean and scaling.
 
-        If `out` is for bytes, these two are left to be done later.
+        If `out` contains bytes, mean and scale are left for later.
         """
         window = (..., slice(place.top, place.top + place.height), slice(place.left, place.left + place.width))
         height, width = self._crop or (place.height, place.width)
         step = -1 if place.mirrored else 1
         out = np.empty((*image.shape[:-2], height, width), np.float32) if out is None else out
         if out.dtype == np.uint8 != image.dtype:
-            raise DataError("the first image of a batch has bytes, and this one has other numbers")
+            raise DataError(
+                "the first image of a batch has bytes, but this one has other numbers; store all images in one form"
+            )
         out[...] = _resized(image[window], height, width)[..., ::step]
         if place.mirrored and self._is_flow:
             out[..., ::2, :, :] = 255 - out[..., ::2, :, :]
@@ -141,7 +148,7 @@ class Transform:
             return out
         mean = self._mean.of(image.shape[-3:])
         if mean is not None:
-            # TSN's rule: parts of several sizes have the mean of the upper left corner
+            # As in TSN, parts of several sizes use the mean of the upper left corner.
             out -= mean[(..., slice(height), slice(width)) if self._mean_is_fixed else window][..., ::step]
         if self.scale != 1:
             out *= np.float32(self.scale)
@@ -149,11 +156,11 @@ class Transform:
 
     @property
     def mean_is_even(self) -> bool:
-        """Whether what is subtracted is the same everywhere in an image."""
+        """Whether the mean is the same for all pixels of a channel."""
         return self._mean.image is None
 
     def even_mean(self, channels: int) -> list[float]:
-        """Return the mean of each channel, if it is the same everywhere; none without a mean."""
+        """Return the mean of each channel, if it is the same for all pixels. The result is empty without a mean."""
         mean = self._mean.of_channels(channels, 1, 1)
         return [] if mean is None else [float(value) for value in mean.flat]
 
@@ -165,15 +172,16 @@ class Transform:
 
 def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:
     if p.crop_size and (p.crop_h or p.crop_w):
-        raise DataError("transform_param has both crop_size and crop_h or crop_w: remove one")
+        raise DataError("transform_param has both crop_size and crop_h or crop_w; remove one")
     if bool(p.crop_h) != bool(p.crop_w):
-        raise DataError("crop_h and crop_w go together: give both or neither")
+        raise DataError("only one of crop_h and crop_w is given; give both or neither")
     height, width = p.crop_h or p.crop_size, p.crop_w or p.crop_size
     return (height, width) if height else None
 
 
 def _resized(image: Array, height: int, width: int) -> Array:
-    """Return an image in a size. As in TSN channels are resized one by one: OpenCV has other rules for many at once."""
+    """Return an image in a size. As in TSN, channels are resized separately, because OpenCV treats many channels
+    differently."""
     if image.shape[-2:] == (height, width):
         return image
     pixels = image if image.dtype == np.uint8 else image.astype(np.float32)
@@ -186,8 +194,8 @@ def _check_fields(p: pb.TransformationParameter) -> None:
     for_boxes = [name for name in changed if name in FOR_BOXES]
     if for_boxes:
         raise DataError(
-            f"transform_param: {', '.join(for_boxes)}: is for images with boxes only, in Caffe too; remove it, or "
-            "read a database of images with boxes"
+            f"transform_param: {', '.join(for_boxes)} only works for images with boxes, in Caffe too; remove "
+            "it, or read a database of images with boxes"
         )
     unsupported = [name for name in changed if name not in _SUPPORTED]
     if unsupported or len(p.resize_param) > 1:
@@ -197,11 +205,11 @@ def _check_fields(p: pb.TransformationParameter) -> None:
 
 @dataclass(frozen=True)
 class PairedTransform:
-    """A transform of an image and its labels. `values` does what doesn't move pixels: it subtracts the mean and scales.
+    """A transform of an image and its labels. `values` only changes values: it subtracts the mean and scales.
 
-    `crop` is a height and a width, at a random place or in the middle. With `padding`, which is a label, smaller images
-    are padded at the right and at the bottom: with zeros after `values`, which is the same as with the mean before.
-    `scales` are the factors of which one is drawn for each image.
+    `crop` is a height and a width, at a random place or in the centre. `padding` is the label with which smaller images
+    are padded on the right and at the bottom. Their pixels are padded with zeros after `values`, which is the same as
+    padding with the mean before. `scales` are the factors from which one is drawn for each image.
     """
 
     values: Callable[[Array], Pixels]
@@ -212,9 +220,11 @@ class PairedTransform:
     scales: tuple[float, ...] = ()
 
     def __call__(self, image: Array, labels: Array, random: Random, where: str) -> tuple[Pixels, Pixels]:
-        """Return the image and its labels as the net gets them; `where` names the image in errors."""
+        """Return the image and its labels in the net's form. `where` names the image in errors."""
         if image.shape[1:] != labels.shape[1:]:
-            raise DataError(f"{where}: the image is {image.shape[1:]} and its labels are {labels.shape[1:]}")
+            raise DataError(
+                f"{where}: the image is {image.shape[1:]}, but its labels are {labels.shape[1:]}; make the sizes equal"
+            )
         mirrored = self.mirror and bool(random.integers(2))
         image, labels = self._scaled(image, labels, random)
         size = self.crop or (image.shape[1], image.shape[2])
@@ -237,7 +247,8 @@ class PairedTransform:
     def _check_crop_fits(self, shape: tuple[int, ...], size: tuple[int, int], where: str) -> None:
         if self.padding is None and (size[0] > shape[1] or size[1] > shape[2]):
             raise DataError(
-                f"{where}: a crop of {size[0]} x {size[1]} is larger than the image, {shape[1]} x {shape[2]}"
+                f"{where}: a crop of {size[0]} x {size[1]} is larger than the image of {shape[1]} x {shape[2]}; "
+                "use a smaller crop or larger images"
             )
 
     def _window(self, shape: tuple[int, ...], size: tuple[int, int], random: Random) -> tuple[slice, slice, slice]:
@@ -247,7 +258,7 @@ class PairedTransform:
 
 
 def _padded(values: Array, size: tuple[int, int], padding: int, mirrored: bool) -> Pixels:
-    """Return the values in an array of a size, padded at the right, or at the left if they are mirrored."""
+    """Return the values in an array of this size. They are padded on the right, or on the left if they are mirrored."""
     channels, height, width = values.shape
     result = np.full((channels, *size), padding, np.float32)
     left = size[1] - width if mirrored else 0

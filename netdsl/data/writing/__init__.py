@@ -1,1 +1,1 @@
-"""Items written to files: databases, tables, mean images, contact sheets."""
+"""Writes items to files: databases, tables, mean images, contact sheets."""

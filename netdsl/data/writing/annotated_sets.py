@@ -1,4 +1,5 @@
-"""Images with marked objects written: as SSD's databases, COCO's file, and folders like VOC's, YOLO's or with maps."""
+"""Writes images with marked objects as SSD's databases, COCO's file, and folders in the forms of VOC, YOLO or class
+maps."""
 
 from __future__ import annotations
 
@@ -30,23 +31,23 @@ from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.target import new_path
 from netdsl.errors import DataError
 
-Classes = Sequence[str]  # of which the first is the background
-NAMES_AND_SIZES = "test_name_size.txt"  # for DetectionOutput's name_size_file
-_BACKGROUND = "none_of_the_above"  # as SSD's label maps call it
-_NO_LABEL = -1  # of an image, whose objects have labels
+Classes = Sequence[str]  # the first one is the background
+NAMES_AND_SIZES = "test_name_size.txt"  # read by DetectionOutput's name_size_file
+_BACKGROUND = "none_of_the_above"  # the name in SSD's label maps
+_NO_LABEL = -1  # the label of an image whose objects have labels
 _LONGEST_KEY = 511  # LMDB's limit
 RecordWriter = Callable[[Path], AbstractContextManager[PutRecord]]
 DEFAULT_SET = "trainval"
 _SEGMENTATION = "Segmentation"  # the folder for lists of images with maps
-_DIGITS = 3  # of a pixel, that are more than rounding
-_IMAGES = "images"  # the folder beside that of maps
+_DIGITS = 3  # of a pixel; further digits are rounding errors
+_IMAGES = "images"  # the folder next to that of the maps
 
 
 @dataclass(frozen=True)
 class AnnotatedExample:
-    """An image to be written: its objects in the set's own pixels, and its bytes, which may have another size.
+    """An image to write: its objects in the set's own pixels, and its encoded bytes, which can have another size.
 
-    `first_pixel` is the coordinate of the first pixel in the files that the objects are from.
+    `first_pixel` is the coordinate of the first pixel in the files from which the objects were read.
     """
 
     position: int
@@ -61,16 +62,16 @@ class AnnotatedExample:
 
     @property
     def file_name(self) -> str:
-        """The name of the image's file without folders."""
+        """The name of the image's file, without folders."""
         return f"{self.image.name.rpartition('/')[2]}.{self.ending}"
 
     @property
     def stem(self) -> str:
-        """The name of the image without folders and ending."""
+        """The name of the image, without folders and suffix."""
         return self.image.name.rpartition("/")[2]
 
     def objects(self) -> list[MarkedObject]:
-        """Return the objects in the pixels of the image as it is written, without what only masks can tell."""
+        """Return the objects in the pixels of the written image, without information that only masks contain."""
         down, across = self.height / self.image.height, self.width / self.image.width
         return [
             replace(
@@ -85,15 +86,15 @@ class AnnotatedExample:
         ]
 
     def runs(self) -> list[RunLengths | None]:
-        """Return the pixels of each object in the image as it is written."""
+        """Return the pixels of each object in the written image."""
         return [None if mask is None else RunLengths.of(self._resized_mask(mask)) for mask in object_masks(self.image)]
 
     def class_map(self) -> PixelMap | None:
-        """Return the class of each pixel of the image as it is written, if pixels are known."""
+        """Return the class of each pixel in the written image, or `None` if no pixels are known."""
         return self._resized(class_map(self.image))
 
     def object_map(self) -> PixelMap | None:
-        """Return the number of the object that each pixel of the image as it is written belongs to, if pixels are
+        """Return the number of the object to which each pixel in the written image belongs, or `None` if no pixels are
         known."""
         return self._resized(object_map(self.image))
 
@@ -110,12 +111,12 @@ class AnnotatedExample:
 
 
 def pixels_of(image: AnnotatedImage, data: bytes, color: Color) -> Array:
-    """Return the pixels of an image's bytes, which must be as many as its annotations are about."""
+    """Return the pixels of an encoded image. Their size must be that of its annotations."""
     pixels = decode(data, color, str(image.path))
     if pixels.shape[1:] != (image.height, image.width):
         raise DataError(
-            f"{image.path}: has {pixels.shape[1]} x {pixels.shape[2]} pixels, and its annotations are about "
-            f"{image.height} x {image.width}; correct them"
+            f"{image.path}: the image has {pixels.shape[1]} x {pixels.shape[2]} pixels, but its annotations are "
+            f"for {image.height} x {image.width}; correct them"
         )
     return pixels
 
@@ -125,9 +126,10 @@ PutAnnotated = Callable[[AnnotatedExample], None]  # adds an image to a set that
 
 @contextmanager
 def annotated_database(records: RecordWriter, path: Path, classes: Classes) -> Iterator[PutAnnotated]:
-    """A function that adds images to a new database. In its folder are a label map, and the names and sizes of images.
+    """Yield a function that adds images to a new database.
 
-    The sizes are those that the boxes are parts of; names have no spaces there, which would end them.
+    The database's folder also gets a label map, and the names and sizes of images. Boxes are relative to these sizes.
+    Spaces in names are replaced, because they would end the names.
     """
     lines: list[str] = []
     with new_path(path) as folder:
@@ -144,7 +146,7 @@ def annotated_database(records: RecordWriter, path: Path, classes: Classes) -> I
 
 
 def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
-    """Return the record of an image: its bytes, and its objects by their classes, numbered within each.
+    """Return the record of an image: its bytes, and its objects by class, numbered within each class.
 
     A crowd is difficult.
     """
@@ -166,22 +168,22 @@ def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
 
 
 def label_map(classes: Classes) -> pb.LabelMap:
-    """Return the numbers and names of classes as SSD's files have them."""
+    """Return the numbers and names of classes in the form of SSD's files."""
     items = [pb.LabelMapItem(name=name, label=label, display_name=name) for label, name in enumerate(classes)]
     items[0].name = _BACKGROUND
     return pb.LabelMap(item=items)
 
 
 def _record_key(example: AnnotatedExample) -> bytes:
-    """Return the key that convert_annoset makes: the position with eight digits, and the file of the image."""
+    """Return the key that convert_annoset would write: the position with eight digits, and the image's file."""
     text = f"{example.position:08}_{example.image.name}.{example.ending}"
     return text.encode("utf-8", "surrogateescape")[:_LONGEST_KEY]
 
 
 @contextmanager
 def coco_file(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
-    """A function that adds images to a new file and the new folder beside it."""
-    import msgspec  # without which nets are built
+    """Yield a function that adds images to a new COCO file and to a new folder next to it."""
+    import msgspec  # building nets doesn't need msgspec
 
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
@@ -208,7 +210,10 @@ def coco_file(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
 
 
 def _coco_annotation(marked: MarkedObject, runs: RunLengths | None) -> dict[str, Any]:
-    """Return an object. Its mask is polygons if it has some, and runs of pixels otherwise, or for a crowd."""
+    """Return an object in COCO's form.
+
+    Its mask is polygons. If there are none, or for a crowd, its mask is runs of pixels.
+    """
     left, top, right, bottom = marked.edges
     width, height = right - left, bottom - top
     segmentation: object = []
@@ -227,11 +232,11 @@ def _coco_annotation(marked: MarkedObject, runs: RunLengths | None) -> dict[str,
 
 
 def _keypoints(marked: MarkedObject) -> dict[str, Any]:
-    """Return the joints of a person, of which COCO also has the number of those that are marked; nothing without
+    """Return the joints of a person, and the number of marked joints, in COCO's form. The result is empty without
     joints."""
     if not marked.joints:
         return {}
-    from netdsl.data.sources.annotations.coco import MARKS  # with msgspec
+    from netdsl.data.sources.annotations.coco import MARKS  # needs msgspec
 
     marks = {visibility: mark for mark, visibility in MARKS.items()}
     numbers = [number for joint in marked.joints for number in (joint.x, joint.y, marks.get(joint.visibility, 0))]
@@ -253,9 +258,9 @@ def _polygon_area(outline: Outline) -> float:
 
 @contextmanager
 def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
-    """A function that adds images to a new folder, which is the layer's root_folder for the paths in its list.
+    """Yield a function that adds images to a new folder, which is the layer's root_folder for the paths in its list.
 
-    The pixels of a map are gray, and their values are classes, or 255 where the class isn't known.
+    The pixels of a map are gray. Their values are classes, or 255 where the class is unknown.
     """
     lines: list[str] = []
     with new_path(path) as folder:
@@ -267,7 +272,7 @@ def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
             pixels = example.class_map()
             if pixels is None:
                 raise DataError(
-                    f"{example.image.path}: nothing says which pixels belong to its objects; write voc: or coco:"
+                    f"{example.image.path}: the pixels of its objects are unknown; write voc: or coco: instead"
                 )
             image, labels = (
                 f"{_IMAGES}/{'_'.join(example.file_name.split())}",
@@ -283,8 +288,8 @@ def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
 
 @contextmanager
 def yolo_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
-    """A function that adds images to a new folder. Classes are counted without the background there."""
-    import yaml  # without which nets are built
+    """Yield a function that adds images to a new folder, where classes are numbered without the background."""
+    import yaml  # building nets doesn't need PyYAML
 
     from netdsl.data.sources.annotations.yolo import IMAGE_FOLDER, LABEL_FOLDER, SETTINGS
 
@@ -311,7 +316,7 @@ def _yolo_lines(example: AnnotatedExample) -> Iterator[str]:
 
 @contextmanager
 def voc_folder(path: Path, classes: Classes, image_set: str = DEFAULT_SET) -> Iterator[PutAnnotated]:
-    """A function that adds images to a new folder, and to the list of a name in it."""
+    """Yield a function that adds images to a new folder, and to its list named `image_set`."""
     names: list[str] = []
     segmented: list[str] = []
     with new_path(path) as folder:
@@ -371,9 +376,9 @@ def _add_element(parent: Any, name: str, value: str | int) -> None:
 
 
 def whole_pixels(marked: MarkedObject) -> tuple[int, int, int, int]:
-    """Return the first and the last pixels of a box across and down, from 1, of all pixels that it touches.
+    """Return the first and last column and row of all pixels that a box touches, counted from 1.
 
-    Programs for Pascal VOC's files read whole numbers only.
+    Programs for Pascal VOC's files only read whole numbers.
     """
     left, top, right, bottom = (round(edge, _DIGITS) for edge in marked.edges)
     return math.floor(left) + 1, math.floor(top) + 1, math.ceil(right), math.ceil(bottom)
@@ -390,7 +395,10 @@ def palette_png(pixels: PixelMap) -> bytes:
 
 
 def voc_palette() -> PixelMap:
-    """Pascal VOC's 256 colours: a number's bits go in turns to red, green and blue, the first to their highest bits."""
+    """Return Pascal VOC's 256 colours.
+
+    The bits of a number go to red, green and blue in turn, from the highest bit of each colour downwards.
+    """
     numbers, colors = np.arange(256), np.zeros((256, 3), np.uint8)
     for bit in range(8):
         colors[:, bit % 3] |= ((numbers >> bit & 1) << (7 - bit // 3)).astype(np.uint8)

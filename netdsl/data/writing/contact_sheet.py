@@ -1,4 +1,4 @@
-"""Contact sheets: pictures of many images, with their labels, or with their boxes and masks."""
+"""Contact sheets: pictures of many images with their labels, or with their boxes and masks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from netdsl.data.types import Array
 from netdsl.data.writing.annotated_sets import pixels_of, voc_palette
 from netdsl.errors import DataError
 
-_SMALLEST, _LARGEST = 64, 160  # pixels of an image's longer side on the sheet
-_TEXT = 16  # pixels of a line of text
+_SMALLEST, _LARGEST = 64, 160  # limits in pixels of an image's longer side on the sheet
+_TEXT = 16  # height in pixels of a line of text
 _GAP = 6  # pixels between images
-_SIDE = 240  # pixels of an image's longer side on the sheet
-_OPAQUE = 0.45  # of a mask
-_LINE = 2  # pixels of a box's lines; difficult ones have one
-_DOT, _LIMB = 2, "yellow"  # a joint's pixels to either side, and the colour of joints and limbs
+_SIDE = 240  # pixels of the longer side of an image with objects
+_OPAQUE = 0.45  # opacity of a mask
+_LINE = 2  # width in pixels of a box's lines; a difficult object's lines have width 1
+_DOT, _LIMB = 2, "yellow"  # a joint's radius in pixels, and the colour of joints and limbs
 
 
 def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bool = False) -> bytes:
-    """Return a PNG of the items' images, each above its label, or the name of its class.
+    """Return a PNG of the items' images, each above its label or the name of its class.
 
     Channels are blue, green, red unless `rgb` is set.
     """
@@ -42,7 +42,7 @@ def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bo
 
 
 def sheet_of(tiles: Sequence[Any], captions: Sequence[str], side: int) -> bytes:
-    """Return a PNG of Pillow's images, whose sides have at most this many pixels, each above its caption."""
+    """Return a PNG of Pillow's images, each above its caption. No image may have a side longer than `side`."""
     columns = math.ceil(math.sqrt(len(tiles)))
     width, height = side + _GAP, side + _GAP + _TEXT
     library = pillow()
@@ -58,8 +58,8 @@ def sheet_of(tiles: Sequence[Any], captions: Sequence[str], side: int) -> bytes:
 
 
 def label_text(item: Item, classes: Sequence[str] = ()) -> str:
-    """Return an item's label as text: its class, a number, or the shape of a label that is an array; empty without
-    one."""
+    """Return an item's label as text: its class, a number, or the shape of an array. The result is empty without a
+    label."""
     if len(item) < 2:
         return ""
     if item[1].size != 1:
@@ -69,7 +69,7 @@ def label_text(item: Item, classes: Sequence[str] = ()) -> str:
 
 
 def _shortened(text: str, draw: Any, width: int) -> str:
-    """As much of a text as fits under an image."""
+    """Return the text, shortened to a width in pixels."""
     fitting = text
     while fitting and draw.textlength(fitting) > width:
         text = text[:-1]
@@ -78,9 +78,11 @@ def _shortened(text: str, draw: Any, width: int) -> str:
 
 
 def _pixels(image: Array, rgb: bool) -> Array:
-    """Return an image as rows of red, green, blue pixels; values that aren't bytes are scaled to the whole range."""
+    """Return an image as rows of red, green, blue pixels. Values other than bytes are scaled to the whole range."""
     if image.ndim != 3:
-        raise DataError(f"items of shape {image.shape} aren't images, which a contact sheet shows")
+        raise DataError(
+            f"items of shape {image.shape} aren't images, so a contact sheet can't show them; name a source of images"
+        )
     if image.dtype != np.uint8:
         values = np.nan_to_num(image.astype(np.float64), posinf=0, neginf=0)
         image = ((values - values.min()) * (255 / (np.ptp(values) or 1))).astype(np.uint8)
@@ -89,7 +91,7 @@ def _pixels(image: Array, rgb: bool) -> Array:
 
 
 def scaled(image: Any, side: int) -> Any:
-    """Return an image with a longer side of about `side`: a small one is enlarged by a whole factor, a large one
+    """Return an image with a longer side of about `side`. Small images are enlarged by a whole factor, and large ones
     shrunk."""
     library = pillow()
     factor = side / max(image.size)
@@ -99,14 +101,14 @@ def scaled(image: Any, side: int) -> Any:
 
 
 def pillow() -> Any:
-    """Return the PIL package with what draws."""
+    """Return the PIL package, including its drawing functions."""
     import_extra("PIL.ImageDraw", "data", "a contact sheet needs Pillow")
     return import_module("PIL")
 
 
 def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:
-    """Return a PNG of this many images from all over a set, each above its name. Those that can't be read aren't on
-    it."""
+    """Return a PNG of this many images, spread over the whole set, each above its name. Unreadable images are left
+    out."""
     indices = np.unique(np.linspace(0, len(annotated) - 1, min(count, len(annotated))).astype(np.int64)).tolist()
     classes, tiles, captions, problems = classes_of(annotated), list[Any](), list[str](), list[DataError]()
     for index in indices:
@@ -122,7 +124,7 @@ def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:
 
 
 def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
-    """Return an image with its objects, drawn after it was scaled so that lines and names stay sharp."""
+    """Return an image with its objects. They are drawn after scaling, so that lines and names stay sharp."""
     library = pillow()
     pixels = pixels_of(image, image.read(), Color.COLOR)[::-1].transpose(1, 2, 0).copy()
     colors = voc_palette().astype(np.float64)
@@ -144,7 +146,7 @@ def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
 
 
 def _draw_joints(draw: Any, joints: Sequence[Joint]) -> None:
-    """Limbs as lines, if they are COCO's, seen joints as dots, and hidden ones as rings."""
+    """Draw visible joints as dots, hidden ones as rings and, for COCO's joints, limbs as lines."""
     if len(joints) == COCO.stored:
         made = COCO.of_stored(np.array([joints]))[0]
         for begin, end in made[np.array(COCO.limbs)].tolist():
@@ -157,7 +159,8 @@ def _draw_joints(draw: Any, joints: Sequence[Joint]) -> None:
 
 
 def _labelled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:
-    """Return the labels and the pixels of objects or, where only the classes of pixels are known, of these."""
+    """Return the labels and masks of objects. If only the classes of pixels are known, return the mask of each
+    class."""
     masks = [
         (marked.label, mask)
         for marked, mask in zip(image.objects, object_masks(image), strict=True)

@@ -1,4 +1,4 @@
-"""Items of any source written as a database, a table or folders, as Caffe's convert_imageset does it."""
+"""Converts the items of any source to a database, a table or folders, like Caffe's convert_imageset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from netdsl.data.writing.parquet import parquet_writer
 from netdsl.data.writing.target import new_path, parse_target
 from netdsl.errors import DataError
 
-WriterFactory = Callable[[Path, Sequence[str]], AbstractContextManager[Put]]  # also takes the names of classes
+WriterFactory = Callable[
+    [Path, Sequence[str]], AbstractContextManager[Put]
+]  # the second argument is the names of classes
 
 _WRITERS: dict[str, WriterFactory] = {
     "lmdb": lmdb_writer,
@@ -32,16 +34,16 @@ _WRITERS: dict[str, WriterFactory] = {
     "parquet": parquet_writer,
     "folder": folder_writer,
 }
-_CHANNELS = 4  # that an image has at most
+_CHANNELS = 4  # the most channels of an image
 
 
 @dataclass(frozen=True)
 class Conversion:
     """Settings of a conversion.
 
-    Images are resized to `size`, height and width. Those with marked objects may be resized with their proportions in
-    place of it: enlarged until the shorter side has `min_side` pixels, and so far or made so small that the longer one
-    has at most `max_side`. `seed` shuffles the items.
+    Images are resized to `size`, a height and a width. Images with marked objects can keep their proportions instead:
+    they are enlarged until the shorter side has `min_side` pixels, and then shrunk until the longer side has at most
+    `max_side`. `seed` shuffles the items.
     """
 
     size: tuple[int, int] | None = None
@@ -58,7 +60,7 @@ AS_THEY_ARE = Conversion()
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """The number of items that were written, and the errors of those that were skipped."""
+    """The number of items that were written, and the errors of skipped items."""
 
     written: int
     bad: list[str]
@@ -67,16 +69,17 @@ class ConversionReport:
 def convert(
     source: Source, target: str, settings: Conversion = AS_THEY_ARE, *, done: Callable[[], object] = lambda: None
 ) -> ConversionReport:
-    """Write all items to a new target such as `lmdb:PATH` or `train.parquet`, or nothing. `done` is called for each.
+    """Write all items to a new target such as `lmdb:PATH` or `train.parquet`. On an error, nothing is written.
 
-    The names of the classes go along: into a table's metadata, or into a database's folder as `labels.txt`.
-    A bad item is an error, unless bad items are to be skipped: then its number isn't used, as in Caffe.
+    The names of the classes are written into a table's metadata, or into a database's folder as `labels.txt`. A bad
+    item is an error unless `skip_bad` is set. As in Caffe, a skipped item uses no number. `done` is called for each
+    item.
     """
     if settings.min_side or settings.max_side:
-        raise DataError("min_side and max_side are for images with marked objects; give a size")
+        raise DataError("min_side and max_side need images with marked objects; give a size instead")
     name = parse_target(target, {kind: f"{kind}:PATH" for kind in _WRITERS})
     if name.options:
-        raise DataError(f"{target}: the form is {name.kind}:PATH, without options")
+        raise DataError(f"{target}: {name.kind} accepts no options; write it as {name.kind}:PATH")
     written, bad = 0, list[str]()
     with (
         new_path(name.path) as path,
@@ -87,7 +90,7 @@ def convert(
             put(example)
             written += 1
         if not written:
-            raise DataError(f"all {len(bad)} items are bad; the first: {bad[0]}")
+            raise DataError(f"all {len(bad)} items are bad; the first problem is: {bad[0]}")
     return ConversionReport(written, bad)
 
 
@@ -107,21 +110,26 @@ def _example(source: Source, fetched: Any, settings: Conversion, position: int, 
     if settings.encoded is None:
         return Example(position, name, (image, *others))
     encoded = None if settings.size or settings.gray else _encoded(fetched)
-    if encoded is None or not settings.encoded.matches(encoded):  # Caffe's rule: no image is encoded again without need
+    if encoded is None or not settings.encoded.matches(
+        encoded
+    ):  # as in Caffe, images are only encoded again if they must be
         encoded = encode(image, settings.encoded, name or f"item {position}")
     return Example(position, name, (image, *others), encoded)
 
 
 def _converted(image: Array, settings: Conversion, where: str) -> Array:
     if (settings.size or settings.gray) and (image.ndim != 3 or len(image) > _CHANNELS):
-        raise DataError(f"{where}: has shape {image.shape}, which isn't that of an image to resize or to make gray")
+        raise DataError(
+            f"{where}: an item of shape {image.shape} isn't an image to resize or convert to gray; leave these "
+            "options out"
+        )
     if settings.gray:
         image = without_color(image)
     return resize(image, *settings.size) if settings.size else image
 
 
 def _encoded(fetched: Any) -> bytes | None:
-    """Return the encoded image of a fetched item, if it has one."""
+    """Return the encoded image of a fetched item, or `None` if it has none."""
     match fetched:
         case ImageFile(data=data):
             return data

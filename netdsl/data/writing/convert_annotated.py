@@ -1,4 +1,4 @@
-"""Sets of images with marked objects written in another form, all of it or nothing."""
+"""Converts sets of images with marked objects to another form. On an error, nothing is written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ _OF_ITEMS_TOO = ("lmdb", "leveldb")
 
 
 class Trait(Enum):
-    """What an object may have beside its class and its box, or an image; the values are words for messages."""
+    """Information about an object in addition to its class and box, or about an image. Values are phrases for
+    messages."""
 
     DIFFICULT = "marks of difficult objects"
     TRUNCATED = "marks of truncated objects"
@@ -48,12 +49,12 @@ class Trait(Enum):
     JOINTS = "joints"
 
 
-PIXEL_TRAITS = (Trait.MASK.value, Trait.CLASS_MAP.value)  # from which maps are made
+PIXEL_TRAITS = (Trait.MASK.value, Trait.CLASS_MAP.value)  # maps are made from them
 
 
 @dataclass(frozen=True)
 class AnnotatedTarget:
-    """A form of sets: the form of its name, its writer, which traits it keeps, and the first pixel's coordinate."""
+    """A form of sets: the form of its names, its writer, the traits that it keeps, and the first pixel's coordinate."""
 
     form: str
     writer: Callable[..., AbstractContextManager[PutAnnotated]]
@@ -72,15 +73,17 @@ TARGETS = {
     "voc": AnnotatedTarget(f"voc:FOLDER?set={DEFAULT_SET}", voc_folder, _OF_VOC, ("set",), first_pixel=1),
     "coco": AnnotatedTarget("coco:FILE.json", coco_file, _ALL - {Trait.TRUNCATED, Trait.CLASS_MAP}),
     "yolo": AnnotatedTarget("yolo:FOLDER", yolo_folder, frozenset()),
-    "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}),  # no objects, but all of their pixels
+    "maps": AnnotatedTarget(
+        "maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}
+    ),  # keeps no objects, but all of their pixels
 }
 
 
 @dataclass
 class AnnotatedReport:
-    """The numbers of images and objects that were written, the errors of images that were skipped, and what was lost.
+    """The numbers of images and objects that were written, the errors of skipped images, and the lost information.
 
-    `left_out` counts the objects, or images, by what they have and the written form can't have.
+    `left_out` counts the objects or images for each trait that the written form can't contain.
     """
 
     written: int = 0
@@ -90,7 +93,7 @@ class AnnotatedReport:
 
 
 def is_annotated_target(name: str) -> bool:
-    """Return whether a name says a form that only sets of images with objects can be written in."""
+    """Return whether a name states a form that is only for sets of images with objects."""
     kind, colon, _ = name.partition(":")
     return bool(colon) and kind in {*TARGETS, POSES} - {*_OF_ITEMS_TOO}
 
@@ -107,9 +110,10 @@ def convert_annotated(
     *,
     done: Callable[[], object] = lambda: None,
 ) -> AnnotatedReport:
-    """Write all images to a new target such as `train_lmdb` or `voc:FOLDER`, or nothing. `done` is called for each.
+    """Write all images to a new target such as `train_lmdb` or `voc:FOLDER`. On an error, nothing is written.
 
-    A bad image is an error, unless bad ones are to be skipped: then its number isn't used, as in Caffe.
+    A bad image is an error unless `skip_bad` is set. As in Caffe, a skipped image uses no number. `done` is called for
+    each image.
     """
     name = _target(target)
     form, options = TARGETS[name.kind], name.options.values()
@@ -128,13 +132,13 @@ def convert_annotated(
             report.objects += len(example.image.objects)
             lost.update(_traits_of(example.image))
         if not report.written:
-            raise DataError(f"all {len(report.bad)} images are bad; the first: {report.bad[0]}")
+            raise DataError(f"all {len(report.bad)} images are bad; the first problem is: {report.bad[0]}")
     report.left_out = {trait.value: lost[trait] for trait in Trait if lost[trait] and trait not in form.keeps}
     return report
 
 
 def _put_under_its_name(example: AnnotatedExample, names: set[str], put: PutAnnotated) -> None:
-    """Write an image; a DataError if another one has its name."""
+    """Write an image. Raises a `DataError` if another image has the same name."""
     if example.stem in names:
         raise DataError(f"{example.image.path}: two images have the name '{example.stem}'; rename one")
     put(example)
@@ -142,18 +146,18 @@ def _put_under_its_name(example: AnnotatedExample, names: set[str], put: PutAnno
 
 
 def _target(text: str) -> TargetName:
-    """Return the name of a set to be written. The values of its options are names of files."""
+    """Return the parsed name of a target. The values of its options must be file names."""
     name = parse_target(text, {kind: form.form for kind, form in TARGETS.items()} | {POSES: f"{POSES}:PATH"})
     form = TARGETS.get(name.kind)
     if form is None:
-        raise DataError(f"{text}: is for people with joints, by `write_poses`")
+        raise DataError(f"{text}: the form needs people with joints; convert them with zoo data convert")
     if any(option not in form.options or not value or "/" in value for option, value in name.options.items()):
-        raise DataError(f"{text}: the form is {form.form}")
+        raise DataError(f"{text}: the options are invalid; write the name as {form.form}")
     return name
 
 
 def _traits_of(image: AnnotatedImage) -> Iterator[Trait]:
-    """Yield the traits of an image's objects, and its own: a map of classes, unless it is that of its objects."""
+    """Yield the traits of an image's objects, and of the image: its class map, unless its objects have one."""
     for marked in image.objects:
         yield from _traits(marked, image)
     if image.class_map is not None and image.object_map is None:
@@ -179,7 +183,7 @@ def _examples(source: AnnotatedSet, settings: Conversion) -> Generator[Annotated
 
 
 def annotated_example(position: int, image: AnnotatedImage, first_pixel: int, settings: Conversion) -> AnnotatedExample:
-    """Return an image with its bytes as they are to be written. They are encoded again only if they must be."""
+    """Return an image with its encoded bytes. They are only encoded again if they must be."""
     data, where = image.read(), str(image.path)
     pixels = pixels_of(image, data, Color.GRAY if settings.gray else Color.COLOR)
     resized = _resized(pixels, settings, where)
@@ -195,17 +199,20 @@ def annotated_example(position: int, image: AnnotatedImage, first_pixel: int, se
 
 
 def _resized(pixels: Array, settings: Conversion, where: str) -> Array:
-    """Return an image in its new size; itself if that is its own."""
+    """Return an image in its new size. It is the same array if the size doesn't change."""
     if settings.size and settings.size != pixels.shape[1:]:
         return resize(pixels, *settings.size)
     scale = _scale(pixels.shape[1:], settings)
     if scale * min(pixels.shape[1:]) < 1:
-        raise DataError(f"{where}: has {pixels.shape[1]} x {pixels.shape[2]} pixels, too few to make it smaller")
+        raise DataError(
+            f"{where}: the image has {pixels.shape[1]} x {pixels.shape[2]} pixels, too few to make it smaller; use "
+            "a larger size"
+        )
     return pixels if scale == 1 else rescale(pixels, scale)
 
 
 def _scale(sides: tuple[int, ...], settings: Conversion) -> float:
-    """Return how many times as large an image becomes, by Caffe-SSD's rule and in its float32."""
+    """Return the scale of an image's size, with Caffe-SSD's rule in float32."""
     shorter, longer, scale = min(sides), max(sides), np.float32(1)
     if shorter < settings.min_side:
         scale = np.float32(settings.min_side) / np.float32(shorter)

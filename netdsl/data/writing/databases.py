@@ -1,4 +1,4 @@
-"""Databases of Datum records written: LMDB, which lmdb writes, and LevelDB; also those that Caffe trains from."""
+"""Writes LMDB and LevelDB databases of Datum records, including databases for Caffe's training."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from netdsl.data.writing.map_items import map_items
 from netdsl.errors import DataError
 
 _RECORDS = 1000  # in one transaction
-_BYTES = 1 << 26  # in one transaction, if its records are large
-_BLOCK = 1 << 16  # LevelDB's block as Caffe sets it
+_BYTES = 1 << 26  # in one transaction, for large records
+_BLOCK = 1 << 16  # the size of LevelDB's blocks, as set by Caffe
 
 PutRecord = Callable[[bytes, bytes], None]  # adds a key and a value to a database that is being written
 
@@ -36,24 +36,24 @@ class _PendingRecords:
         self._size = 0
 
     def add(self, key: bytes, value: bytes) -> bool:
-        """Add a record; return whether it's time to commit."""
+        """Add a record, and return whether the records should be committed."""
         self.records.append((key, value))
         self._size += len(value)
         return len(self.records) == _RECORDS or self._size > _BYTES
 
     def clear(self) -> None:
-        """Forget the records, once they are committed."""
+        """Forget the records after they are committed."""
         self.records, self._size = [], 0
 
 
 def _lmdb() -> Any:
-    """Return the lmdb package, which is only used for writing."""
+    """Return the lmdb package, which is only needed for writing."""
     return import_extra("lmdb", "data", "writing LMDB needs lmdb")
 
 
 @contextmanager
 def lmdb_writer(path: Path, classes: Sequence[str] = (), *, map_size: int = 1 << 28) -> Iterator[Put]:
-    """A function that adds items to a new LMDB, beside which the names of the classes lie."""
+    """Yield a function that adds items to a new LMDB. The names of the classes are written to its folder."""
     with lmdb_records(path, map_size=map_size) as put_record:
         yield _put_items(put_record)
     _write_classes(classes, path)
@@ -61,7 +61,7 @@ def lmdb_writer(path: Path, classes: Sequence[str] = (), *, map_size: int = 1 <<
 
 @contextmanager
 def lmdb_records(path: Path, *, map_size: int = 1 << 28) -> Iterator[PutRecord]:
-    """A function that adds records to a new LMDB."""
+    """Yield a function that adds records to a new LMDB."""
     library, pending = _lmdb(), _PendingRecords()
     try:
         with library.open(str(path), map_size=map_size, sync=False, lock=False) as environment:
@@ -78,14 +78,14 @@ def lmdb_records(path: Path, *, map_size: int = 1 << 28) -> Iterator[PutRecord]:
 
 
 def write_records(path: Path, records: Iterable[tuple[bytes, bytes]]) -> None:
-    """Write a new LMDB with some records, by their keys."""
+    """Write a new LMDB with these keys and values."""
     with lmdb_records(path) as put:
         for key, value in records:
             put(key, value)
 
 
 def _commit(environment: Any, pending: _PendingRecords) -> None:
-    """Commit records; when the map is full, it grows."""
+    """Commit records. If the map is full, it is enlarged."""
     while True:
         try:
             with environment.begin(write=True) as transaction:
@@ -99,7 +99,7 @@ def _commit(environment: Any, pending: _PendingRecords) -> None:
 
 @contextmanager
 def leveldb_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
-    """A function that adds items to a new LevelDB, beside which the names of the classes lie."""
+    """Yield a function that adds items to a new LevelDB. The names of the classes are written to its folder."""
     with leveldb_records(path) as put_record:
         yield _put_items(put_record)
     _write_classes(classes, path)
@@ -107,7 +107,7 @@ def leveldb_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
 
 @contextmanager
 def leveldb_records(path: Path) -> Iterator[PutRecord]:
-    """A function that adds records to a new LevelDB."""
+    """Yield a function that adds records to a new LevelDB."""
     library, pending = leveldb(), _PendingRecords()
     try:
         database = library.DB(str(path), create_if_missing=True, error_if_exists=True, block_size=_BLOCK)
@@ -141,7 +141,8 @@ def _write(database: Any, pending: _PendingRecords) -> None:
 
 
 def write_caffe_database(reading: Reading, prepare: Callable[[Array], Array], path: Path, *, seed: int = 0) -> None:
-    """Write all items with prepared images. Each key is a position, since Caffe reads by the order of keys."""
+    """Write all items with prepared images. Keys are positions, because Caffe reads records in the order of their
+    keys."""
     source = reading.source
     order = Order(reading.groups or (len(source),), reading.shuffle, seed)
 
@@ -157,6 +158,6 @@ def write_caffe_database(reading: Reading, prepare: Callable[[Array], Array], pa
 
 
 def _with_label(item: Item, prepare: Callable[[Array], Array]) -> Item:
-    """Return a prepared image and its label, which is 0 if there is none."""
+    """Return a prepared image and its label. The label is 0 if there is none."""
     image, *others = item
     return prepare(image), *(others or [np.zeros((), np.float32)])

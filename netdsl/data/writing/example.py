@@ -1,4 +1,4 @@
-"""An item to be written, and its record in Caffe's databases."""
+"""An item to write, and its record in Caffe's databases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_KEY = 511  # LMDB's limit
 
 @dataclass(frozen=True)
 class Example:
-    """An item to be written. `encoded` is an encoded image that is written in place of the first array."""
+    """An item to write. `encoded` is an encoded image that replaces the first array."""
 
     position: int
     name: str
@@ -26,7 +26,8 @@ class Example:
 
     @property
     def key(self) -> bytes:
-        """The key that Caffe's convert_imageset makes: the position with eight digits, and the name if there is one."""
+        """The key that Caffe's convert_imageset would write: the position with eight digits, and the name if there is
+        one."""
         text = f"{self.position:08}_{self.name}" if self.name else f"{self.position:08}"
         return text.encode("utf-8", "surrogateescape")[:_LONGEST_KEY]
 
@@ -38,7 +39,7 @@ def datum_of(example: Example) -> pb.Datum:
     """Return the record of an item, with the fields that Caffe's convert_imageset sets."""
     if len(example.item) != 2:
         raise DataError(
-            f"a Datum has an image and a label, and an item has {len(example.item)} arrays; write Parquet instead"
+            f"a Datum has an image and a label, but an item has {len(example.item)} arrays; write Parquet instead"
         )
     (image, values), where = example.item, example.key.decode("utf-8", "replace")
     label = label_of(values, where)
@@ -57,15 +58,16 @@ def label_of(values: Array, where: str) -> int:
     """Return the label of an item as a whole number."""
     number = float(values.item()) if values.size == 1 else 0.5
     if not number.is_integer() or abs(number) >= 2**31:
-        raise DataError(f"{where}: a label is one whole number here, not {values.tolist()}; write Parquet instead")
+        raise DataError(f"{where}: the label must be one whole number, not {values.tolist()}; write Parquet instead")
     return int(number)
 
 
 def _shape(image: Array, where: str) -> tuple[int, int, int]:
-    """Channels, height and width; each value of a vector is a channel."""
+    """Return the channels, height and width of an image. Each value of a vector is a channel."""
     if image.ndim > 3:
         raise DataError(
-            f"{where}: a Datum has channels, height and width, not shape {image.shape}; write Parquet instead"
+            f"{where}: a Datum has channels, height and width, but the item has shape {image.shape}; write "
+            "Parquet instead"
         )
     if image.ndim == 2:
         return 1, image.shape[0], image.shape[1]

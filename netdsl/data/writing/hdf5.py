@@ -1,4 +1,4 @@
-"""HDF5 files written batch by batch."""
+"""Writes HDF5 files batch by batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netdsl.errors import DataError
 
 
 class Hdf5Rows:
-    """A new HDF5 file with data sets by name, which can be read after every batch."""
+    """A new HDF5 file with named data sets. It can be read after every batch."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
@@ -35,7 +35,8 @@ class Hdf5Rows:
         rows = file[name]
         if rows.shape[1:] != array.shape[1:]:
             raise DataError(
-                f"{self._path}: a row of '{name}' has shape {array.shape[1:]}, and those before have {rows.shape[1:]}"
+                f"{self._path}: a row of '{name}' has shape {array.shape[1:]}, but earlier rows have "
+                f"{rows.shape[1:]}; make them equal"
             )
         rows.resize(len(rows) + len(array), axis=0)
         rows[-len(array) :] = array

@@ -1,4 +1,4 @@
-"""Images encoded into files, and folders of such files for each class."""
+"""Encodes images into files, and writes folders of files for each class."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from netdsl.errors import DataError
 
 
 class ImageFormat(Enum):
-    """The format of an encoded image; the values are the endings of such files."""
+    """The format of an encoded image. The values are suffixes of files."""
 
     JPG = "jpg"
     PNG = "png"
 
     def matches(self, data: bytes) -> bool:
-        """Return whether an encoded image is of this format."""
+        """Return whether an encoded image has this format."""
         return data.startswith(_SIGNATURES[self])
 
 
@@ -32,20 +32,26 @@ _CHANNELS = (1, 3, 4)
 
 
 def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:
-    """Return an image of channels, height, width, in the order blue, green, red, as the bytes of a file."""
+    """Return an image as an encoded file. Axes are channels, height, width, and colours are blue, green, red."""
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[0] not in _CHANNELS:
-        raise DataError(f"{where}: {image.dtype} values of shape {image.shape} can't be a {image_format.value} image")
+        raise DataError(
+            f"{where}: {image.dtype} values of shape {image.shape} can't be a {image_format.value} image; write "
+            "Parquet instead"
+        )
     cv2 = opencv()
     try:
         _, data = cv2.imencode(f".{image_format.value}", np.ascontiguousarray(image.transpose(1, 2, 0)))
     except cv2.error as problem:
-        raise DataError(f"{where}: shape {image.shape} can't be a {image_format.value} image ({problem.err})") from None
+        raise DataError(
+            f"{where}: values of shape {image.shape} can't be a {image_format.value} image ({problem.err}); write "
+            "Parquet instead"
+        ) from None
     return bytes(data)
 
 
 @contextmanager
 def folder_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
-    """A function that adds images to a new folder, which has the names of the classes in their order, too."""
+    """Yield a function that adds images to a new folder, which also gets the names of the classes in their order."""
     path.mkdir()
     if classes:
         write_class_names(classes, path / LABELS)
@@ -54,7 +60,8 @@ def folder_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
         where = example.key.decode("utf-8", "replace")
         if len(example.item) != 2:
             raise DataError(
-                f"{where}: a folder has images and their classes, and an item has {len(example.item)} arrays"
+                f"{where}: a folder stores images and their classes, but an item has {len(example.item)} "
+                "arrays; write Parquet instead"
             )
         image, values = example.item
         label = label_of(values, where)

@@ -1,4 +1,4 @@
-"""A function mapped over the items of a source by several threads, with the results in order."""
+"""Applies a function to the items of a source in several threads. Results keep the order of the items."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _PREFETCH = 4 * _WORKERS  # items that are fetched before their results are need
 
 
 class FetchesItems(Protocol):
-    """What items are fetched from, by one thread."""
+    """A source from which one thread fetches items."""
 
     def fetch(self, index: int) -> Any:
-        """Return one item as it is stored."""
+        """Return one item in its stored form."""
         ...
 
 
 def writing_order(count: int, seed: int | None) -> NDArray[np.int64]:
-    """Return the order in which items are written: their own, or with a seed a random one."""
+    """Return the order in which items are written. With a seed, it is random."""
     return np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
 
 
 def map_items(
     source: FetchesItems, indices: Iterable[int], function: Callable[[int, Any], T]
 ) -> Generator[T | DataError]:
-    """Yield the results of `function` for each position in `indices` and the item fetched for it.
+    """Yield the results of `function` for the positions in `indices` and the items at these indices.
 
-    Where an item can't be fetched, or the function raises a DataError, the error comes in place of a result.
+    If an item can't be fetched, or the function raises a `DataError`, the error replaces the result.
     """
     pending: deque[Future[T | DataError]] = deque()
     with ThreadPoolExecutor(_WORKERS) as pool:
@@ -53,8 +53,10 @@ def map_items(
 
 
 def good_results(results: Iterable[T | DataError], bad: list[str] | None, done: Callable[[], object]) -> Generator[T]:
-    """Yield the results that aren't errors. An error is raised or, with a list of bad ones, added to it. `done` is
-    called for each."""
+    """Yield the results that aren't errors, and call `done` for each result.
+
+    An error is appended to `bad`. Without such a list, it is raised.
+    """
     for result in results:
         done()
         if not isinstance(result, DataError):

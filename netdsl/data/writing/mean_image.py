@@ -1,4 +1,4 @@
-"""The mean image of a source, as Caffe's compute_image_mean makes it."""
+"""The mean image of a source, as computed by Caffe's compute_image_mean."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MeanImage = NDArray[np.float32]
 def mean_image(source: Source, *, done: Callable[[], object] = lambda: None) -> MeanImage:
     """Return the mean of all images, as channels, height, width. `done` is called for each item.
 
-    Caffe adds float32 numbers, which is inexact from some 65,000 images on; up to there the result is equal to the bit.
+    Caffe adds float32 numbers, which is inexact for more than about 65,000 images. For fewer images, the result has the
+    same bits as Caffe's.
     """
     total: NDArray[np.float64] | None = None
     with closing(map_items(source, range(len(source)), lambda _, fetched: source.item(fetched)[0])) as images:
@@ -34,8 +35,8 @@ def mean_image(source: Source, *, done: Callable[[], object] = lambda: None) -> 
                 total = np.zeros(image.shape)
             if image.shape != total.shape or image.ndim != 3:
                 raise DataError(
-                    f"item {number} has shape {image.shape}, and the first {total.shape}; a mean needs images of one "
-                    "size: bring them to it with zoo data convert --resize"
+                    f"item {number} has shape {image.shape}, but the first item has {total.shape}; resize them "
+                    "with zoo data convert --resize"
                 )
             total += image.astype(np.float64)
     assert total is not None, "a source has items"
@@ -43,7 +44,7 @@ def mean_image(source: Source, *, done: Callable[[], object] = lambda: None) -> 
 
 
 def write_mean(mean: MeanImage, path: str | Path) -> None:
-    """Write a .binaryproto as Caffe does, with the four old dimensions rather than a shape."""
+    """Write a .binaryproto as Caffe does, with the four old dimensions in place of a shape."""
     channels, height, width = mean.shape
     file = CaffeFile(pb.BlobProto(num=1, channels=channels, height=height, width=width))
     file.message.stored = file.blobs.add(Blob.of(mean))

@@ -1,4 +1,4 @@
-"""Parquet written: arrays as tensors of one shape, encoded images as Hugging Face's data sets have them."""
+"""Writes Parquet. Arrays are tensors of one shape, and encoded images have the form of Hugging Face's data sets."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put
 from netdsl.errors import DataError
 
-_BYTES = 1 << 24  # in a group of rows: small enough for rows to be read out of order
-_LABEL = "label"  # the column of an item's second array
+_BYTES = 1 << 24  # rows in a row group, few enough to read rows out of order
+_LABEL = "label"  # the column for an item's second array
 
 
 @contextmanager
 def parquet_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
-    """Rows into a new file, whose labels are classes with these names."""
+    """Yield a function that adds rows to a new file, whose labels are classes with these names."""
     table = _Table(path, classes)
     try:
         yield table.put
@@ -30,7 +30,7 @@ def parquet_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
 
 
 class _Table:
-    """A file in the making. Its first row says what columns all have."""
+    """A file that is being written. Its first row defines the columns."""
 
     def __init__(self, path: Path, classes: Sequence[str]) -> None:
         self._path, self._classes = path, classes
@@ -40,15 +40,16 @@ class _Table:
         self._size = 0
 
     def put(self, example: Example) -> None:
-        """Take one more row."""
+        """Add a row."""
         if self._schema is None:
             self._schema = self._schema_of(example)
             options = {"use_dictionary": False, "write_page_checksum": True}
             self._writer = arrow().parquet.ParquetWriter(self._path, self._schema, **options)
         elif self._schema != arrow().schema(_fields(example)):
             raise DataError(
-                f"{example.name or f'item {example.position}'}: has arrays of other shapes or types than the first "
-                "item; bring images to one size with zoo data convert --resize, or keep them as files with --encoded"
+                f"{example.name or f'item {example.position}'}: its arrays have other shapes or types than "
+                "those of the first item; resize images with zoo data convert --resize, or keep them as files "
+                "with --encoded"
             )
         self._rows.append(example)
         self._size += len(example.encoded or b"") or example.item[0].nbytes
@@ -60,7 +61,7 @@ class _Table:
         return with_class_names(schema, _LABEL, self._classes) if self._classes and _LABEL in schema.names else schema
 
     def flush(self) -> None:
-        """Write what is gathered as one group of rows."""
+        """Write the collected rows as one row group."""
         if not self._rows:
             return
         columns = [_column(field.type, index, self._rows) for index, field in enumerate(self._schema)]
@@ -74,7 +75,7 @@ class _Table:
 
 
 def _fields(example: Example) -> list[tuple[str, Any]]:
-    """Return the columns: an image or data, a label, and whatever else there is by its number."""
+    """Return the columns: an image or data, a label, and numbered columns for all other arrays."""
     names = ["data", _LABEL, *(f"array{index}" for index in range(2, len(example.item)))]
     fields = [(name, _type(array)) for name, array in zip(names, example.item, strict=False)]
     if example.encoded is not None:
@@ -95,5 +96,5 @@ def _column(kind: Any, index: int, rows: Sequence[Example]) -> Any:
 
 
 def _readable_name(name: str) -> str | None:
-    """Return a name that needn't be UTF-8 on disk, but must be in a table."""
+    """Return a name as UTF-8, because names on disk can contain other bytes. Returns `None` for an empty name."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") or None

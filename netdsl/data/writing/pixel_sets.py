@@ -1,4 +1,4 @@
-"""Made-up data sets of images with labels for every pixel, in the folders and the formats of the real ones."""
+"""Writes synthetic data sets of images with labels for every pixel, in the folders and formats of the real ones."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from netdsl.data.writing.sample_files import as_labels, as_pixels
 _MATRIX, _BYTES, _UNSIGNED, _SIGNED, _TEXT = 14, 2, 6, 5, 1  # kinds of elements
 _STRUCT, _UINT8 = 2, 9  # classes of matrices
 _LONGEST_FIELD = 32  # bytes of a field's name
-_FAR = 2500  # how far away things are, by the logarithm's mean about e^7.8
-_CLASSES = "1: grass\n2: sky\n"  # of PASCAL-Context, which has many more
+_FAR = 2500  # e^7.8 is the depth at the logarithm's mean
+_CLASSES = "1: grass\n2: sky\n"  # an excerpt of PASCAL-Context's classes
 
 
 def matlab_bytes(matrix: Array, place: Sequence[str]) -> bytes:
-    """Return a file with a matrix of bytes under a name, or in a field of a struct of a name."""
+    """Return a MATLAB file with a matrix of bytes under a name, or in a field of a named struct."""
     name, *fields = place
     header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 0x0100, b"IM")
     if not fields:
@@ -63,7 +63,7 @@ def write_context_classes(folder: Path) -> None:
 
 
 def write_pixel_set(pixels: PixelSet, values: Sequence[Array]) -> None:
-    """Write the list and the files of a set for a batch of its arrays."""
+    """Write the list and the files of a set, for a batch of its arrays."""
     names = [f"sample{index}" for index in range(len(values[0]))]
     _write(Path(pixels.list), "".join(f"{name}\n" for name in names).encode())
     for files, batch in zip(pixels.arrays, values, strict=True):

@@ -1,4 +1,4 @@
-"""Databases for CMU's pose nets, made of images whose people have joints: a record for each person to learn from."""
+"""Writes databases for CMU's pose nets from images of people with joints: a record for each person to learn from."""
 
 from __future__ import annotations
 
@@ -25,28 +25,30 @@ from netdsl.data.writing.sample_files import as_pixels
 from netdsl.data.writing.target import new_path
 from netdsl.errors import DataError
 
-_LEAST_WIDTH = 64  # of an image; narrower ones have no room for numbers
+_LEAST_WIDTH = 64  # of an image; narrower images have no room for the numbers
 _GRAY, _COUNTS_END = 128, 15
 _MOST_OTHERS = 255
-# The authors' rules of who has a record, and of its numbers.
+# The authors' rules for the people that get records, and for their numbers.
 _LEAST_JOINTS, _LEAST_AREA = 5, 32 * 32
-_APART = 0.3  # of the longer side of a person's box, within which nobody else has a record
-_HEIGHT = 368  # pixels of a person of scale 1
+_APART = 0.3  # no other record's person may be this close, as a share of the longer side of the box
+_HEIGHT = 368  # the height in pixels of a person of scale 1
 _DECIMALS = 3
 _DATASET = "COCO"
 
 
 def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, number: int = 0, total: int = 1) -> bytes:
-    """Return the record of an image and any number of masks, as channels, with the first person and all others.
+    """Return the record of an image and any number of masks as channels, with the first person and all others.
 
-    People are rows as `PoseDatumSource` has them. An image that has no room for their numbers is widened in gray, which
-    isn't in its masks.
+    The rows of people have the form of `PoseDatumSource`. If an image has no room for their numbers, it is padded with
+    gray, which its masks exclude.
     """
     _, height, width = image.shape
     joints, others = people.shape[1] - 1, len(people) - 1
     rows = OTHERS + (1 + 4 * others if others else 0)
     if others > _MOST_OTHERS or height < rows:
-        raise DataError(f"an image of {height} rows has no room for {1 + others} people, who need {rows}")
+        raise DataError(
+            f"an image of {height} rows has no room for {1 + others} people, who need {rows}; use a taller image"
+        )
     wide = max(width, _LEAST_WIDTH, 4 * joints, 4 * others)
     channels = [_widened(image, wide, _GRAY), _numbers(people, (height, width), wide, dataset, number, total)]
     values = np.concatenate([*channels, _widened(masks, wide, 0)])
@@ -59,7 +61,7 @@ def _widened(planes: Array, width: int, fill: int) -> Array:
 
 
 def _numbers(people: Pixels, size: tuple[int, int], width: int, dataset: str, number: int, total: int) -> Array:
-    """Return the channel of numbers."""
+    """Return the channel that contains the numbers."""
     rows = np.zeros((1, size[0], width), np.uint8)
     others, stored = len(people) - 1, (people + np.array([1, 1, 0])).astype("<f4")
     _put(rows, 0, np.frombuffer(dataset.encode()[: width - 1], np.uint8))
@@ -84,7 +86,8 @@ def _put(rows: Array, row: int, values: Array) -> None:
 
 
 def pose_samples(images: Iterable[Array], *, joints: int, scale: float, masked: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Records of images with numbers around zero, by their keys, each with a person whose joints are on a circle."""
+    """Yield keys and records of images with values around zero. Each image has a person whose joints are on a
+    circle."""
     angles = 2 * np.pi * np.arange(joints) / joints
     for index, image in enumerate(images):
         _, height, width = image.shape
@@ -99,8 +102,9 @@ def pose_samples(images: Iterable[Array], *, joints: int, scale: float, masked: 
 
 @dataclass(frozen=True)
 class PoseReport:
-    """The numbers of records, and of joints that each person has; how many people with joints have no record of their
-    own; and the errors of images that were skipped.
+    """The number of records, the number of joints of each person, and the errors of skipped images.
+
+    `beside` is the number of people with joints who have no record.
     """
 
     written: int
@@ -110,10 +114,10 @@ class PoseReport:
 
 
 class PeopleOfSet:
-    """The people of a set whom a record is about.
+    """The people of a set who get a record.
 
-    The authors' rule: a person has 5 marked joints at least and 32 x 32 pixels, and isn't in the middle of one before.
-    An item is the image, and the place of the person among its objects.
+    By the authors' rule, a person has at least 5 marked joints and 32 x 32 pixels, and isn't in the centre of an
+    earlier person. An item is the image, and the person's place among its objects.
     """
 
     def __init__(
@@ -136,7 +140,10 @@ class PeopleOfSet:
         for marked in people:
             self.joints = self.joints or len(marked.joints)
             if len(marked.joints) != self.joints:
-                raise DataError(f"{image.path}: has a person of {len(marked.joints)} joints; others have {self.joints}")
+                raise DataError(
+                    f"{image.path}: a person has {len(marked.joints)} joints, but others have {self.joints}; give "
+                    "all the same number"
+                )
         self._places += [(index, place) for place in _main_people(image)]
         self._labels |= {marked.label for marked in people}
         self.marked += sum(marked.has_joints for marked in people)
@@ -145,12 +152,12 @@ class PeopleOfSet:
         return len(self._places)
 
     def fetch(self, index: int) -> tuple[AnnotatedImage, int]:
-        """Return the image that shows a person, and which of its objects that is."""
+        """Return the image of a person, and the person's place among its objects."""
         image, place = self._places[index]
         return self._set.image(image), place
 
     def record(self, number: int, fetched: tuple[AnnotatedImage, int]) -> bytes:
-        """Return the record of a person, with all others in the image who have joints."""
+        """Return the record of a person, including all other people with joints in the image."""
         image, place = fetched
         others = [marked for other, marked in enumerate(image.objects) if other != place and marked.has_joints]
         rows = np.stack([_person_rows(marked) for marked in (image.objects[place], *others)])
@@ -162,9 +169,10 @@ class PeopleOfSet:
             raise DataError(f"{image.path}: {problem}") from None
 
     def _masks(self, image: AnnotatedImage) -> Array:
-        """Return where everybody has joints, and where people are.
+        """Return a mask of the places where all people have joints, and a mask of all people.
 
-        People without joints are left out of the first, and crowds where nobody with joints is in front of them.
+        The first mask excludes people without joints. It also excludes crowds, except where people with joints are in
+        front of them.
         """
         known, missing, crowds = np.zeros((3, image.height, image.width), bool)
         for marked, mask in zip(image.objects, object_masks(image), strict=True):
@@ -183,9 +191,13 @@ def write_poses(
     skip_bad: bool = False,
     done: Callable[[], object] = lambda: None,
 ) -> PoseReport:
-    """Write a record for each person into a new LMDB, or nothing; with a seed in random order."""
+    """Write a record for each person into a new LMDB. On an error, nothing is written. With a seed, the order is
+    random."""
     if not len(people):
-        raise DataError(f"{path}: nobody has {_LEAST_JOINTS} joints and {_LEAST_AREA:,} pixels, so there is no record")
+        raise DataError(
+            f"{path}: no person has {_LEAST_JOINTS} joints and {_LEAST_AREA:,} pixels, so there is nothing to "
+            "write; use another set"
+        )
     order = writing_order(len(people), seed)
     bad, written = list(people.bad), 0
     with (
@@ -203,12 +215,12 @@ def write_poses(
             else:
                 raise record
         if not written:
-            raise DataError(f"all images with people are bad; the first: {bad[0]}")
+            raise DataError(f"all images with people are bad; the first problem is: {bad[0]}")
     return PoseReport(written, people.joints, people.marked - len(people), bad)
 
 
 def _main_people(image: AnnotatedImage) -> list[int]:
-    """Return the places of people, among the objects of an image, who have records of their own."""
+    """Return the places of the people who get records, among the objects of an image."""
     places, taken = list[int](), list[tuple[float, float, float]]()
     for place, marked in enumerate(image.objects):
         x, y, width, height = _middle_and_sides(marked)
@@ -223,16 +235,15 @@ def _main_people(image: AnnotatedImage) -> list[int]:
 
 
 def _middle_and_sides(marked: MarkedObject) -> tuple[float, float, float, float]:
-    """Return the middle of a person's box, its width and its height."""
+    """Return the centre of a person's box, its width and its height."""
     left, top, right, bottom = marked.edges
     return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
 
 
 def _person_rows(marked: MarkedObject) -> Pixels:
-    """Return the rows of a person. COCO's numbers count from 0, and the authors take them for numbers that count from
-    1.
+    """Return the rows of a person. The authors treat COCO's numbers, which count from 0, as if they counted from 1.
 
-    So a joint that nobody marked, which COCO puts at (0, 0), lies outside of the image.
+    So an unmarked joint, which COCO puts at (0, 0), is outside the image.
     """
     x, y, _, height = _middle_and_sides(marked)
     joints = [

@@ -1,4 +1,4 @@
-"""Files that data layers make up, of the form that they read, so that a net is tried where its data set isn't."""
+"""Synthetic files in the form that data layers read, so that a net can run without its data set."""
 
 from __future__ import annotations
 
@@ -17,29 +17,33 @@ from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import DataError
 
-_GRAY = 128  # the mean of made-up images
-_CONTRAST = 40  # how far a one is from it
-_CODEC = "FFV1"  # which loses nothing
+_GRAY = 128  # the mean of synthetic images
+_CONTRAST = 40  # the spread of their values
+_CODEC = "FFV1"  # a lossless codec
 _FRAMES_IN_A_SECOND = 25
 _IMAGES, _FLOW = "image_%d.png", "flow_%c_%d.png"
 _ACROSS_AND_DOWN = ("x", "y")
-_BOX = (0.2, 0.3, 0.7, 0.8)  # left, upper, right and lower edge, as parts of an image
+_BOX = (0.2, 0.3, 0.7, 0.8)  # left, top, right and bottom edge, as shares of an image's size
 _CLASS, _WHITE = 1, 255
-_LANES, _POINTS, _HORIZON = (0.1, 0.4, 0.9), 8, 0.7  # where lanes begin, their points, and how far up they go
+_LANES, _POINTS, _HORIZON = (
+    (0.1, 0.4, 0.9),
+    8,
+    0.7,
+)  # where lanes begin, their number of points, and how far up they extend
 
 
 def as_pixels(values: Array) -> Array:
-    """Numbers around zero as bytes."""
+    """Return values around zero as bytes."""
     return np.clip(np.rint(_GRAY + _CONTRAST * values.astype(np.float32)), 0, 255).astype(np.uint8)
 
 
 def as_labels(values: Array) -> NDArray[np.uint8]:
-    """Labels as bytes."""
+    """Return labels as bytes."""
     return np.clip(values.astype(np.float32), 0, 255).astype(np.uint8)
 
 
 def write_images(images: Iterable[Array], folder: Path, name: str = "image") -> list[str]:
-    """Write bytes of channels, height, width as files into a folder; returns their names."""
+    """Write bytes of channels, height, width as image files into a folder, and return their names."""
     names = []
     for index, image in enumerate(images):
         names.append(f"{name}{index}.png")
@@ -48,14 +52,17 @@ def write_images(images: Iterable[Array], folder: Path, name: str = "image") -> 
 
 
 def write_list(folder: Path, *columns: Sequence[object]) -> str:
-    """Write a list into a folder, which has an item in each line; returns its path."""
+    """Write a list with an item in each line into a folder, and return its path."""
     path = folder / "list.txt"
     path.write_text("".join(" ".join(map(str, line)) + "\n" for line in zip(*columns, strict=True)))
     return str(path)
 
 
 def write_mean_file(layer: pb.LayerParameter, image: Shape, folder: Path) -> None:
-    """Write the mean that a layer subtracts from images of this shape, and name it, if it has one."""
+    """Write the mean that a layer subtracts from images of this shape, and set its path in the layer.
+
+    Does nothing if the layer has no mean file.
+    """
     p = layer.transform_param
     if p.mean_file:
         p.mean_file = str(folder / "mean.binaryproto")
@@ -63,17 +70,18 @@ def write_mean_file(layer: pb.LayerParameter, image: Shape, folder: Path) -> Non
 
 
 def as_frames(images: Array) -> Array:
-    """Images of channels, height, width as frames, whose sides are even numbers: the last pixels are repeated."""
+    """Return images of channels, height, width as frames with even sides. The last row and column are repeated if
+    needed."""
     return np.pad(images, ((0, 0), (0, 0), *((0, side % 2) for side in images.shape[2:])), "edge")
 
 
 def write_video(frames: Array, folder: Path) -> str:
-    """Write frames of blue, green, red as a video into a folder; returns its path."""
+    """Write frames in blue, green, red as a video into a folder, and return its path."""
     cv2, path = opencv(), str(folder / "video.avi")
     size = frames.shape[3], frames.shape[2]
     writer = cv2.VideoWriter(path, cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*_CODEC), _FRAMES_IN_A_SECOND, size)
     if not writer.isOpened():
-        raise DataError(f"{path}: OpenCV can't write a video of {size[1]} x {size[0]} here")
+        raise DataError(f"{path}: OpenCV can't write a video of {size[1]} x {size[0]} here; install its FFmpeg support")
     for frame in frames:
         writer.write(np.ascontiguousarray(frame.transpose(1, 2, 0)))
     writer.release()
@@ -81,9 +89,9 @@ def write_video(frames: Array, folder: Path) -> str:
 
 
 def write_stacks(stacks: Array, channels: int, folder: Path) -> tuple[list[str], str]:
-    """Write stacks of frames of this many channels as folders; returns their paths and the form of the frames' names.
+    """Write stacks of frames with this many channels as folders. Return their paths and the form of the frames' names.
 
-    Of two channels each is a file.
+    With two channels, each channel is a file.
     """
     paths = [folder / f"video{number}" for number in range(len(stacks))]
     for path, stack in zip(paths, stacks, strict=True):
@@ -103,9 +111,9 @@ def _named(frame: Array, number: int) -> dict[str, Array]:
 
 
 def annotated_samples(images: Iterable[Array], *, white: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Records of images with numbers around zero, by their keys, each with an object and a map of it.
+    """Yield keys and records of images with values around zero. Each image has an object and its class map.
 
-    In the map an object is as bright as its class, or `white`.
+    In the map, an object's pixels are the number of its class, or `white`.
     """
     for index, image in enumerate(images):
         record = pb.AnnotatedDatum(type=pb.AnnotatedDatum.BBOX)
@@ -119,7 +127,7 @@ def annotated_samples(images: Iterable[Array], *, white: bool) -> Iterator[tuple
 
 
 def lane_samples(images: Iterable[Array]) -> Iterator[tuple[bytes, bytes]]:
-    """Records of images with numbers around zero, by their keys, each with lanes that meet at the horizon."""
+    """Yield keys and records of images with values around zero. Each image has lanes that meet at the horizon."""
     for index, image in enumerate(images):
         record, key = pb.AnnotatedDatum(type=pb.AnnotatedDatum.LANE), f"{index:08}"
         record.datum.data, record.datum.encoded = encode(as_pixels(image), ImageFormat.PNG, key), True
@@ -138,7 +146,7 @@ def _map(height: int, width: int, brightness: int) -> Array:
 
 
 def write_class_groups(path: Path, count: int) -> None:
-    """Write a label map of class maps with this many channels, each of which stands for one class."""
+    """Write a label map for class maps with this many channels, each of which represents one class."""
     labels = pb.YoloSegLabel()
     for number in range(count + 1):
         labels.item.add(name=f"class{number}", label_id=number)

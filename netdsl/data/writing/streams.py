@@ -1,4 +1,4 @@
-"""Texts and captions as streams in HDF5, side by side, as recurrent nets of Caffe read them."""
+"""Writes texts and captions as parallel streams in HDF5, the form that Caffe's recurrent nets read."""
 
 from __future__ import annotations
 
@@ -23,16 +23,21 @@ if TYPE_CHECKING:
     from netdsl.data.sources.annotations.coco import CaptionedImage
 
 _LIST, _IMAGES, _TEXT_ROWS, _CAPTION_ROWS = "list.txt", "images.txt", "text.h5", "captions.h5"
-_MOST = 1 << 13  # streams, or steps, or times that a word is there
-_LRCN = {"streams": 100, "steps": 20, "least": 5}  # its numbers, of captions side by side, of steps, of a word
-_NO_WORD = -1  # what targets have behind a caption's end
+_MOST = 1 << 13  # the largest number of streams, of steps, or of a word's occurrences
+_LRCN = {
+    "streams": 100,
+    "steps": 20,
+    "least": 5,
+}  # its numbers of parallel captions, of steps, and of a word's occurrences
+_NO_WORD = -1  # fills targets after a caption's end
 
 Numbers = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class TextReport:
-    """What was written: steps of every stream, the size of the alphabet, and how many characters at the end weren't."""
+    """The number of steps of every stream, the size of the alphabet, and the number of characters left out at the
+    end."""
 
     steps: int
     streams: int
@@ -43,16 +48,19 @@ class TextReport:
 def write_text_streams(name: SourceName, target: Path) -> TextReport:
     """Write a text such as `text:FILE?streams=8` into a new folder, with a list for HDF5Data and its characters.
 
-    Each stream is a part of the text. A row of `data` has a character of every stream, the same row of `target` those
-    that follow, and `cont` is 0 in the first row. So a layer's batch is as many steps as its batch_size says, and the
-    next one goes on from there.
+    Each stream is a part of the text. A row of `data` contains a character of every stream, and the same row of
+    `target` contains the characters that follow. `cont` is 0 in the first row. The layer's batch_size is the number of
+    steps in a batch, and the next batch continues there.
     """
     streams, text = name.number("streams", 1, least=1), name.read_text()
     alphabet = Alphabet.of(text) if name.class_names is None else Alphabet(read_class_names(name.class_names))
     numbers = np.array(alphabet.numbers(text, name.path), np.float32)
     steps = (len(numbers) - 1) // streams
     if steps < 1:
-        raise DataError(f"{name.path}: has {len(numbers)} characters; {streams} streams need more of them")
+        raise DataError(
+            f"{name.path}: the text has {len(numbers)} characters, too few for {streams} streams; use fewer streams "
+            "or more text"
+        )
     ends = steps * streams
     data, following = (part.reshape(streams, steps).T for part in (numbers[:ends], numbers[1 : ends + 1]))
     cont = np.ones((steps, streams), np.float32)
@@ -67,8 +75,10 @@ def write_text_streams(name: SourceName, target: Path) -> TextReport:
 
 @dataclass(frozen=True)
 class CaptionReport:
-    """What was written: how many captions, and how many of these several times so that all streams are as long; the
-    words of the vocabulary; how many captions were cut; and what is wrong with images that were left out.
+    """Counts of the captions that were written, and the errors of images that were left out.
+
+    `repeated` captions were written again, so that all streams have the same length. `words` is the size of the
+    vocabulary, and `cut` counts shortened captions.
     """
 
     captions: int
@@ -82,19 +92,19 @@ class CaptionReport:
 def write_caption_streams(
     name: SourceName, target: Path, seed: int | None = None, *, skip_bad: bool = False
 ) -> CaptionReport:
-    """Write captions into a new folder, with lists for HDF5Data and ImageData and the vocabulary.
+    """Write captions into a new folder, with lists for HDF5Data and ImageData, and the vocabulary.
 
-    Each stream has one caption after the other, `steps` rows each. `input_sentence` has 0 and the words,
-    `target_sentence` the words and 0, behind which it has -1, and `cont_sentence` is 0 where a caption begins and
-    behind its end. The images of a batch of `steps` rows are the next `streams` of the list. A word that is there fewer
-    than `least` times is unknown, unless `classes` names a file with the vocabulary. With a seed the captions are in
-    random order.
+    Each stream consists of consecutive captions, with `steps` rows for each. `input_sentence` contains 0 and the words.
+    `target_sentence` contains the words and 0, followed by -1. `cont_sentence` is 0 where a caption begins and after
+    its end. A batch of `steps` rows belongs to the next `streams` images in the list. A word that occurs fewer than
+    `least` times is unknown, unless `classes` names a file with the vocabulary. With a seed, the captions are in random
+    order.
     """
     streams, steps, least = (name.number(option, number, least=1, most=_MOST) for option, number in _LRCN.items())
     images, missing = _images_that_are_there(name.open_captions(), skip_bad=skip_bad)
     pairs = [(image.path, words_of(caption)) for image in images for caption in image.captions]
     if not pairs:
-        raise DataError(f"{name.path}: has no captions of images that are there")
+        raise DataError(f"{name.path}: none of its images with captions exist; name their folder, as in ?images=FOLDER")
     words = [sentence for _, sentence in pairs]
     known = Vocabulary(read_class_names(name.class_names)) if name.class_names else Vocabulary.of(words, least)
     order = np.resize(writing_order(len(pairs), seed), -(-len(pairs) // streams) * streams)
@@ -116,16 +126,16 @@ def write_caption_streams(
 def _images_that_are_there(
     images: Sequence[CaptionedImage], *, skip_bad: bool
 ) -> tuple[list[CaptionedImage], tuple[str, ...]]:
-    """Return the images that are there, and what is wrong with the others."""
+    """Return the images that exist, and errors for all others."""
     there = [image for image in images if image.path.is_file()]
-    missing = tuple(f"{image.path}: isn't there" for image in images if not image.path.is_file())
+    missing = tuple(f"{image.path}: no such file" for image in images if not image.path.is_file())
     if missing and not skip_bad:
-        raise DataError(f"{missing[0]}; put it there, or leave such images out by --skip-bad")
+        raise DataError(f"{missing[0]}; copy it there, or leave missing images out with --skip-bad")
     return there, missing
 
 
 def _side_by_side(captions: Sequence[Sequence[int]], steps: int) -> dict[str, Numbers]:
-    """Return the rows of captions side by side, each cut after this many steps."""
+    """Return the rows of parallel captions. Each caption is cut after this many steps."""
     shape = steps, len(captions)
     inputs, cont = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     targets = np.full(shape, _NO_WORD, np.float32)

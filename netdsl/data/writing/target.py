@@ -1,4 +1,5 @@
-"""What is written: names that say its form, and new files and folders that exist only when they are complete."""
+"""Targets: names that state the form of written data, and new files and folders that only appear when they are
+complete."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from urllib.parse import parse_qsl
 
 from netdsl.errors import DataError
 
-_ENDINGS = ("lmdb", "leveldb", "parquet", "folder")  # of paths that say the kind, as train_lmdb does
+_ENDINGS = ("lmdb", "leveldb", "parquet", "folder")  # in paths that state the kind, such as train_lmdb
 
 
 class TargetName(NamedTuple):
-    """The name of what is to be written: its kind, its path and its options."""
+    """The name of a target: its kind, its path and its options."""
 
     kind: str
     path: Path
@@ -24,13 +25,13 @@ class TargetName(NamedTuple):
 
 
 def parse_target(text: str, forms: Mapping[str, str]) -> TargetName:
-    """Parse a name whose prefix or ending says its kind. `forms` are those of its kinds."""
+    """Parse a name whose prefix or suffix states its kind. `forms` are the forms of names by kind."""
     kind, colon, rest = text.partition(":")
     if not (colon and rest and kind in forms):
         rest, kind = text, next((end for end in _ENDINGS if end in forms and text.endswith((f".{end}", f"_{end}"))), "")
     if not kind:
         raise DataError(
-            f"{text}: the name doesn't say what to write; use {', '.join(forms.values())}, or a name such as train_lmdb"
+            f"{text}: the name doesn't state a format; use {', '.join(forms.values())}, or a name such as train_lmdb"
         )
     path, _, query = rest.partition("?")
     return TargetName(kind, Path(path), dict(parse_qsl(query, keep_blank_values=True)))
@@ -38,9 +39,9 @@ def parse_target(text: str, forms: Mapping[str, str]) -> TargetName:
 
 @contextmanager
 def new_path(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` for a file or a folder, which is renamed to `path` if no error is raised."""
+    """Yield a temporary path next to `path` for a file or a folder. Without an error, it is renamed to `path`."""
     if path.exists() or path.is_symlink():
-        raise DataError(f"{path}: exists already; remove it, or choose another name")
+        raise DataError(f"{path}: the path exists already; remove it, or choose another name")
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}; create it first")
     temporary = path.with_name(f".{path.name[:40]}.{token_hex(8)}")

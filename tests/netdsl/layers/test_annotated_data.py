@@ -246,7 +246,7 @@ def test_classes_are_named_by_the_label_map_if_there_is_one(folder: Path) -> Non
         ("transform_param { cvt_bgr2rgb: true }", "cvt_bgr2rgb: not supported"),
         (
             "transform_param { crop_size: 4 random_aspect_ratio_param {} }",
-            "random_aspect_ratio_param is for images without",
+            "random_aspect_ratio_param doesn't work for images with",
         ),
         (
             "transform_param { resize_param { prob: 0.5 height: 9 width: 9 } "
@@ -265,7 +265,7 @@ def test_images_keep_their_sizes_with_a_batch_size_of_1(folder: Path) -> None:
     settings = "transform_param { resize_param { height: 10 width: 10 resize_mode: FIT_SMALL_SIZE } }"
     sizes = [images.shape for images, _ in batches(settings, 3, batch=1)]
     assert sizes == [(1, 3, 10, 15), (1, 3, 10, 14), (1, 3, 10, 13)]
-    with pytest.raises(ShapeError, match="different sizes in one batch"):
+    with pytest.raises(ShapeError, match="images in a batch have different sizes"):
         batches("")
 
 

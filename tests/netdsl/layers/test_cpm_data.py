@@ -87,7 +87,7 @@ def test_images_to_test_with_stay_as_they_are(tmp_path: Path) -> None:
         (LIMBS % "mirror: true", "mirror doesn't apply to images of people"),
         (ALONE % "mean_value: 104", "mean_value doesn't apply to images of people"),
         (ALONE % "resize_param { height: 3 width: 3 prob: 1 }", "resize_param doesn't apply"),
-        (ALONE % "aug_way: 'table'", "aug_way 'table' reads what to draw"),
+        (ALONE % "aug_way: 'table'", "aug_way 'table' reads random numbers"),
         (LIMBS.replace("FILE", "") % "", "source is missing"),
     ],
 )

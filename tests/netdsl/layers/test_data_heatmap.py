@@ -171,15 +171,15 @@ def test_what_a_mask_hides_is_black(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "more", "words"),
     [
-        ("1,2,3,4 0 x", "", r"list.txt:2: must be 'path x,y,x,y,\.\.\. crop cluster'"),
+        ("1,2,3,4 0 x", "", r"list.txt:2: the line must be 'path x,y,x,y,\.\.\. crop cluster'"),
         ("1,2 0 0", "", "its lines have different numbers of joints"),
         ("1,2,3 0 0", "", "list.txt:2: the line has 3 numbers for its joints; give two"),
-        ("1,x 0 0", "", "list.txt:2: '1,x' isn't numbers with commas"),
+        ("1,x 0 0", "", "list.txt:2: '1,x' isn't a list of numbers"),
         ("8,9,12,6,16,15 0 3", "sample_per_cluster: true", "a cluster has no image"),
         (LINES[0], "random_crop: true dont_flip_first: false", "3 joints can't be mirrored in pairs; change dont_flip"),
         (LINES[0], "meanfile: 'mean'", "a file with a mean for each video"),
-        (LINES[0], "label_height: 9", "label_width and label_height must be the same"),
-        (LINES[0], "cropsize: 0", "needs a cropsize and an outsize"),
+        (LINES[0], "label_height: 9", "label_width and label_height differ"),
+        (LINES[0], "cropsize: 0", "set cropsize and outsize"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, line: str, more: str, words: str) -> None:
@@ -197,7 +197,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, line: str, more: str, wo
 
 def test_an_image_that_is_too_low_is_named(tmp_path: Path) -> None:
     how = written(tmp_path, *LINES).replace("cropsize: 20", "cropsize: 25")
-    with pytest.raises(DataError, match=r"[01]\.png: has 24 rows, and cropsize is 25"):
+    with pytest.raises(DataError, match=r"[01]\.png: the image has 24 rows, fewer than the cropsize of 25"):
         batches(how, 1)
 
 

@@ -105,7 +105,7 @@ def test_a_window_has_only_the_points_that_it_shows() -> None:
 @pytest.mark.parametrize(
     ("lanes", "kind", "words"),
     [
-        (LANES, pb.AnnotatedDatum.BBOX, "is annotated with BBOX, and not with lanes"),
+        (LANES, pb.AnnotatedDatum.BBOX, "annotations of type BBOX, not lanes"),
         ([[(0.1, 0.1)]] * 6, pb.AnnotatedDatum.LANE, "has 6 lanes of up to 1 points; use at most 5 of 64"),
         ([[(0.1, 0.1)] * 65], pb.AnnotatedDatum.LANE, "has 1 lanes of up to 65 points"),
     ],
@@ -118,9 +118,9 @@ def test_records_without_lanes_or_with_too_many_are_named(tmp_path: Path, lanes:
 @pytest.mark.parametrize(
     ("transform", "settings", "words"),
     [
-        ("crop_size: 4", "", "lanes don't go along with a crop"),
-        ("expand_param { prob: 1 }", "", "lanes don't go along"),
-        ("resize_param { height: 4 width: 4 resize_mode: FIT_SMALL_SIZE }", "", "of resize_mode WARP"),
+        ("crop_size: 4", "", "don't work for images with lanes"),
+        ("expand_param { prob: 1 }", "", "don't work for images with lanes"),
+        ("resize_param { height: 4 width: 4 resize_mode: FIT_SMALL_SIZE }", "", "with resize_mode WARP"),
         ("", "batch_sampler { max_trials: 3 }", "batch_sampler needs boxes"),
     ],
 )

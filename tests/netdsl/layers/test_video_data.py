@@ -100,11 +100,17 @@ def test_mirrored_flows_of_training_go_the_other_way_across() -> None:
         (VIDEO.replace("video.avi", "gone.avi") % "", "layer 'v': gone.avi: "),
         (VIDEO.replace("batch_size: 2", "batch_size: 2 shuffle: true") % "", "'shuffle' is a setting of a fork"),
         (VIDEO % "" + "transform_param { force_gray: true }", "Caffe keeps the colours of videos"),
-        ("top: 'x' data_param { batch_size: 2 } video_data_param { device_id: 9876 }", "camera 9876: can't be opened"),
+        (
+            "top: 'x' data_param { batch_size: 2 } video_data_param { device_id: 9876 }",
+            "camera 9876: the camera can't be opened",
+        ),
         (FLOW.replace("source: 'list.txt'", "") % (PATTERN, ""), "layer 'v': source is missing"),
         (FLOW % (PATTERN, "new_length: 0"), "new_length 0; both must be 1"),
-        (FLOW % (PATTERN, "new_width: 7"), "only one of new_height and new_width"),
-        (FLOW % ("%d.png", ""), "name_pattern '%d.png' is not of the form 'flow_%c_%04d.jpg'"),
+        (FLOW % (PATTERN, "new_width: 7"), "new_height and new_width go together"),
+        (
+            FLOW % ("%d.png", ""),
+            "name_pattern '%d.png' doesn't have the placeholders of frames; write it like 'flow_%c_%04d.jpg'",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_told(settings: str, why: str) -> None:

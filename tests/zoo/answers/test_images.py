@@ -180,7 +180,7 @@ def test_what_a_data_layer_leaves_open_is_the_size_of_its_mean_or_of_the_input(t
     prepared = cropped(image, "")
     assert np.array_equal(prepared.values, image[:, 11:19, 8:16])
     assert prepared.placement.corners(0, 0, 1, 1) == (8, 11, 16, 19)
-    with pytest.raises(CaffeError, match=r"thumb.png: a crop of 8 x 8 is larger than the image, 5 x 9"):
+    with pytest.raises(CaffeError, match=r"thumb.png: a crop of 8 x 8 is larger than the image of 5 x 9"):
         cropped(image[:, :5, :9], "thumb.png")
 
 
@@ -194,7 +194,7 @@ def test_values_that_are_no_bytes_are_taken_in_the_size_of_the_input(tmp_path) -
     image = np.random.default_rng(6).uniform(0, 255, (3, 10, 8)).astype(np.float32)
     prepare = LayerPreparation(transform_of(ImageInput((10, 8), scale=0.5), tmp_path), Channels.BGR)
     assert np.array_equal(prepare(image, "").values, image / 2)
-    with pytest.raises(CaffeError, match=r"row 3: images that are resized have whole values"):
+    with pytest.raises(CaffeError, match=r"row 3: an image has other values than whole numbers"):
         prepare(image[:, 1:], "row 3")
 
 

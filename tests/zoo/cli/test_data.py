@@ -131,12 +131,15 @@ def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["show", "gone"], "zoo: gone: there is no such file or folder; name it KIND:PATH"),
-        (["convert", "in", "out"], "zoo: out: the name doesn't say what to write"),
+        (["show", "gone"], "zoo: gone: there is no such file or folder; name it as KIND:PATH"),
+        (["convert", "in", "out"], "zoo: out: the name doesn't state a format"),
         (["convert", "in", "in.lmdb/x_lmdb"], "zoo: in.lmdb/x_lmdb: there is no folder in.lmdb"),
         (["mean", "in", "m.txt"], "zoo: m.txt: can't tell the format from the name"),
         (["show", "in", "-o", "no/sheet.png"], "zoo: no/sheet.png: can't be written: No such file"),
-        (["mean", "digits:none", "m.binaryproto"], "zoo: digits:none: isn't a source; there are digits, digits:train"),
+        (
+            ["mean", "digits:none", "m.binaryproto"],
+            "zoo: digits:none: there is no such source; choose from digits, digits:train",
+        ),
     ],
 )
 def test_what_cannot_be_is_one_line(zoo, folder, words: list[str], what: str) -> None:
@@ -287,7 +290,7 @@ def test_what_looks_like_a_mistake_is_counted(zoo, voc) -> None:
     other.write_text("<annotation>")
     code, out, err = zoo("data", "show", "V")
     assert code == 0 and "1 partly outside" in out
-    assert err.startswith(f"zoo: 1 image can't be read; the first: {other}:1: isn't well-formed XML")
+    assert err.startswith(f"zoo: 1 image can't be read; the first: {other}:1: not well-formed XML")
     assert zoo("data", "convert", "V", "out_lmdb") == (2, "", err.replace("1 image can't be read; the first: ", ""))
     done = zoo("data", "convert", "V", "out_lmdb", "--skip-bad")
     assert done.out.endswith(", 1 damaged image skipped\n") and f"zoo: skipped: {other}:1" in done.err
@@ -305,7 +308,7 @@ def test_sides_and_parts(zoo, voc) -> None:
     done = zoo("data", "convert", "digits", "x_lmdb", "--min-dim", "24")
     assert done.code == 2 and "are for images with objects" in done.err
     done = zoo("data", "convert", "V", "x.parquet")
-    assert done.code == 2 and "the name doesn't say what to write; use lmdb:PATH" in done.err
+    assert done.code == 2 and "the name doesn't state a format; use lmdb:PATH" in done.err
     done = zoo("data", "convert", "digits", "voc:x")
     assert (
         done.code == 2 and "voc:x: this format needs images with marked objects, and digits contains none" in done.err

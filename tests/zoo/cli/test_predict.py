@@ -98,9 +98,9 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
     ("words", "says"),
     [
         (["digits:test"], "digits:test: not a Parquet or Arrow table; convert it with `zoo data convert digits:test"),
-        (["parquet:ROWS?columns=data"], "say which with --column BLOB=COLUMN, not in the name"),
+        (["parquet:ROWS?columns=data"], "choose columns with --column BLOB=COLUMN"),
         (["parquet:missing"], "missing: can't be opened"),
-        (["ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
+        (["ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; choose from number, data"),
         (["ROWS", "--column", "data"], "'data' isn't a blob and its column"),
         (["ROWS", "--workers", "2"], "need --backend spark"),
         (["ROWS", "--master", "yarn"], "need --backend spark"),
@@ -131,4 +131,4 @@ def test_all_files_of_a_table_have_the_same_columns(zoo, digits, tmp_path) -> No
     pq.write_table(table, "rows/a.parquet")
     pq.write_table(table.drop_columns("number"), "rows/b.parquet")
     done = zoo("predict", digits.net, "--weights", digits.weights, "rows", "-o", "out.parquet")
-    assert "rows/b.parquet: has other columns than rows/a.parquet" in done.err
+    assert "rows/b.parquet: its columns differ from those of rows/a.parquet" in done.err

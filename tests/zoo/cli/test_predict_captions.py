@@ -197,11 +197,11 @@ def test_captions_are_converted(zoo, model: str) -> None:
     captions = [{"image_id": 1, "caption": "A dog"}, {"image_id": 1, "caption": "A big dog."}]
     Path("x.json").write_text(json.dumps({"images": images, "annotations": captions}))
     words = ["data", "convert", "captions:x.json?images=images&streams=3&steps=3&least=1", "out"]
-    assert "images/d.png: isn't there" in zoo(*words).err
+    assert "images/d.png: no such file" in zoo(*words).err
     done = zoo(*words, "--skip-bad", "--shuffle")
     assert (done.code, done.out) == (0, "2 captions written in 3 streams, 5 words in the vocabulary\n")
     assert done.err.splitlines() == [
-        "zoo: skipped: images/d.png: isn't there",
+        "zoo: skipped: images/d.png: no such file",
         "zoo: 1 caption written more than once, so that all streams have the same length",
         "zoo: cut: 1 caption with more words than steps",
     ]

@@ -53,7 +53,7 @@ def test_a_damaged_list_of_items_is_told(tmp_path: Path) -> None:
     folder = photos(tmp_path / "photos", cat=3, dog=3)
     for text in ("9", "x", "-1", "1" * 50):
         (tmp_path / "items.txt").write_text(f"0\n{text}\n")
-        with pytest.raises(DataError, match=r"items.txt:2: '.*' isn't the number of an item; they are 0 to 5"):
+        with pytest.raises(DataError, match=r"items.txt:2: '.*' isn't the number of an item; use 0 to 5"):
             open_source(f"folder:{folder}?items={tmp_path / 'items.txt'}")
 
 

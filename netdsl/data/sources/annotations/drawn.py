@@ -20,10 +20,10 @@ from netdsl.errors import DataError
 
 COUNTS = {DataSplit.TRAIN: 1000, DataSplit.TEST: 200}
 SIDES = 32, 1024  # the least and the largest number of pixels on each side of an image
-_NOISE = 14.0  # standard deviation of pixels, which go up to 255
+_NOISE = 14.0  # standard deviation of the noise, for pixels from 0 to 255
 _MOST_SHAPES = 4  # in an image
 _RADII = 0.1, 0.24  # as a share of a side; boxes are then between a tenth and half of a side
-_OUTSIDE = 0.06  # distance from a shape's center to the edge, as a share of a side; some shapes extend beyond the image
+_OUTSIDE = 0.06  # distance from a shape's centre to the edge, as a share of a side; some shapes extend beyond the image
 _HIDDEN = 0.5  # hidden or outside share of a shape, from which on the shape is difficult
 _LEAST_SEEN = 0.15  # visible share of a shape, below which it isn't drawn
 _COLOR_SPREAD = 0.25  # of a class's colours, as a share of the distance to the next class's colours
@@ -34,7 +34,7 @@ _LEAST_MARKED = 0.2  # visible share of a person, below which joints aren't mark
 _PLACES = 0.25, 0.75  # range of people's hips, as shares of a side
 _PERSON = 1  # the label
 Points = NDArray[np.float64]
-# As shares of a person's height, to the right of and above the center of the hips.
+# As shares of a person's height, to the right of and above the centre of the hips.
 _HEAD = (
     (0, 0.40),
     (0.03, 0.43),
@@ -46,7 +46,7 @@ _SHOULDERS, _HIPS = ((0.11, 0.30), (-0.11, 0.30)), ((0.07, 0.0), (-0.07, 0.0))
 _ARM, _LEG = (0.16, 0.15), (0.23, 0.22)  # the lengths of the upper and the lower part
 _RAISED, _SPREAD_OF_LEGS = (-0.3, 2.6), (-0.1, 0.6)  # angles of arms and legs, outwards from straight down
 _BENT = 0.7  # the largest angle of an elbow or a knee
-_LEAN = 0.3  # the largest angle of a person
+_LEAN = 0.3  # the largest lean of a person
 _LIMB, _SKULL = 0.055, 0.08  # the thickness of limbs and the radius of heads
 _LIMBS = ((5, 7), (7, 9), (6, 8), (8, 10), (11, 13), (13, 15), (12, 14), (14, 16))
 _TRUNK = (5, 6, 12, 11)
@@ -92,7 +92,7 @@ def drawn_ground(random: np.random.Generator, side: int) -> NDArray[np.float64]:
     """Return a background of nearly gray colours that changes from corner to corner."""
     corners = random.uniform(40, 200, (2, 2, 1)) + random.uniform(-20, 20, (2, 2, 3))
     across = np.linspace(0, 1, side)[:, None]
-    rows = corners[0] * (1 - across)[:, :, None] + corners[1] * across[:, :, None]  # side, 2, 3
+    rows = corners[0] * (1 - across)[:, :, None] + corners[1] * across[:, :, None]  # axes: side, 2, 3
     ground: NDArray[np.float64] = rows[:, :1] * (1 - across)[None] + rows[:, 1:] * across[None]
     return ground
 
@@ -202,7 +202,7 @@ class DrawnPeople(DrawnPictures):
 
 
 def _pose(random: np.random.Generator) -> Points:
-    """Return the joints of a person of height 1, as x and y from the center of the hips. The y axis points
+    """Return the joints of a person of height 1, as x and y from the centre of the hips. The y axis points
     downwards."""
     shoulders, hips = np.array(_SHOULDERS), np.array(_HIPS)
     arms = _limbs(shoulders, _ARM, _RAISED, random)

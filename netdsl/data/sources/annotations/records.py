@@ -167,7 +167,7 @@ class MarkedItems:
         return image, image.read()
 
     def item(self, fetched: tuple[AnnotatedImage, bytes]) -> Item:
-        """Return the image, its rows and, if they are used, its map of classes."""
+        """Return the image, its rows and, if they are used, its class map."""
         image, data = fetched
         pixels = decode_pixels(data, self._color, str(image.path)).transpose(2, 0, 1)
         return pixels, self._rows(image), *self._map(image)

@@ -51,7 +51,7 @@ def encoded_size(data: bytes, where: str) -> tuple[int, int]:
 
 
 def _size_in(file: BinaryIO, where: str) -> tuple[int, int]:
-    library = import_extra("PIL.Image", "data", "sizes of images need Pillow")
+    library = import_extra("PIL.Image", "data", "measuring images needs Pillow")
     try:
         with library.open(file) as image:
             width, height = image.size[::-1] if _lies_on_its_side(image) else image.size

@@ -43,7 +43,7 @@ class XmlElement:
     children: list[XmlElement] = field(default_factory=list)
 
     def all(self, name: str) -> Iterator[XmlElement]:
-        """Return the children with a name."""
+        """Return the children with this name."""
         return (child for child in self.children if child.name == name)
 
     def find(self, *names: str) -> XmlElement | None:

@@ -70,5 +70,5 @@ def test_images_of_other_numbers_are_transformed_before() -> None:
 
 def test_an_image_of_other_numbers_among_bytes_is_an_error() -> None:
     transform = Transform(pb.TransformationParameter(), train=False)
-    with pytest.raises(DataError, match="the first image of a batch has bytes, and this one has other numbers"):
+    with pytest.raises(DataError, match="the first image of a batch has bytes, but this one has other numbers"):
         transform(IMAGES[0].astype(np.float32), np.random.default_rng(0), out=np.empty((3, 7, 6), np.uint8))

@@ -123,13 +123,15 @@ def test_values_that_do_not_fit_are_told(source: str, shape: tuple[int, ...]) ->
 
 
 def test_what_cannot_be_bound_is_told(source: str, tmp_path: Path) -> None:
-    refuse(Table(source), "no single column is called 'data'; there are image, label, extra", DATA)
+    refuse(Table(source), "there isn't exactly one column 'data'; choose from image, label, extra", DATA)
     refuse(
         Table(source, {"lable": "label"}), "no blob 'lable' comes from outside; choose from data, label", DATA, LABEL
     )
     refuse(Table(source), "'data' has batches of 3, and 'label' of 4", DATA, Intake(("label",), 4, (None,)))
     refuse(Table(source), "none of the net's blobs come from outside")
-    refuse(Table(write(tmp_path / "none.arrow", data=pa.array([], pa.int8()))), r"none\.arrow: has no items", DATA)
+    refuse(
+        Table(write(tmp_path / "none.arrow", data=pa.array([], pa.int8()))), r"none\.arrow: there are no items", DATA
+    )
 
 
 def test_batches_go_on_over_the_end_of_a_table(source: str) -> None:

@@ -36,13 +36,13 @@ def test_columns_and_the_label_can_be_chosen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("a,b\n1,2\n", "t.csv: no column is called 'label'; there are a, b"),
+        ("a,b\n1,2\n", "t.csv: no column is called 'label'; choose from a, b"),
         ("a,label,label\n1,2,3\n", "t.csv: several columns are called 'label'"),
-        ("", "t.csv: no column is called 'label'; there are none"),
-        ("a,label\n", "t.csv: has no lines after the names"),
+        ("", "t.csv: no column is called 'label'; choose from none"),
+        ("a,label\n", "t.csv: the file has no lines after the names"),
         ("a,label\n1,2\nx,3\n", "t.csv:3: column 'a': 'x' isn't a number"),
         ("a,label\n1,2\n1,\n", "t.csv:3: column 'label': '' isn't a number"),
-        ("a,label\n1,2\n\n1,2,3\n", "t.csv:4: has 3 values for 2 columns"),
+        ("a,label\n1,2\n\n1,2,3\n", "t.csv:4: the line has 3 values for 2 columns"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, what: str) -> None:

@@ -79,7 +79,7 @@ def test_records_that_say_no_annotation_have_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ((record(LANE),), "annotated with LANE"),
+        ((record(LANE),), "annotations of type LANE"),
         ((record(), record(None)), "00000001_x.*doesn't state its type of annotation"),
         ((pb.Datum(data=png(PIXELS), encoded=True, height=4),), "read records of Datum with a Data layer"),
         ((record(data=b"no image"),), "can't be decoded as an image"),

@@ -50,9 +50,12 @@ def test_compressed_files_and_one_file_for_several_names_in_a_line(tmp_path: Pat
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ([rows(2, 0), {"data": np.zeros((2, 2, 3))}], "1.h5: has no data set 'label'; choose from data"),
-        ([{"data": np.zeros((2, 3)), "label": np.zeros(3)}], "0.h5: 'label' has 3 rows, 'data' has 2"),
-        ([rows(2, 0), {"data": np.zeros((2, 3, 2)), "label": np.zeros(2)}], r"1.h5: a row of 'data' is \(3, 2\), in"),
+        ([rows(2, 0), {"data": np.zeros((2, 2, 3))}], "1.h5: the file has no data set 'label'; choose from data"),
+        ([{"data": np.zeros((2, 3)), "label": np.zeros(3)}], "0.h5: 'label' has 3 rows, but 'data' has 2"),
+        (
+            [rows(2, 0), {"data": np.zeros((2, 3, 2)), "label": np.zeros(2)}],
+            r"1.h5: a row of 'data' is \(3, 2\), but in",
+        ),
         ([{"data": np.zeros((2, 3)), "label": np.array([b"a", b"b"])}], "'label' is |S1"),
         ([{"data": 1.0, "label": 2.0}], r"'data' is float64 of shape \(\)"),
         ([{"data": np.zeros((0, 3)), "label": np.zeros(0)}], "its files have no rows"),

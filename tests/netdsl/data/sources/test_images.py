@@ -63,8 +63,8 @@ def test_only_one_new_size_is_refused(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("", "the list is empty"),
-        ("a.png 0\n\nb.png cat\n", ":3: 'cat' is not a label"),
-        ("a.png", ":1: 'a.png' is not"),
+        ("a.png 0\n\nb.png cat\n", ":3: 'cat' isn't a label"),
+        ("a.png", ":1: 'a.png' isn't a label"),
     ],
 )
 def test_a_list_that_isnt_one_is_refused(tmp_path: Path, text: str, why: str) -> None:
@@ -124,7 +124,7 @@ def test_a_list_of_classes_numbers_them(folder: Path) -> None:
 @pytest.mark.parametrize(("text", "count"), [("dog\nant\n", 0), ("dog\nant\ncat\ncat\n", 2)])
 def test_a_list_must_have_every_folder_once(folder: Path, text: str, count: int) -> None:
     (folder / "labels.txt").write_text(text)
-    with pytest.raises(DataError, match=f"labels.txt: has {count} lines 'cat', and there must be one"):
+    with pytest.raises(DataError, match=f"labels.txt: the file has {count} lines 'cat'; write one"):
         FolderSource(folder)
 
 
@@ -162,15 +162,15 @@ def nest(folder: Path, *names: str) -> Path:
 
 def test_the_parts_of_a_data_set_are_not_taken_for_its_classes(tmp_path: Path) -> None:
     shapes = nest(tmp_path / "shapes", *(f"{part}/{name}/1.png" for part in ("train", "val") for name in ("a", "b")))
-    with pytest.raises(DataError, match="its folders train, val have folders and no images") as problem:
+    with pytest.raises(DataError, match="its folders train, val contain folders and no images") as problem:
         FolderSource(shapes)
-    assert f"folder:{shapes}/train, and to test on --test-data folder:{shapes}/val;" in str(problem.value)
+    assert f"folder:{shapes}/train, and to test on --test-data folder:{shapes}/val, or" in str(problem.value)
     assert FolderSource(shapes / "train").classes == ["a", "b"]
 
 
 def test_classes_whose_images_all_lie_deeper_are_named_in_a_list(tmp_path: Path) -> None:
     nest(tmp_path, "cat/2019/1.png", "dog/2020/2.png")
-    with pytest.raises(DataError, match=rf"folder:{tmp_path}/cat; or, if they are classes, write their names into"):
+    with pytest.raises(DataError, match=rf"folder:{tmp_path}/cat, or write the names of the classes into"):
         FolderSource(tmp_path)
     (tmp_path / "labels.txt").write_text("dog\ncat\n")
     assert labels(FolderSource(tmp_path)) == {"dog/2020/2.png": 0, "cat/2019/1.png": 1}
@@ -178,5 +178,5 @@ def test_classes_whose_images_all_lie_deeper_are_named_in_a_list(tmp_path: Path)
 
 def test_a_single_class_whose_images_lie_deeper_is_warned_of(folder: Path) -> None:
     nest(folder, "bird/2020/1.png")
-    with pytest.warns(DataWarning, match="the classes bird have folders and no images in theirs"):
+    with pytest.warns(DataWarning, match="the classes bird contain folders and no images; the images in these"):
         assert len(FolderSource(folder)) == 5

@@ -57,14 +57,14 @@ GOOD = idx(5, 4, 3) + IMAGES.tobytes()
 @pytest.mark.parametrize(
     ("images", "labels", "what"),
     [
-        (GOOD[:-1], idx(5) + LABELS, "needs 60 bytes for 5 items; it is truncated"),
+        (GOOD[:-1], idx(5) + LABELS, "5 items need 60 bytes; it is truncated"),
         (GOOD + b"x", idx(5) + LABELS, "it has more, so download"),
         (GOOD[:14], idx(5) + LABELS, "its header is truncated"),
         (b"", idx(5) + LABELS, "it starts with 0x"),
         (idx(0, 4, 3), idx(5) + LABELS, "has a shape without values"),
-        (idx(5) + LABELS, idx(5) + LABELS, "isn't an idx file of bytes with 3 axes: it starts with 0x00000801"),
+        (idx(5) + LABELS, idx(5) + LABELS, "not an idx file of bytes with 3 axes: it starts with 0x00000801"),
         (idx(5, 4, 3, kind=13) + IMAGES.tobytes(), idx(5) + LABELS, "it starts with 0x00000d03"),
-        (GOOD, idx(4) + LABELS[:4], "has 5 images, and train-labels-idx1-ubyte has 4 labels"),
+        (GOOD, idx(4) + LABELS[:4], "has 5 images, but train-labels-idx1-ubyte has 4 labels"),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
@@ -94,7 +94,7 @@ def test_missing_and_doubled_files_are_told(tmp_path: Path) -> None:
         MnistSource(tmp_path, DataSplit.TEST)
     save(tmp_path, GOOD, idx(5) + LABELS)
     save(tmp_path, GOOD, idx(5) + LABELS, "emnist-train")
-    with pytest.raises(DataError, match=r"has both emnist-train-images-idx3-ubyte and train-images"):
+    with pytest.raises(DataError, match=r"both emnist-train-images-idx3-ubyte and train-images"):
         MnistSource(tmp_path)
 
 
@@ -145,7 +145,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 def test_pickled_batches_are_never_read(tmp_path: Path) -> None:
     (tmp_path / "data_batch_1").write_bytes(b"\x80\x02}q\x01.")
-    with pytest.raises(DataError, match=r"data_batch_1: is a pickle, which isn't safe to read; download"):
+    with pytest.raises(DataError, match=r"data_batch_1: the file is a pickle, which isn't safe to read; download"):
         Cifar10Source(tmp_path)
 
 

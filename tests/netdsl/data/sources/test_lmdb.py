@@ -113,8 +113,8 @@ def test_float_data_is_taken_where_there_are_no_bytes(tmp_path: Path) -> None:
         (b"\xff\xff\xff", "not a Datum"),
         (pb.Datum(channels=3, height=4, width=5, data=b"x" * 59).SerializeToString(), "59 values.*needs 60"),
         (pb.Datum(channels=1, height=4, width=5, float_data=[1]).SerializeToString(), "1 values.*needs 20"),
-        (pb.Datum(label=3).SerializeToString(), "no image"),
-        (pb.Datum(data=b"no image", encoded=True).SerializeToString(), "can't be decoded"),
+        (pb.Datum(label=3).SerializeToString(), "isn't an image"),
+        (pb.Datum(data=b"isn't an image", encoded=True).SerializeToString(), "can't be decoded"),
         (pb.Datum(encoded=True).SerializeToString(), "can't be decoded"),
         (encoded(np.zeros((4, 5), np.uint16)), "uint16"),
     ],
@@ -128,10 +128,10 @@ def test_what_isnt_a_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gone: there is no such folder"):
         LmdbSource(tmp_path / "gone")
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match="file: is a file; an LMDB is a folder"):
+    with pytest.raises(DataError, match="file: the path is a file, but an LMDB is a folder"):
         LmdbSource(tmp_path / "file")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match=r"folder: isn't an LMDB, because it has no data\.mdb"):
+    with pytest.raises(DataError, match=r"folder: the folder isn't an LMDB, because it has no data\.mdb"):
         LmdbSource(tmp_path / "folder")
     (tmp_path / "folder/data.mdb").write_bytes(b"x" * 9000)
     with pytest.raises(DataError, match=r"folder: can't be opened as an LMDB: .*MDB_INVALID"):
@@ -227,7 +227,9 @@ def test_the_other_meta_page_serves_if_one_is_damaged(tmp_path: Path) -> None:
             counts.append(len(LmdbFile(tmp_path)))
     assert sorted(counts) == [len(records), 60]  # what was deleted by the last transaction is there before it
     damage(tmp_path, 16, b"xxxx")
-    with pytest.raises(DataError, match=r"can.t be opened as an LMDB: data\.mdb isn.t LMDB.s, or damaged at its start"):
+    with pytest.raises(
+        DataError, match=r"can.t be opened as an LMDB: data\.mdb isn.t an LMDB file, or is damaged at its start"
+    ):
         LmdbFile(tmp_path)
 
 

@@ -52,7 +52,11 @@ def test_what_is_written_is_read_by_scipy(place: tuple[str, ...]) -> None:
     ("data", "place", "words"),
     [
         (b"no", ("S",), "not a MATLAB file"),
-        (matlab_bytes(LABELS, ("S",)).replace(b"\x00\x01IM", b"\x00\x02IM"), ("S",), "of MATLAB 7.3; save it with -v7"),
+        (
+            matlab_bytes(LABELS, ("S",)).replace(b"\x00\x01IM", b"\x00\x02IM"),
+            ("S",),
+            "the format of MATLAB 7.3; save it with -v7",
+        ),
         (matlab_bytes(LABELS, ("S",)), ("T",), "has no 'T'"),
         (matlab_bytes(LABELS, ("S",)), ("S", "field"), "has no 'S.field'"),
         (matlab_bytes(LABELS, ("S", "field")), ("S", "other"), "has no 'S.other'"),
@@ -88,9 +92,9 @@ def test_the_arrays_in_cells_are_found_by_their_name(compressed: bool) -> None:
     data = saved(compressed=compressed, LabelMap=LABELS, boxes=cells)
     found = matlab_cells(data, "boxes", "one.mat")
     assert [array.tolist() for array in found] == [LABELS.tolist(), []]
-    with pytest.raises(DataError, match=r"one\.mat: 'LabelMap' has no cells"):
+    with pytest.raises(DataError, match=r"one\.mat: 'LabelMap' isn't a cell array"):
         matlab_cells(data, "LabelMap", "one.mat")
-    with pytest.raises(DataError, match=r"one\.mat: has no 'others'"):
+    with pytest.raises(DataError, match=r"one\.mat: the file has no 'others'"):
         matlab_cells(data, "others", "one.mat")
     texts = saved(boxes=np.array(["a", "bb"], object))
     with pytest.raises(DataError, match=r"one\.mat: cell 1 of 'boxes' isn't an array of real numbers"):

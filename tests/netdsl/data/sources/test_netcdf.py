@@ -86,9 +86,9 @@ def test_rows_that_are_taken_at_once_are_those_that_are_fetched(path: Path) -> N
 @pytest.mark.parametrize(
     ("names", "what"),
     [
-        (["pixel"], "called 'pixel'; there are pixels, class, packed, shorter, holes"),
+        (["pixel"], "called 'pixel'; choose from pixels, class, packed, shorter, holes"),
         (["single"], "called 'single'"),
-        ([], r"name the variables to read, as in \?x=NAME&y=NAME; there are pixels, class"),
+        ([], r"name the variables to read, as in \?x=NAME&y=NAME; choose from pixels, class"),
         (["pixels", "shorter"], "different lengths: {'pixels': 5, 'shorter': 4}"),
     ],
 )
@@ -99,8 +99,8 @@ def test_variables_that_do_not_fit_are_told(path: Path, names: list[str], what: 
 
 def test_other_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "t.nc").write_bytes(b"not this")
-    for name, what in (("t.nc", "read"), ("gone.nc", "opened")):
-        with pytest.raises(DataError, match=f"{name}: can't be {what}: "):
+    for name, what in (("t.nc", "not a NetCDF file"), ("gone.nc", "can't be opened: ")):
+        with pytest.raises(DataError, match=f"{name}: {what}"):
             NetcdfSource(tmp_path / name, ["x"])
 
 

@@ -178,11 +178,14 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
         ("lmbd:an_lmdb", "lmbd:an_lmdb: there is no such file"),
         ("t.h5", "t.h5: its kind can't be recognised; name it as KIND:PATH, where KIND is one of lmdb"),
         ("class/cat", "class/cat: its kind can't be recognised"),
-        ("t.csv?lable=b", "csv:t.csv?lable=b: has no option 'lable'; the form is csv:PATH?columns=A,B&label=C"),
+        (
+            "t.csv?lable=b",
+            "csv:t.csv?lable=b: there is no option 'lable'; write the name as csv:PATH?columns=A,B&label=C",
+        ),
         ("cifar10:ten:val", "ten:val"),
-        ("digits:val", "digits:val: isn't a source; there are digits, digits:train, digits:test"),
-        ("voc:class", "voc:class: gives images with marked objects, and not items; names of items are lmdb:PATH"),
-        ("lmdb:an_lmdb?first_pixel=1", "lmdb:an_lmdb?first_pixel=1: first_pixel is about marked objects"),
+        ("digits:val", "digits:val: there is no such source; choose from digits, digits:train, digits:test"),
+        ("voc:class", "voc:class: the data are images with marked objects, not items; name items as lmdb:PATH"),
+        ("lmdb:an_lmdb?first_pixel=1", "lmdb:an_lmdb?first_pixel=1: first_pixel only applies to marked objects"),
     ],
 )
 def test_what_is_no_source_is_told(data: Path, name: str, what: str) -> None:
@@ -193,7 +196,7 @@ def test_what_is_no_source_is_told(data: Path, name: str, what: str) -> None:
 
 def test_a_source_without_items_is_told(data: Path) -> None:
     pq.write_table(pa.table({"x": pa.array([], pa.int64())}), "none.parquet")
-    with pytest.raises(DataError, match=r"none.parquet: has no items"):
+    with pytest.raises(DataError, match=r"none.parquet: there are no items"):
         open_source("none.parquet")
 
 
@@ -252,7 +255,7 @@ def test_parts_and_numbers_of_images_with_marked_objects(tmp_path: Path) -> None
     assert [chosen.image(index) for index in range(len(chosen))] == [whole.image(index) for index in (20, 5, 11)]
     part = open_annotated_set(f"objects:train?side=32&part=test&items={tmp_path / 'items.txt'}")
     assert len(part) == 1 and part.image(0) == whole.image(20)
-    with pytest.raises(DataError, match="has no images; the whole set has 1"):
+    with pytest.raises(DataError, match="the part has no images, although the whole set has 1"):
         open_annotated_set("objects?count=1&part=train")
 
 

@@ -77,14 +77,14 @@ def test_nyud_has_what_is_asked_for() -> None:
     assert np.allclose(hha, minus(COLORS[:, :, ::-1], 132.431, 94.076, 118.477), atol=1e-5)  # red comes first
     assert np.allclose(depth[0], np.log(LABELS * 400.0 + 900) - 7.844, atol=1e-5) and depth.shape == (1, 4, 5)
     assert labels[0, 0].tolist() == [255, 0, 1, 2, 19]
-    with pytest.raises(DataError, match="'colour' is none of what NYUD has: color, depth, hha, label"):
+    with pytest.raises(DataError, match="NYUD has no 'colour'; choose from color, depth, hha, label"):
         nyud("nyud", "test", ["colour"])
 
 
 def test_a_pixel_without_depth_is_an_error() -> None:
     put("nyud/test.txt", "1\n")
     put("nyud/data/depth/img_1.png", png(LABELS.astype(np.uint16)))
-    with pytest.raises(DataError, match=r"img_1.png: has pixels without a depth"):
+    with pytest.raises(DataError, match=r"img_1.png: some pixels have no depth"):
         item(nyud("nyud", "test", ["depth"]))
 
 
@@ -116,7 +116,7 @@ def test_classes_of_context_get_the_numbers_of_those_that_are_used() -> None:
     assert np.allclose(image, minus(COLORS, 104.007, 116.669, 122.679), atol=1e-5)
     assert labels[0, 0].tolist() == [0, 0, 2, 1, 3]
     put("context/trainval/a.mat", matlab_bytes(np.full((4, 5), 7), ("LabelMap",)))
-    with pytest.raises(DataError, match=r"a.mat: has label 7, and the list of classes ends with 4"):
+    with pytest.raises(DataError, match=r"a.mat: the image has label 7, but the list of classes ends with 4"):
         item(pascal_context("context", "voc", "val"))
     put("context/59_labels.txt", "1: unicorn\n")
     with pytest.raises(DataError, match="'unicorn' isn't among the classes"):

@@ -93,9 +93,9 @@ def test_an_image_too_small_for_its_people_is_not_written() -> None:
 def test_damaged_records_are_named(tmp_path: Path) -> None:
     lost = (*ROWS[:4], floats(0.75), floats(float("nan")))
     for number, (record, words) in enumerate([
-        (packed(*ROWS, channels=4), "has 4 channels of uint8; poses need 5 of bytes"),
-        (packed(*ROWS[:4], floats(0)), "a person of no scale"),
-        (packed(*lost), "a joint that is nowhere"),
+        (packed(*ROWS, channels=4), "has 4 channels of uint8, but poses need 5 channels"),
+        (packed(*ROWS[:4], floats(0)), "the scale of the person is impossible"),
+        (packed(*lost), "the place of a joint"),
         (packed(*ROWS[:2], bytes([0, 200]), *ROWS[3:]), "its fourth channel is too small for the joints"),
         (packed(ROWS[0], height=1), "its fourth channel is too small"),
         (pb.Datum(channels=6, height=1, width=2, float_data=[0] * 12), "has 6 channels of float32"),
@@ -140,7 +140,7 @@ def test_records_without_a_mask_are_read_too(tmp_path: Path) -> None:
 
 def test_the_number_of_joints_is_checked(tmp_path: Path) -> None:
     path = write_pose_database(tmp_path / "db")
-    with pytest.raises(DataError, match="can't have 0 joints; say how many, joints=N"):
+    with pytest.raises(DataError, match="can't have 0 joints; give their number"):
         PoseSet(path, joints=0)
     with pytest.raises(DataError, match="its fourth channel is too small for the joints"):
         PoseSet(path, joints=1000).image(0)

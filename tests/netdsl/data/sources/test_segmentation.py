@@ -136,8 +136,8 @@ def test_every_image_comes_once_in_an_epoch_and_the_seed_says_when() -> None:
     [
         ("", {}, "the list is empty"),
         ("image.png labels.png\nimage.png\n", {}, r"list\.txt:2: 'image\.png' has no labels"),
-        ("image.png cat\n", {"label_type": IMAGE}, "'cat' is not a label from 0 to 255"),
-        ("image.png 256\n", {"label_type": IMAGE}, "'256' is not a label from 0 to 255"),
+        ("image.png cat\n", {"label_type": IMAGE}, "'cat' isn't a label; use a number from 0 to 255"),
+        ("image.png 256\n", {"label_type": IMAGE}, "'256' isn't a label; use a number from 0 to 255"),
         ("image.png labels.png\n", {"new_height": 3}, "new_height and new_width"),
     ],
 )
@@ -151,19 +151,19 @@ def test_settings_that_cant_be_met_are_refused() -> None:
     for transform in ({"crop_size": 3, "crop_height": 3, "crop_width": 3}, {"crop_height": 3}):
         with pytest.raises(DataError, match="either crop_size, or both"):
             deeplab(transform)
-    with pytest.raises(DataError, match="have no mean_file"):
+    with pytest.raises(DataError, match="can't have a mean_file"):
         deeplab({"mean_file": "mean.binaryproto"})
-    with pytest.raises(DataError, match="as dense_image_data_param says"):
+    with pytest.raises(DataError, match="use dense_image_data_param"):
         segnet({"mirror": True})
-    with pytest.raises(DataError, match="crop_height and crop_width go together"):
+    with pytest.raises(DataError, match="only one of crop_height and crop_width"):
         segnet({}, crop_height=3)
 
 
 def test_images_that_dont_fit_are_named() -> None:
-    with pytest.raises(DataError, match=r"data/image\.png: a crop of 6 x 7 is larger than the image, 5 x 7"):
+    with pytest.raises(DataError, match=r"data/image\.png: a crop of 6 x 7 is larger than the image of 5 x 7"):
         items(segnet({}, crop_height=6, crop_width=7))
     cv2.imwrite("data/labels.png", LABELS[1:])
-    with pytest.raises(DataError, match=r"data/image\.png: the image is \(5, 7\) and its labels are \(4, 7\)"):
+    with pytest.raises(DataError, match=r"data/image\.png: the image is \(5, 7\), but its labels are \(4, 7\)"):
         items(segnet({}))
     Path("data/labels.png").write_text("no image")
     with pytest.raises(DataError, match=r"the labels of data/image\.png: can't be decoded"):
@@ -196,7 +196,7 @@ def test_a_map_of_edges_is_resized_before_it_is_cut_off_and_cropped_at_random_al
 
 
 def test_images_with_maps_are_not_resized_by_the_transform() -> None:
-    with pytest.raises(DataError, match="resizes images, and not their labels; take new_height and new_width"):
+    with pytest.raises(DataError, match="resizes images but not their labels; use new_height and new_width"):
         hed({"resize_param": [{"height": 3, "width": 3}]})
 
 
@@ -228,8 +228,8 @@ def test_a_window_is_resized_and_its_labels_can_be_one_number_or_none() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("image.png labels.png 1 2 3", "must end with the corners x1 y1 x2 y2"),
-        ("image.png labels.png 1 2 3 x", "must end with the corners x1 y1 x2 y2"),
+        ("image.png labels.png 1 2 3", "doesn't end with the corners x1 y1 x2 y2"),
+        ("image.png labels.png 1 2 3 x", "doesn't end with the corners x1 y1 x2 y2"),
         ("image.png labels.png 3 2 2 4", "has no pixels, or too many"),
         ("image.png labels.png 0 0 99999 99999", "has no pixels, or too many"),
         ("image.png 1 2 3 4", "has no labels"),

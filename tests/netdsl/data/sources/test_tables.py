@@ -129,9 +129,9 @@ def refuse_arrow(path: Path, what: str, **options: Any) -> None:
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     path = write_arrow(tmp_path / "t.arrow", "text", "label")
-    refuse_arrow(path, "column 'text' is of type string, which can't be an array; a column has")
-    refuse_arrow(path, "images or bytes; choose columns out of label")
-    refuse_arrow(path, "no single column is called 'labels'; there are text, label", columns=["labels"])
+    refuse_arrow(path, "column 'text' is of type string, which can't be an array; use a column of")
+    refuse_arrow(path, "images or bytes; choose from label")
+    refuse_arrow(path, "there isn't exactly one column 'labels'; choose from text, label", columns=["labels"])
     data = path.read_bytes()
     for damaged in (data[:-30], b"", b"no table"):
         path.write_bytes(damaged)
@@ -147,7 +147,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (pa.array([1, None, 3]), "is null; drop such rows, or fill them"),
         (pa.array([[1, 2], None]), "is null; drop such rows, or fill them"),
         (pa.array([[1, 2], [1, None]]), "has a null in its array"),
-        (pa.array([[[1], [2]], [[1], [2, 3]]]), "has arrays of 1 and of 2 values in it"),
+        (pa.array([[[1], [2]], [[1], [2, 3]]]), "has arrays of 1 and of 2 values"),
         (
             pa.array([spark_image(PIXELS[0]), spark_image(PIXELS[0]) | {"mode": 21}]),
             "is an image whose values aren't of 8 bits",
@@ -263,10 +263,10 @@ def refuse_parquet(path: Path, what: str, **options: Any) -> None:
 def test_columns_that_do_not_work_are_told(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "t.parquet", "text", "label", "image")
     refuse_parquet(
-        path, "column 'text' is of type string, which can't be an array; a column has numbers, arrays of numbers,"
+        path, "column 'text' is of type string, which can't be an array; use a column of numbers, arrays of numbers,"
     )
-    refuse_parquet(path, "images or bytes; choose columns out of label, image")
-    refuse_parquet(path, "no single column is called 'labels'; there are text, label, image", columns=["labels"])
+    refuse_parquet(path, "images or bytes; choose from label, image")
+    refuse_parquet(path, "there isn't exactly one column 'labels'; choose from text, label, image", columns=["labels"])
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_columns_that_do_not_work_are_told(tmp_path: Path) -> None:
         (pa.array([1, None, 3]), 1, " is null; drop such rows, or fill them"),
         ([{"bytes": b"", "path": "a"}, {"bytes": None, "path": "b"}], 0, ": can't be decoded"),
         ([None, {"bytes": b"", "path": "a"}][::-1], 0, ": can't be decoded"),
-        ([[[1.0, 2.0], [3.0]]], 0, " has arrays of 2 and of 1 values in it; all must have as many"),
+        ([[[1.0, 2.0], [3.0]]], 0, " has arrays of 2 and of 1 values; give all arrays the same length"),
         ([[1.0, 2.0], [3.0, None]], 1, " has a null in its array"),
         ([[1.0], None], 1, " is null; drop such rows, or fill them"),
         ([b"not an image"], 0, ": can't be decoded"),

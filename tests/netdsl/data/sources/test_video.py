@@ -94,7 +94,7 @@ def test_a_video_that_ends_too_early_says_so(source: VideoSource) -> None:
         assert len(cut) == COUNT
         assert np.array_equal(shown(cut, 1), shown(source, 1))
         for _ in range(2):
-            with pytest.raises(DataError, match=r"cut.avi: has no frame 10, though it says that it has 11"):
+            with pytest.raises(DataError, match=r"cut.avi: the file has no frame 10, although it claims 11"):
                 cut.fetch(10)
         assert np.array_equal(shown(cut, 1), shown(source, 1))
 
@@ -103,8 +103,8 @@ def test_a_video_that_ends_too_early_says_so(source: VideoSource) -> None:
     ("name", "data", "why"),
     [
         ("gone.mp4", None, "gone.mp4: "),
-        ("text.mp4", b"no video\n" * 99, "text.mp4: can't be opened as a video"),
-        ("empty.avi", b"", "empty.avi: can't be opened as a video"),
+        ("text.mp4", b"no video\n" * 99, "text.mp4: the video can't be opened"),
+        ("empty.avi", b"", "empty.avi: the video can't be opened"),
         ("folder", None, "folder: "),
     ],
 )
@@ -121,19 +121,24 @@ def test_what_is_no_video_is_told_and_nothing_else_is_printed(
 
 def test_frames_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_limit(), "pixels", HEIGHT * WIDTH - 1)
-    with pytest.raises(DataError, match=r"v.avi: has 384 pixels, more than the 383"):
+    with pytest.raises(DataError, match=r"v.avi: the image has 384 pixels, more than the limit of 383"):
         VideoSource("v.avi")
 
 
 def test_an_image_that_claims_to_be_a_video_has_no_number_of_frames() -> None:
     cv2.imwrite("image.png", frame(0))
     Path("image.png").rename("image.mp4")
-    with pytest.raises(DataError, match=r"image.mp4: (doesn't say how many frames|can't be opened)"):
+    with pytest.raises(
+        DataError, match=r"image.mp4: (the file doesn't state its number of frames|the video can't be opened)"
+    ):
         VideoSource("image.mp4")
 
 
 def test_a_camera_that_is_not_there_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    with closing(CameraSource(9876)) as camera, pytest.raises(DataError, match="camera 9876: can't be opened; is it"):
+    with (
+        closing(CameraSource(9876)) as camera,
+        pytest.raises(DataError, match="camera 9876: the camera can't be opened; check"),
+    ):
         camera.fetch(0)
     assert capfd.readouterr() == ("", "")
 
@@ -144,8 +149,8 @@ def test_what_a_camera_showed_is_gone(source: VideoSource, monkeypatch: pytest.M
     camera = CameraSource(0, skip_frames=1)
     assert [np.array_equal(camera.item(camera.fetch(index))[0], shown(source, 2 * index + 1)) for index in range(3)]
     for index in (0, 2, 4):
-        with pytest.raises(DataError, match="camera 0: its frames are gone once they were shown, so nothing"):
+        with pytest.raises(DataError, match="camera 0: its frames can be read only once, so"):
             camera.fetch(index)
     camera.close()
-    with pytest.raises(DataError, match="camera 0: shows nothing any more"):
+    with pytest.raises(DataError, match="camera 0: the camera sends no more frames"):
         camera.fetch(3)

@@ -101,18 +101,30 @@ def test_frames_are_gray_and_resized_where_that_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("line", "videos", "why"),
     [
-        ("long 23", {}, "list.txt:1: 'long 23' is not 'folder frames label'"),
-        ("long many 2", {}, "list.txt:1: 'long many 2' is not"),
-        ("long 0 2", {}, "list.txt:1: a video has 1 frame or more, not 0"),
+        ("long 23", {}, "list.txt:1: 'long 23' isn't 'folder frames label'"),
+        ("long many 2", {}, "list.txt:1: 'long many 2' isn't"),
+        ("long 0 2", {}, "list.txt:1: a video can't have 0 frames"),
         ("", {}, "list.txt: the list is empty"),
         ("nowhere 9 2", {}, "nowhere/frame5.png"),
         ("long 99 2", {"segments": 3}, "long/frame50.png"),
-        ("mixed 2 2", {"length": 2}, r"mixed/frame2.png: is \(3, 3\) and the first frame is \(6, 8\); set new_height"),
+        (
+            "mixed 2 2",
+            {"length": 2},
+            r"mixed/frame2.png: the frame is \(3, 3\), but the first frame is \(6, 8\); set new_height",
+        ),
         ("long 9 2", {"segments": 0}, "num_segments is 0 and new_length 1"),
-        ("long 9 2", {"pattern": "image.png"}, "name_pattern 'image.png' is not of the form 'image_%04d.jpg'"),
-        ("long 9 2", {"pattern": "%999999d.png"}, "is not of the form"),
-        ("long 9 2", {"pattern": "%s%d.png"}, "is not of the form"),
-        ("long 9 2", {"pattern": "%d.png", "flow": True}, "is not of the form 'flow_%c_%04d.jpg'"),
+        (
+            "long 9 2",
+            {"pattern": "image.png"},
+            "name_pattern 'image.png' doesn't have the placeholders of frames; write it like 'image_%04d.jpg'",
+        ),
+        ("long 9 2", {"pattern": "%999999d.png"}, "doesn't have the placeholders"),
+        ("long 9 2", {"pattern": "%s%d.png"}, "doesn't have the placeholders"),
+        (
+            "long 9 2",
+            {"pattern": "%d.png", "flow": True},
+            "doesn't have the placeholders of frames; write it like 'flow_%c_%04d.jpg'",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_told(line: str, videos: dict[str, object], why: str) -> None:

@@ -60,7 +60,7 @@ def test_of_a_part_that_is_named_the_other_one_is_for_tests(table: str) -> None:
 def test_a_single_item_leaves_none_to_train_on(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("x,label\n0,1\n")
     assert labels(f"{tmp_path}/one.csv?part=test") == [1]
-    with pytest.raises(DataError, match=r"one.csv\?part=train: has no items"):
+    with pytest.raises(DataError, match=r"one.csv\?part=train: there are no items"):
         open_source(f"{tmp_path}/one.csv?part=train")
 
 

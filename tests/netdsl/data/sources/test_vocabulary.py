@@ -35,5 +35,5 @@ def test_frequent_words_come_first_and_rare_ones_are_unknown(tmp_path: Path) -> 
 
 def test_a_file_of_lrcns_has_no_end() -> None:
     assert Vocabulary(("<unk>", "a", "dog")).numbers(["dog", "zebra"], "here") == [3, 1]
-    with pytest.raises(DataError, match="here: the word 'zebra' isn't in the vocabulary, which has no '<unk>' either"):
+    with pytest.raises(DataError, match="here: neither the word 'zebra' nor '<unk>' is in the vocabulary"):
         Vocabulary(("a", "dog")).numbers(["zebra"], "here")

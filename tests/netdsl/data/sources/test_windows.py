@@ -156,7 +156,7 @@ def test_images_are_kept_in_memory_if_that_is_asked() -> None:
 
 @pytest.mark.parametrize("corners", [(25, 3, 30, 9), (5, 5, 4, 9), (-1, 0, 3, 3)])
 def test_a_window_outside_of_its_image_is_named(corners: tuple[int, int, int, int]) -> None:
-    with pytest.raises(DataError, match=r"image.png: the window \(.*\) isn't in the image, 20 x 30"):
+    with pytest.raises(DataError, match=r"image.png: the window \(.*\) isn't in the image of 20 x 30"):
         one(*corners)
 
 
@@ -168,11 +168,11 @@ def test_a_window_whose_context_has_nothing_of_the_image_is_named() -> None:
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        (("# 1", "# 2"), r"windows\.txt:11: '# 2' must be '# 1'"),
+        (("# 1", "# 2"), r"windows\.txt:11: '# 2' doesn't begin the next image; write '# 1'"),
         (("7 1.0 4 5 9 12\n", ""), "ends within the image of line 11"),
         (("7 1.0 4 5 9 12", "7 1.0 4 five 9 12"), "aren't 'class overlap"),
         (("7 1.0 4 5 9 12", "7 1.0 4"), "aren't 'class overlap"),
-        (("18\n2\n", "18\nx\n"), "'x' windows, which is not a number"),
+        (("18\n2\n", "18\nx\n"), "is 'x'; write a number"),
         (("5 0.9", "0 0.9"), "class 0, which means background, in the image of line 1"),
         ((WINDOWS, ""), "0 windows of objects"),
     ],
@@ -186,9 +186,9 @@ def test_a_file_that_isnt_one_is_refused(changed: tuple[str, str], why: str) -> 
 @pytest.mark.parametrize(
     ("transform", "settings", "why"),
     [
-        ({"crop_size": 0}, {}, "crop_size is missing"),
+        ({"crop_size": 0}, {}, "set crop_size"),
         ({}, {"context_pad": 4}, "context_pad 4 leaves nothing of a crop_size of 8"),
-        ({}, {"crop_mode": "round"}, "'round' is neither 'warp' nor 'square'"),
+        ({}, {"crop_mode": "round"}, "crop_mode is 'round'; use 'warp' or 'square'"),
         ({}, {"fg_fraction": 1.5}, "fg_fraction is 1.5"),
         ({}, {"batch_size": 0}, "batch_size 0"),
         ({}, {"fg_threshold": 2}, "0 windows of objects .* and 2 of background"),

@@ -118,11 +118,11 @@ def test_images_of_spark_become_channels_height_width() -> None:
     ("values", "kind", "problem"),
     [
         ([1, None], None, "row 101 of partition 3 is null; drop such rows, or fill them"),
-        ([[[1], [2]], [[3], [4, 5]]], None, "row 101 of partition 3 has arrays of 1 and of 2 values in it"),
+        ([[[1], [2]], [[3], [4, 5]]], None, "row 101 of partition 3 has arrays of 1 and of 2 values"),
         ([[1, 2], [None, 3]], None, "row 101 of partition 3 has a null in its array"),
         ([[[1, 2], [3, None]]], None, "row 100 of partition 3 has a null in its array"),
         ([{"bytes": b"1"}, {"bytes": None}], None, "row 101 of partition 3 is null"),
-        (["a"], None, "is of type string, which can't be an array; a column has numbers, arrays"),
+        (["a"], None, "is of type string, which can't be an array; use a column of numbers, arrays"),
         ([["a"]], None, r"is of type list<.*string>, which can't be an array"),
         ([{"type": 0, "size": 3, "indices": [3], "values": [1]}], vectors, "row 100 .* whose indices don't fit"),
         ([image(2, 4, 3, 16), {**image(2, 4, 3, 16), "height": -1}], images, "row 101 .* isn't an image"),

@@ -199,7 +199,7 @@ def test_a_label_in_place_of_rows_stays() -> None:
 
 def test_values_that_are_no_bytes_are_taken_if_they_are_whole() -> None:
     assert (one(transform(), IMAGE.astype(np.float32), ROWS)[0] == IMAGE).all()
-    with pytest.raises(DataError, match="whole values from 0 to 255"):
+    with pytest.raises(DataError, match="other values than whole numbers from 0 to 255"):
         one(transform(), IMAGE + 0.5, ROWS)
 
 
@@ -221,9 +221,9 @@ def test_a_map_of_classes_goes_the_way_of_its_image() -> None:
 def test_what_does_not_go_together_is_refused() -> None:
     maps = ClassMaps(None)
     for text in ("crop_size: 4", "resize_param { height: 4 width: 4 resize_mode: FIT_SMALL_SIZE }"):
-        with pytest.raises(DataError, match="a map of classes goes along with resize_mode WARP only"):
+        with pytest.raises(DataError, match="class maps only work with resize_mode WARP"):
             transform(text, maps=maps)
-    with pytest.raises(DataError, match="image of 8 x 16 has a map of classes of 8 x 15"):
+    with pytest.raises(DataError, match="image of 8 x 16 has a class map of 8 x 15"):
         one(transform(maps=maps), IMAGE, ROWS, np.zeros((1, 8, 15), np.uint8))
-    with pytest.raises(DataError, match=r"add up to 0\.95; they must to 1"):
+    with pytest.raises(DataError, match=r"add up to 0\.95; make them add up to 1"):
         transform(SIZES.replace("0.7", "0.65"))

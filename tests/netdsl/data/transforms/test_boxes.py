@@ -148,7 +148,7 @@ def test_around_the_image_is_the_mean_as_bytes_or_black() -> None:
 def test_expansions_that_cannot_be_are_refused() -> None:
     with pytest.raises(DataError, match="max_expand_ratio is 1; it must be above 1"):
         expansion(1)
-    with pytest.raises(DataError, match="give mean_value"):
+    with pytest.raises(DataError, match="use mean_value"):
         expansion(mean_file="mean.binaryproto")
     with pytest.raises(DataError, match="too large"):
         Canvas(1 << 15, 1 << 15).pixels(WHOLE)
@@ -278,7 +278,7 @@ def test_jitter_keeps_proportions_if_it_is_asked_to() -> None:
     jitter, random = Jitter(0.4, keeps_proportions=True), np.random.default_rng(3)
     windows = [window for window in (jitter(NONE, random) for _ in range(50)) if window is not None]
     assert all(abs((window[2] - window[0]) - (window[3] - window[1])) < 1e-6 for window in windows)
-    with pytest.raises(DataError, match="yolo_data_jitter 1 must be"):
+    with pytest.raises(DataError, match="yolo_data_jitter is 1; it must be"):
         Jitter(1, keeps_proportions=True)
 
 
@@ -299,7 +299,7 @@ def test_a_batch_without_objects_has_a_row_of_minus_ones() -> None:
 
 
 def test_images_of_a_batch_have_one_size() -> None:
-    with pytest.raises(ShapeError, match="bring them to one with resize_param"):
+    with pytest.raises(ShapeError, match="resize them with resize_param"):
         batch_rows([(BATCH_IMAGE, ROWS), (BATCH_IMAGE[:, 1:], ROWS)])
 
 

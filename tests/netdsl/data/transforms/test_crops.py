@@ -109,9 +109,9 @@ def test_tests_take_the_middle() -> None:
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"multi_scale": True}, "need a crop_size"),
-        ({"fix_crop": True}, "need a crop_size"),
-        ({"multi_scale": True, "crop_size": 3, "scale_ratios": [1, 1.5]}, "scale_ratios are parts"),
+        ({"multi_scale": True}, "set crop_size"),
+        ({"fix_crop": True}, "set crop_size"),
+        ({"multi_scale": True, "crop_size": 3, "scale_ratios": [1, 1.5]}, "scale_ratios must be"),
         ({"multi_scale": True, "crop_size": 3, "max_distort": -1}, "max_distort is -1"),
     ],
 )
@@ -133,7 +133,7 @@ def test_what_cannot_be_cropped_is_told(settings: dict[str, object], why: str) -
 def test_what_is_for_images_alone_is_refused_elsewhere(
     use: Callable[[pb.TransformationParameter], object], what: str, setting: str
 ) -> None:
-    with pytest.raises(DataError, match=f"{setting}: is TSN's, and not for {what}; remove it"):
+    with pytest.raises(DataError, match=f"{setting} doesn't work for {what}; remove it"):
         use(pb.TransformationParameter(**{setting: True}))
 
 
@@ -192,8 +192,8 @@ def test_a_transform_crops_what_comes_of_it_and_says_its_shape() -> None:
     ("settings", "words"),
     [
         ({"min_area_ratio": 0}, "areas above 0"),
-        ({"min_area_ratio": 0.5, "max_area_ratio": 0.4}, "the least first"),
-        ({"aspect_ratio_change": 1.5}, "aspect_ratio_change up to 1"),
+        ({"min_area_ratio": 0.5, "max_area_ratio": 0.4}, "in ascending order"),
+        ({"aspect_ratio_change": 1.5}, "aspect_ratio_change above 0 and up to 1"),
     ],
 )
 def test_settings_that_cant_be_are_refused(settings: dict[str, float], words: str) -> None:
@@ -202,7 +202,7 @@ def test_settings_that_cant_be_are_refused(settings: dict[str, float], words: st
 
 
 def test_without_a_crop_and_for_caffe_it_is_refused() -> None:
-    with pytest.raises(DataError, match="crop_size is missing"):
+    with pytest.raises(DataError, match="set crop_size"):
         Transform(pb.TransformationParameter(random_aspect_ratio_param={}), train=True)
-    with pytest.raises(DataError, match="Caffe draws no parts of images that it resizes"):
+    with pytest.raises(DataError, match="Caffe can't draw parts of images and resize them"):
         Beforehand.of(pb.TransformationParameter(crop_size=5, random_aspect_ratio_param={}), train=True)

@@ -280,11 +280,11 @@ def test_contrast_is_raised_where_it_is_low() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"aug_way": "table"}, "aug_way 'table' reads what to draw from files"),
-        ({"stride": 49}, "a stride of 49 leaves no map of a crop of 48 x 64"),
+        ({"aug_way": "table"}, "aug_way 'table' reads random numbers from the fork's own files"),
+        ({"stride": 49}, "a stride of 49 leaves no map for a crop of 48 x 64"),
         ({"stride": 0}, "a stride of 0"),
         ({"do_clahe": True, "clahe_tile_size": 0}, "clahe_tile_size is 0; it must be 1 or more"),
-        ({"sigma": 0}, "sigma, sigma_center and target_dist must be above 0"),
+        ({"sigma": 0}, "sigma is 0, sigma_center .*; set each of them above 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changed: dict[str, object], words: str) -> None:
@@ -298,13 +298,13 @@ def test_settings_that_make_no_sense_are_refused(changed: dict[str, object], wor
 def test_a_person_of_almost_no_scale_would_fill_the_memory() -> None:
     persons = people(1, 17)
     persons[0, 0, 2] = 1e-4
-    with pytest.raises(DataError, match=r"a person of scale 0\.0001 makes an image of"):
+    with pytest.raises(DataError, match=r"a person of scale 0\.0001 would need an image of"):
         LimbPoseTransform(settings(num_parts=56), COCO, train=True)(item(persons), np.random.default_rng(0), 0)
 
 
 def test_an_image_to_test_with_must_have_a_place_in_maps() -> None:
     image, mask, persons = item(people(1, 17))
-    with pytest.raises(DataError, match="an image of 56 x 7 has no place in maps with a stride of 8"):
+    with pytest.raises(DataError, match="an image of 56 x 7 is too small for maps with a stride of 8"):
         LimbPoseTransform(settings(num_parts=56), COCO, train=False)(
             (image[:, :, :7], mask[:, :, :7], persons), np.random.default_rng(0), 0
         )

@@ -101,7 +101,7 @@ def test_an_image_is_resized_before_it_is_cropped() -> None:
         assert (transform(image, np.random.default_rng(0)) == resized[:, :, 1:11]).all()
     assert transform.shape(*IMAGE.shape) == (3, 14, 10)
     for image in (IMAGE + np.float32(0.5), IMAGE - np.float32(300), np.full_like(IMAGE, np.nan, np.float32)):
-        with pytest.raises(DataError, match="images that are resized have whole values from 0 to 255"):
+        with pytest.raises(DataError, match="other values than whole numbers from 0 to 255"):
             transform(image, np.random.default_rng(0))
 
 
@@ -110,10 +110,10 @@ def test_an_image_is_resized_before_it_is_cropped() -> None:
     [
         ({"mean_file": "x.binaryproto", "mean_value": [1]}, "both mean_file and mean_value"),
         ({"crop_size": 3, "crop_h": 3, "crop_w": 3}, "both crop_size and crop_h"),
-        ({"crop_h": 3}, "crop_h and crop_w go together"),
-        ({"distort_param": {"hue_prob": 0.5}}, "distort_param: is for images with boxes only"),
+        ({"crop_h": 3}, "only one of crop_h and crop_w"),
+        ({"distort_param": {"hue_prob": 0.5}}, "distort_param only works for images with boxes"),
         ({"max_rotation_angle": 5, "noise_param": [{}]}, "noise_param, max_rotation_angle: not supported"),
-        ({"resize_param": [{"height": 3, "resize_mode": 2}]}, "resize_param: needs a height and a width"),
+        ({"resize_param": [{"height": 3, "resize_mode": 2}]}, "resize_param has no size; set a height and a width"),
         ({"resize_param": [{"height": 3, "width": 4}] * 2}, "more than one resize_param"),
         ({"mean_file": "gone.binaryproto"}, "gone.binaryproto: can't be opened"),
     ],
@@ -130,10 +130,10 @@ def test_a_forks_setting_that_changes_nothing_is_no_matter() -> None:
 @pytest.mark.parametrize(
     ("settings", "shape", "why"),
     [
-        ({"crop_size": 8}, (3, 7, 9), "a crop of 8 x 8 is larger than the image, 7 x 9"),
+        ({"crop_size": 8}, (3, 7, 9), "a crop of 8 x 8 is larger than the image of 7 x 9"),
         ({"mean_value": [1, 2]}, (3, 7, 9), "2 mean_values for 3 channels"),
-        ({"mean_file": True}, (3, 7, 8), "is 3 x 7 x 9, the image 3 x 7 x 8"),
-        ({"mean_file": True}, (1, 7, 9), "is 3 x 7 x 9, the image 1 x 7 x 9"),
+        ({"mean_file": True}, (3, 7, 8), "is 3 x 7 x 9, but the image is 3 x 7 x 8"),
+        ({"mean_file": True}, (1, 7, 9), "is 3 x 7 x 9, but the image is 1 x 7 x 9"),
     ],
 )
 def test_an_image_that_doesnt_fit_is_refused(

@@ -229,14 +229,14 @@ def test_nothing_but_bad_items_is_an_error() -> None:
     images()
     for path in Path("in").rglob("*.png"):
         path.write_bytes(b"damaged")
-    with pytest.raises(DataError, match=r"all 3 items are bad; the first: in/cat/0.png"):
+    with pytest.raises(DataError, match=r"all 3 items are bad; the first problem is: in/cat/0.png"):
         convert(FolderSource("in"), "out_lmdb", Conversion(skip_bad=True))
     assert not Path("out_lmdb").exists()
 
 
 def test_what_is_there_stays_untouched() -> None:
     Path("out_lmdb").mkdir()
-    with pytest.raises(DataError, match=r"out_lmdb: exists already; remove it"):
+    with pytest.raises(DataError, match=r"out_lmdb: the path exists already; remove it"):
         convert(made(PIXELS, LABELS), "out_lmdb")
     assert not list(Path("out_lmdb").iterdir())
 
@@ -244,7 +244,7 @@ def test_what_is_there_stays_untouched() -> None:
 @pytest.mark.parametrize(
     ("target", "what"),
     [
-        ("out", "out: the name doesn't say what to write; use lmdb:PATH"),
+        ("out", "out: the name doesn't state a format; use lmdb:PATH"),
         ("no/out_lmdb", "no/out_lmdb: there is no folder no"),
     ],
 )
@@ -256,11 +256,11 @@ def test_targets_that_cannot_be_are_told(target: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("arrays", "target", "settings", "what"),
     [
-        ((PIXELS, LABELS + 0.5), "out_lmdb", Conversion(), "00000000: a label is one whole number here, not"),
-        ((PIXELS, PIXELS), "out_lmdb", Conversion(), "a label is one whole number here"),
-        ((PIXELS,), "out_lmdb", Conversion(), "a Datum has an image and a label, and an item has 1 arrays"),
-        ((PIXELS[:, None], LABELS), "out_lmdb", Conversion(), r"not shape \(1, 3, 6, 5\); write Parquet"),
-        ((PIXELS[:, 0, 0], LABELS), "out_lmdb", Conversion((4, 4)), r"item 0: has shape \(5,\), which isn't that of"),
+        ((PIXELS, LABELS + 0.5), "out_lmdb", Conversion(), "00000000: the label must be one whole number, not"),
+        ((PIXELS, PIXELS), "out_lmdb", Conversion(), "the label must be one whole number"),
+        ((PIXELS,), "out_lmdb", Conversion(), "a Datum has an image and a label, but an item has 1 arrays"),
+        ((PIXELS[:, None], LABELS), "out_lmdb", Conversion(), r"but the item has shape \(1, 3, 6, 5\); write Parquet"),
+        ((PIXELS[:, 0, 0], LABELS), "out_lmdb", Conversion((4, 4)), r"item 0: an item of shape \(5,\) isn't an image"),
         ((PIXELS * 0.5, LABELS), "out_lmdb", Conversion(encoded=ImageFormat.PNG), "item 0: float32 values of shape"),
         ((PIXELS[:, :2], LABELS), "out_lmdb", Conversion(encoded=ImageFormat.JPG), "item 0: uint8 values of shape"),
     ],
@@ -274,7 +274,7 @@ def test_a_table_needs_one_shape() -> None:
     source = ArraySource([(PIXELS, LABELS), (PIXELS[:, :, 1:], LABELS)])
     with pytest.raises(
         DataError,
-        match="item 7: has arrays of other shapes or types than the first item",
+        match="item 7: its arrays have other shapes or types than those of the first item",
     ):
         convert(source, "out.parquet")
     convert(source, "encoded.parquet", Conversion(encoded=ImageFormat.PNG))
@@ -313,5 +313,5 @@ def test_a_changed_value_in_parquet_is_noticed() -> None:
 
 
 def test_sides_in_proportion_are_for_images_with_marked_objects() -> None:
-    with pytest.raises(DataError, match="min_side and max_side are for images with marked objects; give a size"):
+    with pytest.raises(DataError, match="min_side and max_side need images with marked objects; give a size"):
         convert(made(PIXELS, LABELS), "out_lmdb", Conversion(min_side=9))

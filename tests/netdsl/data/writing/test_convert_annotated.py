@@ -225,7 +225,7 @@ def test_maps_have_a_list_for_layers_and_say_what_is_not_known() -> None:
     expected = np.zeros((20, 30), np.uint8)
     expected[:4, :4], expected[:4, 6:10], expected[10:12, 10:13] = 1, 255, 255
     np.testing.assert_array_equal(cv2.imread("out/labels/a.png", cv2.IMREAD_UNCHANGED), expected)
-    with pytest.raises(DataError, match="nothing says which pixels"):
+    with pytest.raises(DataError, match="the pixels of its objects are unknown"):
         convert_annotated(ListedImages([picture("a", *OBJECTS)]), "maps:other")
     assert not Path("other").exists()
 
@@ -295,7 +295,9 @@ def test_all_is_written_or_nothing_unless_bad_images_are_skipped() -> None:
     bad = replace(picture("b"), height=21)
     made = ListedImages([picture("a"), bad, picture("c"), picture("other/a")])
     for target in ("out_lmdb", "voc:out", "coco:out.json", "yolo:out", "maps:out"):
-        with pytest.raises(DataError, match=r"b\.jpg: has 20 x 30 pixels, and its annotations are about 21 x 30"):
+        with pytest.raises(
+            DataError, match=r"b\.jpg: the image has 20 x 30 pixels, but its annotations are for 21 x 30"
+        ):
             convert_annotated(made, target)
         assert not list(Path().iterdir())
     report = convert_annotated(made, "out_lmdb", Conversion(skip_bad=True))
@@ -306,7 +308,7 @@ def test_all_is_written_or_nothing_unless_bad_images_are_skipped() -> None:
 
 
 def test_an_image_that_would_have_no_pixels_is_refused() -> None:
-    with pytest.raises(DataError, match=r"a\.jpg: has 1 x 90 pixels, too few"):
+    with pytest.raises(DataError, match=r"a\.jpg: the image has 1 x 90 pixels, too few"):
         convert_annotated(ListedImages([picture("a", height=1, width=90)]), "x_lmdb", Conversion(max_side=9))
 
 
@@ -320,7 +322,7 @@ def test_a_seed_shuffles() -> None:
 
 @pytest.mark.parametrize("target", ["out", "voc:", "lmdb:out?set=a", "voc:out?set=../a", "voc:out?set=", "tiff:out"])
 def test_a_target_says_its_form(target: str) -> None:
-    with pytest.raises(DataError, match=r"use lmdb:PATH, .*voc:FOLDER|the form is"):
+    with pytest.raises(DataError, match=r"use lmdb:PATH, .*voc:FOLDER|write the name as"):
         convert_annotated(ListedImages([picture()]), target)
 
 

@@ -31,5 +31,5 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
         Hdf5Rows(tmp_path / "missing/rows.h5").add({"data": np.zeros(3)})
     rows = Hdf5Rows(tmp_path / "rows.h5")
     rows.add({"data": np.zeros((3, 4))})
-    with pytest.raises(DataError, match=r"a row of 'data' has shape \(5,\), and those before have \(4,\)"):
+    with pytest.raises(DataError, match=r"a row of 'data' has shape \(5,\), but earlier rows have \(4,\)"):
         rows.add({"data": np.zeros((3, 5))})

@@ -40,7 +40,7 @@ def test_the_file_has_four_dimensions_as_caffe_writes_it(tmp_path: Path) -> None
 @pytest.mark.parametrize("second", [PIXELS[:, :, :2], PIXELS[:, 0]])
 def test_images_must_have_one_size(second: np.ndarray) -> None:
     source = ArraySource([(PIXELS, np.zeros(7)), (second, np.zeros(7))])
-    with pytest.raises(DataError, match=r"item 7 has shape \(.*, and the first \(2, 4, 3\); a mean needs images"):
+    with pytest.raises(DataError, match=r"item 7 has shape \(.*, but the first item has \(2, 4, 3\); resize them"):
         mean_image(source)
 
 

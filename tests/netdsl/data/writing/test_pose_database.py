@@ -154,9 +154,9 @@ def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -
     bad = ListedPeople([person()], [person(joints=JOINTS[:16])], [person(Edges(0, 0, 4e6, 80))], [person()])
     report = write(tmp_path / "bad", bad, skip_bad=True)
     assert report.written == 2 and list(records(tmp_path / "bad")) == [b"0000000", b"0000002"]
-    assert "1.png: has a person of 16 joints; others have 17" in report.bad[0]
-    assert "2.png: has a joint that is nowhere" in report.bad[1]
-    with pytest.raises(DataError, match=r"1\.png: has a person of 16"):
+    assert "1.png: a person has 16 joints, but others have 17" in report.bad[0]
+    assert "2.png: the place of a joint or the scale" in report.bad[1]
+    with pytest.raises(DataError, match=r"1\.png: a person has 16"):
         write(tmp_path / "strict", bad)
     with pytest.raises(DataError, match=r"0\.png: has a joint"):
         write(tmp_path / "strict", ListedPeople([person(Edges(0, 0, 4e6, 80))]))
@@ -166,7 +166,7 @@ def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -
 def test_images_without_room_and_sets_without_people_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"0\.png: an image of 12 rows has no room for 2 people, who need 13"):
         write(tmp_path / "db", ListedPeople([person(), person()], height=12))
-    with pytest.raises(DataError, match="nobody has 5 joints and 1,024 pixels"):
+    with pytest.raises(DataError, match="no person has 5 joints and 1,024 pixels"):
         write(tmp_path / "db", ListedPeople([MarkedObject(2, WHOLE)]))
 
 

@@ -47,11 +47,11 @@ def test_another_text_may_have_the_same_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (b"abc", "?streams=3", "has 3 characters; 3 streams need more"),
+        (b"abc", "?streams=3", "the text has 3 characters, too few for 3 streams"),
         (b"", "", "has 0 characters"),
         (b"\xff\xfe", "", "not UTF-8 text"),
         (b"abc", "?streams=0", "streams is '0'"),
-        (b"abc", "?steps=3", "has no option 'steps'"),
+        (b"abc", "?steps=3", "there is no option 'steps'"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, content: bytes, options: str, message: str) -> None:
@@ -122,16 +122,18 @@ def test_another_set_may_have_the_same_words(captions: Path, tmp_path: Path) -> 
 def test_missing_images_are_an_error_or_left_out(captions: Path, tmp_path: Path) -> None:
     (tmp_path / "b c.png").unlink()
     spec = parse_source(f"captions:{captions}?images={tmp_path}&streams=1")
-    with pytest.raises(DataError, match=r"b c.png: isn't there; put it there, or leave such images out by --skip-bad"):
+    with pytest.raises(
+        DataError, match=r"b c.png: no such file; copy it there, or leave missing images out with --skip-bad"
+    ):
         write_caption_streams(spec, tmp_path / "h5")
     assert not (tmp_path / "h5").exists()
     report = write_caption_streams(spec, tmp_path / "h5", skip_bad=True)
-    assert (report.captions, report.missing) == (2, (f"{tmp_path}/b c.png: isn't there",))
+    assert (report.captions, report.missing) == (2, (f"{tmp_path}/b c.png: no such file",))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [("streams=0", "streams is '0'; it must be"), ("steps=x", "steps is 'x'"), ("min=3", "has no option 'min'")],
+    [("streams=0", "streams is '0'; it must be"), ("steps=x", "steps is 'x'"), ("min=3", "there is no option 'min'")],
 )
 def test_wrong_options_are_said(tmp_path: Path, options: str, message: str) -> None:
     with pytest.raises(DataError, match=message):

@@ -71,5 +71,5 @@ def test_a_selective_search_counts_rows_first_and_from_one(tmp_path: Path) -> No
     # the same region once, and none that is a pixel wide
     assert [boxes.tolist() for boxes in found] == [[[20, 10, 50, 30], [0, 0, 19, 19]], [[2, 1, 49, 39]]]
     (tmp_path / "x.mat").write_bytes(b"MATLAB 5.0 MAT-file" + bytes(200))
-    with pytest.raises(DataError, match=r"x\.mat: isn't a file of MATLAB"):
+    with pytest.raises(DataError, match=r"x\.mat: not a MATLAB file"):
         read_proposals(tmp_path / "x.mat", NAMES)
