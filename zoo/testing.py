@@ -150,7 +150,7 @@ def _on_pictures(request: TestRequest, data: SourceName, device: torch.device | 
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
-    """Return an addition to an error about the net inside a weights file, which is the training net."""
+    """Return a clause to add to an error about a weights file's own net, which is the training net."""
     if Path(request.net) not in model.sources.values():
         return ""
     return (

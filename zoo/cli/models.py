@@ -97,7 +97,7 @@ def show_pulled(models: Sequence[PulledModel], request: Request) -> None:
 
 def show_given(given: GivenModel, request: Request) -> None:
     """Print where the files were written."""
-    click.echo(f"wrote {len(given.files)} files to {given.address}")
+    click.echo(f"wrote {counted(len(given.files), 'file')} to {given.address}")
 
 
 def show_store(models: Sequence[ListedModel], request: Request) -> None:

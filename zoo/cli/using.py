@@ -9,7 +9,7 @@ import click
 
 from netdsl.planner.timing import LayerTime
 from zoo.cli.console import print_table
-from zoo.cli.output import stdout_is_terminal
+from zoo.cli.output import counted, stdout_is_terminal
 
 if TYPE_CHECKING:
     from zoo.predicting import Predicted
@@ -43,7 +43,7 @@ def show_features(added: AddedColumns, request: FeaturesRequest) -> None:
 
 def show_proposed(proposed: ProposedRegions, request: ProposeRequest) -> None:
     """Print the path of the file with the regions."""
-    click.echo(f"wrote {proposed.output}: {proposed.regions} regions in {proposed.images} images")
+    click.echo(f"wrote {proposed.output}: {counted(proposed.regions, 'region')} in {counted(proposed.images, 'image')}")
 
 
 def serve_until_ended(server: Server, request: ServeRequest) -> None:

@@ -201,7 +201,7 @@ class RunCurves:
         return curves
 
     def at_times(self, values: Mapping[float, float]) -> dict[float, float]:
-        """Return values by second, from values by iteration."""
+        """Convert values by iteration to values by second."""
         seconds = np.interp(sorted(values), *self.edges.T)
         return {float(second): values[iteration] for iteration, second in zip(sorted(values), seconds, strict=True)}
 

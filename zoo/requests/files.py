@@ -44,7 +44,7 @@ class DrawRequest(AboutNet):
 
     net: str = argument("NET")
     output: str | None = option(
-        "The .svg or .png file to write; by default NET.svg in the current folder.",
+        "File to write, .svg or .png; by default NET.svg in the current folder.",
         default=None,
         short="o",
         metavar="FILE",

@@ -176,9 +176,7 @@ class NamesColumns(Request):
 class OnSpark(Request):
     """A request about the rows of tables, which Spark tasks may process."""
 
-    backend: Literal["local", "spark"] | None = option(
-        "Where to compute: in this process or in Spark tasks.", default=None
-    )
+    backend: Literal["local", "spark"] | None = option("Place to compute: this process or Spark tasks.", default=None)
     master: str | None = option(
         "Spark master: spark://host:7077, yarn, ...; by default this machine.", default=None, metavar="URL"
     )

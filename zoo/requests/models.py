@@ -83,7 +83,7 @@ class FetchRequest(Request):
     offline: bool = option(f"Don't use the network; {_OFFLINE}=1 does the same.", default=False, environment=_OFFLINE)
     max_size: int = option("Maximum size of a file.", default=32 << 30, text="32G", metavar="SIZE", parse=bytes_of)
     timeout: float = option(
-        "How long to wait for a silent server before the next attempt.", default=30, above=0, metavar="SECONDS"
+        "Time to wait for a silent server before the next attempt.", default=30, above=0, metavar="SECONDS"
     )
 
     def check(self) -> None:

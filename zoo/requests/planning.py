@@ -38,7 +38,7 @@ class PlanningRequest(AssumesShapes, OfSolver):
     )
     latency: float = option("Network latency.", default=1e-4, text="0.1ms", metavar="TIME", parse=seconds)
     stragglers: int = option("Number of slow machines.", default=0, least=0, metavar="N")
-    slowdown: float = option("How many times slower the slow machines are.", default=2.0, least=1, metavar="X")
+    slowdown: float = option("Factor by which the slow machines are slower.", default=2.0, least=1, metavar="X")
     items: int | None = option(
         "Number of items in an epoch; by default the size of --data, or of ImageNet.",
         default=None,
@@ -56,7 +56,7 @@ class PlanningRequest(AssumesShapes, OfSolver):
     )
     precision: ComputeType = option("Precision of matrix products.", default="exact")
     strategy: str | None = option(
-        "The only strategy to consider, as in `zoo train`.", default=None, metavar="NAME:SETTINGS"
+        "Only strategy to consider, as in `zoo train`.", default=None, metavar="NAME:SETTINGS"
     )
     deadline: float | None = option(
         "Time available for the training, such as 20h.", default=None, metavar="TIME", parse=seconds
@@ -199,7 +199,7 @@ class SimulateRequest(OverNetwork, OfSolver):
         default=None, metavar="TIME", parse=seconds,
     )  # fmt: skip
     stragglers: int = option("Number of slow machines.", default=0, least=0, metavar="N")
-    slowdown: float = option("How many times slower the slow machines are.", default=2.0, least=1, metavar="X")
+    slowdown: float = option("Factor by which the slow machines are slower.", default=2.0, least=1, metavar="X")
     jitter: float = option("Variation of the time of a step: 0.2 is about a fifth.", default=0.0, least=0, metavar="X")
     lost: int = option(
         "Number of machines that are lost during the training and don't come back.", default=0, least=0, metavar="N"

@@ -68,7 +68,7 @@ class RunRequest(Request):
     )  # fmt: skip
     all_output: bool = option("Let all workers print and write files, instead of only the first.", default=False)
     deadline: float = option(
-        "How long a worker may be silent before it counts as lost.", default=30.0, least=1, metavar="SECONDS"
+        "Time for which a worker may be silent before it counts as lost.", default=30.0, least=1, metavar="SECONDS"
     )
 
     @property
@@ -194,10 +194,10 @@ class TrainRequest(OfSolver, ByWorkers):
         "Folder of the run; MODEL_run by default with --workers.", default=None, name="run", metavar="FOLDER"
     )
     transport: str | None = option(
-        "How models are exchanged; chosen for the devices by default.", default=None, names=_transports
+        "Method of exchanging models; by default chosen for the devices.", default=None, names=_transports
     )
     deadline: float | None = option(
-        "How long a worker may be silent before it counts as lost.", default=None, least=1, metavar="SECONDS"
+        "Time for which a worker may be silent before it counts as lost.", default=None, least=1, metavar="SECONDS"
     )
     resume: str | None = option(
         "Folder of the run to resume; --workers may change the number of workers.", default=None, metavar="FOLDER"

@@ -99,7 +99,7 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     )  # fmt: skip
     batch: int | None = option("Number of images or rows in a batch.", default=None, least=1, metavar="N")
     invalid: InvalidRows | None = option(
-        "How to handle images that can't be read (by default skip) and rows with values that aren't finite (by "
+        "Handling of images that can't be read (by default skip) and of rows with values that aren't finite (by "
         "default error).",
         default=None,
     )
@@ -173,7 +173,7 @@ class FeaturesRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
         "Number of rows in a batch; by default the net's batch size.", default=None, least=1, metavar="N"
     )
     invalid: InvalidRows = option(
-        "How to handle rows whose values or predictions aren't finite; rows that are kept get NaN.", default="error"
+        "Handling of rows whose values or predictions aren't finite; rows that are kept get NaN.", default="error"
     )
 
 
@@ -212,7 +212,7 @@ class ServeRequest(WithWeights, OnDevice, AboutNet):
     )  # fmt: skip
     batch: int | None = option("Maximum number of images in a batch.", default=None, least=1, metavar="N")
     wait: float = option(
-        "How long a request waits for others to share its batch.", default=10, least=0, most=10_000, metavar="MS"
+        "Time for which a request waits for others to share its batch.", default=10, least=0, most=10_000, metavar="MS"
     )
     top: int = option("Number of classes in an answer.", default=5, least=1, metavar="K")
     threshold: float = option("Minimum score of a box.", default=0.5, metavar="X")

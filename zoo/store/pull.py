@@ -284,8 +284,8 @@ def _check_locked(store: Store, record: StoreRecord, locked: LockedModel, *, is_
     different = sorted(name for name in {*here, *wanted} if here.get(name) != wanted.get(name))
     if not different:
         return
-    problem = f"{record.name}: {', '.join(different)}: different from the lock file"
+    problem = f"{record.name}: the lock file doesn't match {', '.join(different)}"
     if is_new:
         store.remove(store.folder(record.name))
-        raise StoreError(f"{problem}, in the current version of {locked.source}")
+        raise StoreError(f"{problem} in the current version of {locked.source}")
     raise StoreError(f"{problem}; remove the model with `zoo store prune {record.name}`, and pull it again")

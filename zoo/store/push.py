@@ -80,7 +80,7 @@ def _checked_card_text(text: str, path: Path) -> str:
     try:
         parse_card(text, str(path))
     except CaffeError as problem:
-        raise StoreError(f"{problem}; write `sha256` into it by hand") from None
+        raise StoreError(f"{problem}; write `sha256` into the card by hand") from None
     return text
 
 

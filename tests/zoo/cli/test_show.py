@@ -61,7 +61,8 @@ def test_who_names_a_folder_is_told_what_shows_data(zoo) -> None:
     code, out, err = zoo("show", "train lmdb")
     assert (code, out) == (2, "")
     assert err == (
-        "zoo: train lmdb: this is a folder, not a file; name a file in it, or show its data: zoo data show 'train lmdb'\n"
+        "zoo: train lmdb: this is a folder, not a file; name a file in it, or show its data: "
+        "zoo data show 'train lmdb'\n"
     )
 
 

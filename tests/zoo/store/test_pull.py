@@ -353,14 +353,14 @@ def test_a_lock_file_pins_every_byte(
         pull_locked(Store(tmp_path / "more"), locked, told.settings())
     del server.files["/models/some_net/labels.txt"], server.files["/models/some_net/solver.prototxt"]
     with pytest.raises(
-        StoreError, match=r"solver.prototxt: different from the lock file, in the current version of http"
+        StoreError, match=r"the lock file doesn't match solver.prototxt in the current version of http"
     ):
         pull_locked(Store(tmp_path / "fewer"), locked, told.settings())
     assert Store(tmp_path / "fewer").names() == []
     (store.folder("some_net") / "deploy.prototxt").write_bytes(b"x")
     with pytest.raises(
         StoreError,
-        match=r"some_net: deploy.prototxt: different from the lock file; remove the model with `zoo store prune",
+        match=r"some_net: the lock file doesn't match deploy.prototxt; remove the model with `zoo store prune",
     ):
         pull_locked(store, locked, told.settings())
     lock.write_text("{}x")
