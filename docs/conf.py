@@ -1,6 +1,6 @@
 """Builds the documentation site: `make site`.
 
-The pages are the ones that GitHub shows. The navigation comes from the links in index.md: each second heading is a group.
+The pages are the ones that GitHub shows. The navigation is the links of index.md, in the groups of its headings.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LINK_BY_FILE_NAME = re.compile(r"\[(\w+\.md)\]\((\1[^)]*)\)")
 
 
 def add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
-    """Let links show titles instead of file names, and append a hidden table of contents to the index for each group."""
+    """Let links show titles instead of file names; append a hidden table of contents to the index for each group."""
     source[0] = _LINK_BY_FILE_NAME.sub(r"[](\2)", source[0])
     if page == root_doc:
         for group, entries in _GROUP.findall(source[0]):

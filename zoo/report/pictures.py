@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import struct
 import zlib
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.html_table import image_address
 from netdsl.layer import Shape
 from netdsl.model.model import Model
 from netdsl.model.weights.match import Weights
@@ -45,7 +45,7 @@ def pixels_of(values: NDArray[np.float32]) -> Pixels:
 
 def data_uri(pixels: Pixels) -> str:
     """Pixels as the PNG in a data URI."""
-    return "data:image/png;base64," + base64.b64encode(png_of_pixels(pixels)).decode()
+    return image_address(png_of_pixels(pixels))
 
 
 def png_of_pixels(pixels: Pixels) -> bytes:
