@@ -17,7 +17,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-gpu bench-gpu test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
+.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-gpu bench-gpu test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -129,6 +129,9 @@ stubs: $(READY)  ## Write what editors know of the layer types
 
 docs: $(READY)  ## Write what is generated in docs/
 	@$(BIN)/python docs/generate.py
+
+site: $(READY)  ## Build the documentation's site in build/site; a broken link or a page that isn't listed is an error
+	@$(BIN)/python -m sphinx -q -W --keep-going -c docs -d build/doctrees . build/site
 
 clean:  ## Remove the environment and whatever was built
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

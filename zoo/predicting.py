@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 
 from caffe_proto.errors import in_file
 from caffe_proto.storage import atomic_path
 from netdsl.data.sources.alphabet import Alphabet
 from netdsl.errors import NetError
+from netdsl.html_table import image_address
 from netdsl.model.opening import open_model
 from netdsl.prediction.add_columns import ColumnNames
 from netdsl.prediction.captions import CaptionSettings
@@ -19,7 +21,7 @@ from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.solver.events import Notice
 from zoo.answers.answer import AnswerSettings, ImageAnswer
 from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
-from zoo.answers.drawing import Pictures
+from zoo.answers.drawing import Pictures, picture
 from zoo.answers.readers import CaptionReader
 from zoo.answers.writing import AnswerForm, form_of, head, text_of
 from zoo.devices import one_device
@@ -40,6 +42,12 @@ class Predicted:
 
     text: str
     answer: ImageAnswer | None = None
+
+    def _repr_html_(self) -> str:
+        """The answer's text, below the image if the request draws."""
+        has_image = self.answer is not None and self.answer.pixels is not None and self.answer.answer is not None
+        image = f'<img src="{image_address(picture(self.answer))}">' if self.answer and has_image else ""
+        return f"<figure>{image}<pre>{escape(self.text)}</pre></figure>"
 
     @property
     def good(self) -> bool:

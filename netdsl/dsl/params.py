@@ -56,6 +56,11 @@ class NetParams:
     def __repr__(self) -> str:
         return f"NetParams({self.message.name!r}, {len(self.message.layer)} layers)"
 
+    def _repr_html_(self) -> str:
+        from netdsl.model.model import Model  # a net is described without what opens files
+
+        return Model(self.message)._repr_html_()
+
 
 def net_message(
     name_and_layers: Sequence[Any], settings: Mapping[str, Any], dialect: str | None = None

@@ -20,6 +20,7 @@ from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError, ShapeWarning
+from netdsl.html_table import html_table
 from netdsl.model.formats import FileModel, NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.model.weights.match import AnyArray, Weights, arrays_of
 from netdsl.model.weights.torch_names import TensorMatch
@@ -56,6 +57,14 @@ class Model:
     read: ReadShapes = field(default_factory=dict, init=False, repr=False)  # the results of reading its data
     _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        """Return the layers of the first phase as a table; a net that can't be built has the error in their place."""
+        try:
+            built = self.settled(self.phases[0]).built
+            return built.html(f"'{self.net.name}', {built.size_text()}")
+        except CaffeError as problem:
+            return html_table(f"'{self.net.name}': {problem}", (), ())
 
     @cached_property
     def graphs(self) -> Sequence[Graph]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from traceback import walk_tb
@@ -23,6 +23,7 @@ from netdsl.errors import (
     range_problem,
     user_code_problem,
 )
+from netdsl.html_table import html_table
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.blobs import LayerBlobs
 from netdsl.layer.core import DialectDoubt
@@ -82,6 +83,30 @@ class Built:
     def input_edges(self) -> list[int]:
         """Return the edges whose values come from outside the net."""
         return [edge for node, _ in self.data_layers() for edge in node.tops]
+
+    def blob_text(self, edges: Iterable[int]) -> str:
+        """Return the names of blobs with their shapes."""
+        return ", ".join(f"{self.graph.blobs[edge]} {'x'.join(map(str, self.shapes[edge]))}".strip() for edge in edges)
+
+    def size_text(self) -> str:
+        """Return the phase, and the number of layers and of weights; weights that layers share count once."""
+        count = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'}"
+        shared_once = {id(tensor): tensor.numel() for layer in self.layers for tensor in layer.blob_tensors()}
+        return f"{self.graph.phase.name}, {count}, {sum(shared_once.values()):,} weights"
+
+    def html(self, caption: str) -> str:
+        """Return a table of the layers with their shapes and numbers of weights, as notebooks show nets."""
+        rows = [
+            (
+                node.layer.name,
+                node.layer.type,
+                ", ".join(node.layer.bottom),
+                self.blob_text(node.tops),
+                f"{sum(tensor.numel() for tensor in layer.blob_tensors()):,}" if layer.blob_names() else "",
+            )
+            for node, layer in self.pairs()
+        ]
+        return html_table(caption, ("layer", "type", "bottoms", "tops", "weights"), rows)
 
 
 def build(graph: Graph, *, stub_unknown: bool = False) -> Built:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
+from netdsl.charts import Curve, less_is_better, loss_chart, score_chart, svg_of
 from netdsl.distributed.loop import model_score
 from netdsl.distributed.run_log import Moment, moments_of
 from netdsl.errors import SolverError
@@ -101,9 +102,16 @@ class History(Sequence[Moment]):
         return "\n".join("  ".join(map(str.rjust, row, widths)) for row in rows)
 
     def _repr_html_(self) -> str:
-        columns = self.columns()
-        rows = ([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
-        return html_table(f"History of {len(self)} moments", list(columns), rows)
+        losses, scores = dict[str, Curve](), dict[str, Curve]()
+        for name, values in self.columns().items():
+            pairs = zip((moment.iteration for moment in self), values, strict=True)
+            if name != "iteration":
+                kind = losses if less_is_better(name) else scores
+                kind[name] = {iteration: value for iteration, value in pairs if value is not None}
+        charts = [chart for chart in (loss_chart("Loss", losses), score_chart("Test", scores)) if chart is not None]
+        rows = ([_cell(value) for value in row] for row in zip(*self.columns().values(), strict=True))
+        table = html_table(f"History of {len(self)} moments", list(self.columns()), rows)
+        return "".join([*map(svg_of, charts), table])
 
 
 def _cell(value: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,7 +26,6 @@ from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.dsl.constructors import assign
 from netdsl.errors import DataError, GradientWarning, NetError, WeightsError, WeightsWarning
-from netdsl.html_table import html_table
 from netdsl.model.collection import WeightCollection
 from netdsl.model.model import Model, NetSource, in_state, open_net
 from netdsl.model.opening import check_names, copy_model, load_weights, open_caffe_files, open_model, with_dialect_of
@@ -235,36 +234,16 @@ class Net(ClosedAtEnd):
         return _NetState.open, (replace(now, given={phase: data.for_others() for phase, data in now.given.items()}),)
 
     def __repr__(self) -> str:
-        inputs, outputs = (self._blobs(edges.values()) for edges in (self.module.inputs, self.module.outputs))
+        module = self.module
+        inputs, outputs = (module.built.blob_text(edges.values()) for edges in (module.inputs, module.outputs))
         return f"Net({self._size()}: {inputs or 'data of its own'} -> {outputs or 'nothing'})"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                node.layer.name,
-                node.layer.type,
-                ", ".join(node.layer.bottom),
-                self._blobs(node.tops),
-                f"{sum(tensor.numel() for tensor in layer.blob_tensors()):,}" if layer.blob_names() else "",
-            )
-            for node, layer in self.module.built.pairs()
-        ]
-        return html_table(f"Net {self._size()}", ("layer", "type", "bottoms", "tops", "weights"), rows)
+        return self.module.built.html(f"Net {self._size()}")
 
     def _size(self) -> str:
-        """Return the net's name, phase, number of layers, number of weights, and device."""
-        layers = self.module.built.layers
-        shared_once = {id(tensor): tensor.numel() for layer in layers for tensor in layer.blob_tensors()}
-        count = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
-        weights = f"{sum(shared_once.values()):,} weights"
-        return f"'{self.message.name}', {self.phase.name}, {count}, {weights} on {self.device}"
-
-    def _blobs(self, edges: Iterable[int]) -> str:
-        """Return blobs with their shapes."""
-        built = self.module.built
-        return ", ".join(
-            f"{built.graph.blobs[edge]} {'x'.join(map(str, built.shapes[edge]))}".strip() for edge in edges
-        )
+        """Return the net's name, phase, number of layers and of weights, and device."""
+        return f"'{self.message.name}', {self.module.built.size_text()} on {self.device}"
 
     @property
     def message(self) -> pb.NetParameter:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.test_docs import DOCS, steps_of
-from tests.test_house import ROOT
+from tests.pages.page import DOCS, steps_of
+from tests.pages.test_pages import run_steps
 
 RIGHT = 40  # of 45 drawings, whose shape and colour must be said; by chance it would be 5
 
@@ -19,9 +16,7 @@ RIGHT = 40  # of 45 drawings, whose shape and colour must be said; by chance it 
 @pytest.mark.slow
 def test_held_out_drawings_get_their_captions(tmp_path: Path) -> None:
     steps = steps_of(DOCS / "captions.md")
-    program = [sys.executable, ROOT / "tests/run_page.py"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(program, input=json.dumps(steps), cwd=tmp_path, env=environment, text=True, check=True)
+    assert run_steps(steps, tmp_path).returncode == 0
     drawn = json.loads((tmp_path / "captions_test.json").read_text())
     true = {each["image_id"]: each["caption"].lower().rstrip(".") for each in drawn["annotations"]}
     answers = [json.loads(line) for line in (tmp_path / "captions.jsonl").read_text().splitlines()]

@@ -42,7 +42,7 @@ class Pictures:
         if answer.pixels is None or not isinstance(answer.answer, (Boxes, Segments)):
             return None
         path = self._folder / f"{self._free_name(answer.image)}.png"
-        write_pieces(path, [picture(answer.answer, answer)])
+        write_pieces(path, [picture(answer)])
         return path
 
     def _free_name(self, image: str) -> str:
@@ -51,10 +51,10 @@ class Pictures:
         return name if self._names[name] == 1 else self._free_name(f"{name}-{self._names[name]}")
 
 
-def picture(found: Boxes | Segments, answer: ImageAnswer) -> bytes:
-    """Return a PNG of an answer's image with the boxes or segments drawn on it."""
+def picture(answer: ImageAnswer) -> bytes:
+    """Return a PNG of an answer's image, with the boxes or segments that were found in it."""
     assert answer.pixels is not None and answer.placement is not None
-    pixels = _rgb_pixels(answer.pixels)
+    found, pixels = answer.answer, _rgb_pixels(answer.pixels)
     if isinstance(found, Segments):
         pixels = _with_mask(pixels, answer.placement.on_image(found.labels))
     image = _pillow().Image.fromarray(pixels)

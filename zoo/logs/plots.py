@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import import_extra
 from caffe_proto.storage import atomic_path
+from netdsl.charts import limits_of_losses, limits_of_scores
 from netdsl.distributed.run_log import Activity
 from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
 
@@ -27,39 +27,7 @@ COLOURS: Mapping[Activity, str] = {
 }
 
 
-_LEAST_HEIGHT = 0.1  # minimum height of an axis, relative to the range of accuracies or to the largest value
-_MARGIN = 0.05  # margin of an axis, above and below the curves
-
-Points = dict[int, float]  # by iteration, since a resumed run overwrites the iterations that it repeats
-
-
-def limits_of_scores(values: Iterable[float]) -> tuple[float, float] | None:
-    """Return the limits of an axis for accuracies and other scores. The axis is high enough that small changes don't
-    look like a collapse.
-
-    If all values are between 0 and 1, the axis stays in that range.
-    """
-    numbers = [value for value in values if isfinite(value)]
-    if not numbers:
-        return None
-    low, high = min(numbers), max(numbers)
-    is_share = low >= 0 and high <= 1
-    least = _LEAST_HEIGHT * (1.0 if is_share else max(abs(low), abs(high)))
-    missing = max(0.0, least - (high - low)) / 2
-    low, high = low - missing, high + missing
-    if is_share:  # shifts the part beyond a limit to the other side
-        shift = max(0.0, -low) - max(0.0, high - 1)
-        low, high = low + shift, high + shift
-    margin = _MARGIN * (high - low)
-    return (low - margin, high + margin) if margin else None
-
-
-def limits_of_losses(values: Iterable[float]) -> tuple[float, float] | None:
-    """Return the limits of an axis for losses and distances. It starts at 0, so that heights show absolute values."""
-    numbers = [value for value in values if isfinite(value)]
-    if not numbers or min(numbers) < 0 or not max(numbers):
-        return None
-    return 0.0, max(numbers) * (1 + _MARGIN)
+Points = dict[int, float]  # by iteration; a resumed run overwrites the iterations that it repeats
 
 
 def pyplot() -> Any:

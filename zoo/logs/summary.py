@@ -10,6 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
+from netdsl.charts import less_is_better
 from netdsl.distributed.run_log import Activity, RoundRecord
 
 Moment = tuple[int, float]  # iteration and seconds of the run
@@ -133,12 +134,6 @@ def times_of(record: RoundRecord) -> WorkerTimes:
     fits = min(1.0, rest / (record.wait + record.exchange or 1.0))
     wait, exchange = record.wait * fits, record.exchange * fits
     return WorkerTimes(record.compute, wait, exchange, test, save, max(0.0, rest - wait - exchange))
-
-
-def less_is_better(output: str) -> bool:
-    """Return whether an output of a test net is a loss, judging by its name. `loss3/top-1` isn't a loss."""
-    name = output.rpartition("/")[2].lower()
-    return "loss" in name or "error" in name
 
 
 def _summary_of_worker(records: Sequence[RoundRecord]) -> WorkerSummary:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from zoo.logs.summary import RunCurves, less_is_better
-from zoo.report.charts import Chart, loss_chart, number, score_chart
+from netdsl.charts import Chart, less_is_better, loss_chart, number, score_chart
+from zoo.logs.summary import RunCurves
 from zoo.report.contents import curves_of_tests
 from zoo.report.facts import Fact, duration, solver_facts, training_facts
 from zoo.report.recorded_run import RecordedRun

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from caffe_proto.errors import CaffeError
+from netdsl.charts import Chart, less_is_better, loss_chart, score_chart
 from netdsl.distributed.run_log import Activity
 from netdsl.model.model import Model
 from netdsl.model.opening import open_weights
@@ -18,8 +19,7 @@ from netdsl.planner.timing import LayerTime, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
 from zoo.drawing.svg import svg_of
-from zoo.logs.summary import RunCurves, WorkerSummary, less_is_better
-from zoo.report.charts import Chart, loss_chart, score_chart
+from zoo.logs.summary import RunCurves, WorkerSummary
 from zoo.report.facts import (
     Fact,
     PlannedFigure,

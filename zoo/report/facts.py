@@ -11,6 +11,7 @@ from pathlib import Path
 from google.protobuf.descriptor import FieldDescriptor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.charts import less_is_better, number
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.run_starts import RunStart
@@ -18,8 +19,7 @@ from netdsl.distributed.strategies.settings import text_of
 from netdsl.net.graph import Phase, is_included
 from netdsl.planner.plan import Forecast
 from netdsl.planner.units import format_bytes, format_seconds
-from zoo.logs.summary import LoggedScore, less_is_better
-from zoo.report.charts import number
+from zoo.logs.summary import LoggedScore
 from zoo.report.recorded_run import RecordedRun
 
 _NOT_SHOWN = ("snapshot_prefix",)  # settings of file locations, which don't affect a training

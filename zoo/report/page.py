@@ -9,9 +9,9 @@ from typing import Any
 
 from caffe_proto.errors import FileError, import_extra
 from caffe_proto.storage import write_pieces
+from netdsl.charts import number
 from netdsl.distributed.run_log import Activity
 from zoo.logs.plots import COLOURS
-from zoo.report.charts import number
 from zoo.report.comparison import comparison_of
 from zoo.report.contents import ITEMS, contents_of
 from zoo.report.facts import duration

@@ -3,7 +3,6 @@ weights."""
 
 from __future__ import annotations
 
-import base64
 import math
 import struct
 import zlib
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.html_table import image_address
 from netdsl.layer import Shape
 from netdsl.model.model import Model
 from netdsl.model.weights.match import Weights
@@ -46,7 +46,7 @@ def pixels_of(values: NDArray[np.float32]) -> Pixels:
 
 def data_uri(pixels: Pixels) -> str:
     """Return pixels as a PNG in a data URI."""
-    return "data:image/png;base64," + base64.b64encode(png_of_pixels(pixels)).decode()
+    return image_address(png_of_pixels(pixels))
 
 
 def png_of_pixels(pixels: Pixels) -> bytes:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from netdsl.charts import AxisScale, Tick, nice_numbers, number
 from netdsl.distributed.run_log import Activity, RoundRecord, Span
 from zoo.logs.summary import Elapsed
-from zoo.report.charts import AxisScale, Tick, nice_numbers, number
 
 UNITS = 1000  # units of a row's width
 _OVERLAPPED = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE, Activity.PUSH)  # activities with separate lanes

@@ -192,3 +192,11 @@ def test_caffes_name_is_suggested_for_the_papers(name: str) -> None:
         NetError, match=f"layer 'c' of type Convolution: there is no setting '{name}'; did you mean num_output"
     ):
         Convolution("c", ["d"], **{name: 3})
+
+
+def test_a_notebook_shows_a_table_of_the_layers_with_escaped_names() -> None:
+    params = NetParams("<net>", RDDLayer("data", shape=[2, 4]), LinearLayer("<ip>", ["data"], num_outputs=3))
+    html = params._repr_html_()
+    assert "&#x27;&lt;net&gt;&#x27;, TEST, 2 layers, 15 weights" in html
+    cells = ("&lt;ip&gt;", "InnerProduct", "data", "&lt;ip&gt; 2x3", "15")
+    assert "".join(f"<td>{cell}</td>" for cell in cells) in html

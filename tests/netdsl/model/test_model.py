@@ -83,3 +83,10 @@ def test_a_layer_without_weights_is_told() -> None:
         Model(NET, {"one": [SHARED]}).module(Phase.TEST)
     with pytest.raises(WeightsError, match="net 'net' has no weights here; name the files that contain them"):
         Model(NET).module(Phase.TEST)
+
+
+def test_a_notebook_shows_the_error_of_a_net_that_can_not_be_built() -> None:
+    net = pb.NetParameter(name="<net>")
+    net.layer.add(name="<odd>", type="<Nothing>", top=["x"])
+    html = Model(net)._repr_html_()
+    assert "&lt;net&gt;" in html and "&lt;odd&gt;" in html and "<odd>" not in html

@@ -1,8 +1,7 @@
-"""Plots of trainings, and the limits of their axes."""
+"""Plots of trainings."""
 
 from __future__ import annotations
 
-from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -10,39 +9,7 @@ from PIL import Image
 
 from netdsl.solver import events
 from netdsl.solver.events import Output, TrainingProgress
-from zoo.logs.plots import TrainingCurves, limits_of_losses, limits_of_scores
-
-
-@pytest.mark.parametrize(
-    ("values", "low", "high"),
-    [
-        ([0.9805, 0.983], 0.9, 1.0),  # a tenth of what accuracies can be, although there is no room above
-        ([0.0, 0.004], 0.0, 0.1),
-        ([0.5], 0.45, 0.55),
-        ([0.1, 0.98], 0.1, 0.98),
-        ([0.9, nan, inf, 0.91], 0.855, 0.955),
-        ([71.9, 72.0], 68.35, 75.55),  # a tenth of the largest
-        ([10.0, 72.0], 10.0, 72.0),
-        ([-3.0, -2.9], -3.1, -2.8),
-    ],
-)
-def test_a_small_change_of_an_accuracy_looks_small(values: list[float], low: float, high: float) -> None:
-    margin = 0.05 * (high - low)
-    assert limits_of_scores(values) == pytest.approx((low - margin, high + margin))
-
-
-def test_losses_are_drawn_from_zero() -> None:
-    assert limits_of_losses([2.301, nan, 2.0, inf]) == pytest.approx((0, 2.301 * 1.05))
-
-
-@pytest.mark.parametrize("values", [[], [nan], [inf], [0.0, 0.0], [-1.0, 2.0]])
-def test_what_has_no_such_limits_is_left_to_matplotlib(values: list[float]) -> None:
-    assert limits_of_losses(values) is None
-
-
-def test_values_that_are_all_nothing_have_no_limits() -> None:
-    assert limits_of_scores([]) is limits_of_scores([nan]) is None
-    assert limits_of_scores([0.0]) == pytest.approx((-0.005, 0.105))
+from zoo.logs.plots import TrainingCurves
 
 
 def test_small_changes_of_an_accuracy_and_of_a_loss_look_small() -> None:

@@ -1,12 +1,23 @@
-"""Line charts for a page."""
+"""Line charts for pages and notebooks, and the limits of their axes."""
 
 from __future__ import annotations
 
 import math
+from math import inf, nan
+from xml.etree import ElementTree
 
 import pytest
 
-from zoo.report.charts import Chart, loss_chart, nice_numbers, number, score_chart
+from netdsl.charts import (
+    Chart,
+    limits_of_losses,
+    limits_of_scores,
+    loss_chart,
+    nice_numbers,
+    number,
+    score_chart,
+    svg_of,
+)
 
 
 def drawn(chart: Chart | None) -> Chart:
@@ -60,3 +71,45 @@ def test_numbers_as_people_read_them() -> None:
     assert [number(value) for value in (0.0, 1234567.0, 0.96666, 1234.567, 1e-7)] == [
         "0", "1,234,567", "0.9667", "1,235", "1e-07"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        ([0.9805, 0.983], 0.9, 1.0),  # a tenth of what accuracies can be, although there is no room above
+        ([0.0, 0.004], 0.0, 0.1),
+        ([0.5], 0.45, 0.55),
+        ([0.1, 0.98], 0.1, 0.98),
+        ([0.9, nan, inf, 0.91], 0.855, 0.955),
+        ([71.9, 72.0], 68.35, 75.55),  # a tenth of the largest
+        ([10.0, 72.0], 10.0, 72.0),
+        ([-3.0, -2.9], -3.1, -2.8),
+    ],
+)
+def test_a_small_change_of_an_accuracy_looks_small(values: list[float], low: float, high: float) -> None:
+    margin = 0.05 * (high - low)
+    assert limits_of_scores(values) == pytest.approx((low - margin, high + margin))
+
+
+def test_losses_are_drawn_from_zero() -> None:
+    assert limits_of_losses([2.301, nan, 2.0, inf]) == pytest.approx((0, 2.301 * 1.05))
+
+
+@pytest.mark.parametrize("values", [[], [nan], [inf], [0.0, 0.0], [-1.0, 2.0]])
+def test_what_has_no_such_limits_is_left_to_matplotlib(values: list[float]) -> None:
+    assert limits_of_losses(values) is None
+
+
+def test_values_that_are_all_nothing_have_no_limits() -> None:
+    assert limits_of_scores([]) is limits_of_scores([nan]) is None
+    assert limits_of_scores([0.0]) == pytest.approx((-0.005, 0.105))
+
+
+def test_a_chart_as_svg_has_its_curves_and_escaped_names() -> None:
+    chart = drawn(loss_chart("Loss", {"<script>": {0: 2.0, 10: 1.0}, "test": {0: 1.0, 10: 0.5}}))
+    svg = svg_of(chart)
+    assert "<script>" not in svg and "&lt;script&gt; 1" in svg
+    root = ElementTree.fromstring(svg)
+    paths = [path.get("d") for path in root.iter("{http://www.w3.org/2000/svg}path")]
+    assert [line.path for line in chart.lines] == paths[-2:]
+    assert {"Loss", "iteration", "test 0.5"} <= {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")}

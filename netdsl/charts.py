@@ -1,17 +1,21 @@
-"""Line charts for a page. Curves are given relative to a plot's width and height, so that a plot fits any width."""
+"""Line charts for pages and notebooks. Curves are relative to a plot's width and height, so that a plot fits any
+width."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-from zoo.logs.plots import limits_of_losses, limits_of_scores
+from html import escape
 
 _UNITS = 1000  # size of a plot in SVG units
 _MOST_DOTS = 40  # maximum number of points of a curve that are drawn as dots
 _MOST_POINTS = 800  # maximum number of points of a curve
 _MOST_ROWS = 12  # maximum number of rows in a chart's table
+_LEAST_HEIGHT = 0.1  # minimum height of an axis, relative to the range of accuracies or to the largest value
+_MARGIN = 0.05  # margin of an axis, above and below the curves
+_COLOURS = ("#2f6fb3", "#e07a3f", "#4f9d69", "#8a6fc4", "#c0392b", "#4fa7b5", "#d9a520", "#8c6d4f")
+_SVG_WIDTH, _SVG_HEIGHT, _LEFT, _TOP, _BOTTOM = 480, 200, 56, 24, 34  # in SVG units, with room for the texts
 
 Curve = Mapping[float, float]
 
@@ -56,6 +60,12 @@ class Chart:
     rows: tuple[tuple[str, ...], ...]  # a table of some points, with the place and the value of each curve
 
 
+def less_is_better(output: str) -> bool:
+    """Return whether an output of a test net is a loss, judging by its name. `loss3/top-1` isn't a loss."""
+    name = output.rpartition("/")[2].lower()
+    return "loss" in name or "error" in name
+
+
 def loss_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
     """Return a chart of losses, with an axis from 0. Returns `None` if there are no finite values."""
     return _chart_within(title, curves, x_name, limits_of_losses(_finite_values(curves)))
@@ -64,6 +74,35 @@ def loss_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration
 def score_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
     """Return a chart of scores, such as accuracies. Returns `None` if there are no finite values."""
     return _chart_within(title, curves, x_name, limits_of_scores(_finite_values(curves)))
+
+
+def limits_of_scores(values: Iterable[float]) -> tuple[float, float] | None:
+    """Return the limits of an axis for accuracies and other scores. The axis is high enough that small changes don't
+    look like a collapse.
+
+    If all values are between 0 and 1, the axis stays in that range.
+    """
+    numbers = [value for value in values if math.isfinite(value)]
+    if not numbers:
+        return None
+    low, high = min(numbers), max(numbers)
+    is_share = low >= 0 and high <= 1
+    least = _LEAST_HEIGHT * (1.0 if is_share else max(abs(low), abs(high)))
+    missing = max(0.0, least - (high - low)) / 2
+    low, high = low - missing, high + missing
+    if is_share:  # shifts the part beyond a limit to the other side
+        shift = max(0.0, -low) - max(0.0, high - 1)
+        low, high = low + shift, high + shift
+    margin = _MARGIN * (high - low)
+    return (low - margin, high + margin) if margin else None
+
+
+def limits_of_losses(values: Iterable[float]) -> tuple[float, float] | None:
+    """Return the limits of an axis for losses and distances. It starts at 0, so that heights show absolute values."""
+    numbers = [value for value in values if math.isfinite(value)]
+    if not numbers or min(numbers) < 0 or not max(numbers):
+        return None
+    return 0.0, max(numbers) * (1 + _MARGIN)
 
 
 def _finite_values(curves: Mapping[str, Curve]) -> list[float]:
@@ -115,6 +154,37 @@ def _line_of_curve(name: str, curve: Curve, x_name: str, x_scale: AxisScale, y_s
         for x, y in finite
     )
     return Line(name, "".join(commands), dots if len(dots) <= _MOST_DOTS else (), number(finite[-1][1]))
+
+
+def svg_of(chart: Chart) -> str:
+    """Return a chart as an SVG that needs no style sheet, so that notebooks can display it. Names are escaped."""
+    width, height = _SVG_WIDTH - _LEFT - 8, _SVG_HEIGHT - _TOP - _BOTTOM
+    plot = f'<g transform="translate({_LEFT} {_TOP}) scale({width / _UNITS} {height / _UNITS})">'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_SVG_WIDTH}" height="{_SVG_HEIGHT}" role="img" '
+        f'aria-label="{escape(chart.summary)}" font-family="sans-serif" font-size="11" fill="currentColor">',
+        _svg_text(_LEFT, _TOP - 10, chart.title, "start", weight="bold"),
+        _svg_text(_LEFT + width, _SVG_HEIGHT - 4, chart.x_name, "end"),
+    ]
+    for tick in chart.y_ticks:
+        parts.append(_svg_text(_LEFT - 6, _TOP + tick.at / 100 * height + 4, tick.text, "end"))
+        parts.append(f'{plot}<path d="M0 {10 * tick.at}H{_UNITS}" {_stroke("#8886")}/></g>')
+    parts += [_svg_text(_LEFT + tick.at / 100 * width, _SVG_HEIGHT - 18, tick.text, "middle") for tick in chart.x_ticks]
+    for number_of_line, line in enumerate(chart.lines):
+        colour = _COLOURS[number_of_line % len(_COLOURS)]
+        parts.append(f'{plot}<path d="{line.path}" {_stroke(colour, 2)}/></g>')
+        place = _TOP + 12 * number_of_line + 4
+        parts.append(_svg_text(_LEFT + width, place, f"{line.name} {line.last}", "end", fill=colour))
+    return "".join([*parts, "</svg>"])
+
+
+def _svg_text(x: float, y: float, text: str, anchor: str, *, weight: str = "normal", fill: str = "currentColor") -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text {place} font-weight="{weight}" fill="{fill}">{escape(text)}</text>'
+
+
+def _stroke(colour: str, width: int = 1) -> str:
+    return f'stroke="{colour}" stroke-width="{width}" fill="none" vector-effect="non-scaling-stroke"'
 
 
 def _summary_in_words(title: str, curves: Mapping[str, Curve], x_name: str) -> str:
