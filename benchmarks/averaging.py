@@ -1,7 +1,7 @@
-"""Seconds to average a model over K processes on this machine: by netdsl, by plain shared memory and by gloo.
+"""Measures the seconds to average a model over K processes of this machine: with netdsl, plain shared memory and gloo.
 
 The plain method is a few lines of code: every process copies its model into a slab, averages its share of all slabs,
-and copies the whole mean out. All three run alternately in the same processes; the table shows medians of the slowest
+and copies the whole mean out. All three take turns in the same processes. The table shows medians of the slowest
 process of each round.
 """
 
@@ -25,7 +25,7 @@ METHODS = ("ours", "plain", "gloo")
 
 
 class SharedSlabs:
-    """The plain method: copy in, average a share, copy out, with barriers in between."""
+    """The plain method: copy in, average a share, and copy out, with barriers in between."""
 
     def __init__(self, path: Path, communicator: SharedMemoryCommunicator, count: int) -> None:
         self.communicator, self.rank = communicator, communicator.rank
@@ -34,7 +34,7 @@ class SharedSlabs:
         self.share = slice(self.rank * share, (self.rank + 1) * share)
 
     def mean(self, buffer: torch.Tensor) -> None:
-        """Replace the buffer by the mean of all processes."""
+        """Replace the buffer with the mean of all processes."""
         self.slabs[self.rank].copy_(buffer)
         self.communicator.barrier()
         torch.mean(self.slabs[:, self.share], 0, out=self.slabs[0, self.share])
@@ -44,7 +44,7 @@ class SharedSlabs:
 
 
 def run_worker(rank: int, size: int, descriptor: int, folder: Path, sizes: Sequence[float], rounds: int) -> None:
-    """Run one process; the first one prints a line for every size."""
+    """Run one process. The first process prints a line for every size."""
     torch.set_num_threads(1)
     with connected(descriptor, rank, size, folder) as communicator:
         for megabytes in sizes:

@@ -1,9 +1,9 @@
-"""Forward and backward passes of nets beside those of a Caffe program, in one run: `make bench CAFFE=/path/to/caffe`.
+"""Compares passes of nets with those of a Caffe program, in one run: `make bench CAFFE=/path/to/caffe`.
 
-Both run the same net in the TRAIN phase, without an update, and take turns: the program as `caffe time`, each time in a
-process of its own that tells the mean of some passes. What Caffe takes to begin with isn't counted. The target is a
-ratio of 0.5 for LeNet, AlexNet and GoogLeNet. The last column is the ratio that nets would have whose products took
-no longer than those of large matrices, and all else no time.
+Both run the same net forward and backward in the TRAIN phase, without an update, and take turns. The program runs as
+`caffe time`, each time in a separate process that prints the mean time of some passes. The time that Caffe needs to
+start isn't counted. The target is a ratio of 0.5 for LeNet, AlexNet and GoogLeNet. The last column is the ratio that
+netdsl would reach if its products ran at the speed of large matrices and all else took no time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from caffe_proto.text.prototxt import text_of
 from netdsl import Net
 from netdsl.net.graph import Phase
 
-ITERATIONS = 5  # of each run of `caffe time`
+ITERATIONS = 5  # the number of passes in each run of `caffe time`
 
 
 def caffe_seconds(caffe: str, net: pb.NetParameter) -> float:
-    """Return the seconds that a Caffe program says it takes for a forward and a backward pass."""
+    """Return the seconds that a Caffe program reports for a forward and a backward pass."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "net.prototxt")
         file.write_text(text_of(net))
@@ -38,12 +38,13 @@ def caffe_seconds(caffe: str, net: pb.NetParameter) -> float:
         ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     passes = re.findall(r"Average (?:Forward|Backward) pass: (\S+) ms", ended.stdout)
     if ended.returncode or len(passes) != 2:
-        raise SystemExit(f"'{' '.join(command)}' doesn't say what passes take:\n{ended.stdout[-2000:]}")
+        raise SystemExit(f"'{' '.join(command)}' doesn't print the time of a pass:\n{ended.stdout[-2000:]}")
     return sum(map(float, passes)) / 1000
 
 
 def compare(pair: NetPair, caffe: str, rounds: int, ceiling: Ceiling) -> tuple[float, float, float]:
-    """Return the median seconds of netdsl's passes and of Caffe's, and the least that their products take."""
+    """Return the median seconds of netdsl's passes and of Caffe's, and the least seconds that netdsl's products
+    need."""
     message = train_val(pair.params(pair.training_batch), pair.training_batch)
     net = Net(message, phase=Phase.TRAIN)
     inputs = {"data": torch.randn(pair.training_batch, *pair.image), "label": torch.randint(10, (pair.training_batch,))}

@@ -1,7 +1,8 @@
-"""Images per second of batches of JPEGs from an LMDB, beside a loop with OpenCV and NumPy in one thread.
+"""Measures images per second of JPEG batches from an LMDB, compared with a single-threaded loop in OpenCV and NumPy.
 
-Both decode the same images and crop, mirror and subtract the mean as CaffeNet's training does, alternately in one run.
-The loop doesn't overlap with training; so the table also has the share of a training step that waits for its data.
+Both decode the same images, and crop, mirror and subtract the mean as CaffeNet's training does. They take turns in one
+run. Because the loop can't overlap with training, the table also shows the share of a training step that waits for its
+data.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ def write_images(path: Path, count: int) -> None:
 
 
 def batches(path: Path, workers: int) -> Batches:
-    """Netdsl's batches."""
+    """Return netdsl's batches."""
     p = pb.TransformationParameter(crop_size=CROP, mirror=True, mean_value=MEAN)
     reading = Reading(LmdbSource(path, Color.AS_STORED), BATCH, (Transform(p, train=True),))
     return Batches(reading, Loading(seed=SEED, workers=workers))
 
 
 def ours(path: Path, workers: int, count: int) -> float:
-    """Images per second of netdsl, without the batches that were prefetched before the clock started."""
+    """Return netdsl's images per second, without the batches that were prefetched before the clock started."""
     with batches(path, workers) as source:
         for _ in range(Loading().prefetch):
             next(source)
@@ -60,7 +61,7 @@ def ours(path: Path, workers: int, count: int) -> float:
 
 
 def by_hand(path: Path, count: int) -> float:
-    """Images per second of the loop by hand."""
+    """Return the images per second of the hand-written loop."""
     random, mean = np.random.default_rng(SEED), np.array(MEAN, np.float32).reshape(3, 1, 1)
     with lmdb.open(str(path), readonly=True, lock=False) as database, database.begin() as transaction:
         cursor = transaction.cursor().iternext(keys=False)
@@ -78,8 +79,7 @@ def by_hand(path: Path, count: int) -> float:
 
 
 def waiting_share(path: Path, workers: int, step: float, count: int) -> float:
-    """Return the share of its time that a training step of a length in seconds waits for data, after the first few
-    steps."""
+    """Return the share of its time that a training step of `step` seconds waits for data, after the first few steps."""
     with batches(path, workers) as source:
         for _ in range(Loading().prefetch):
             next(source)
@@ -97,7 +97,12 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=2000)
     parser.add_argument("--batches", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--step", type=float, default=0.0, help="seconds of a training step; 0: 1.2 times decoding")
+    parser.add_argument(
+        "--step",
+        type=float,
+        default=0.0,
+        help="seconds of a training step; 0 means 1.2 times the time to decode its images",
+    )
     arguments = parser.parse_args()
     count = min(arguments.batches, arguments.images // BATCH)
     with tempfile.TemporaryDirectory() as folder:

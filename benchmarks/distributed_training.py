@@ -1,7 +1,7 @@
-"""Two workers beside torch's own distributed training, DistributedDataParallel and post-local SGD, in one run.
+"""Compares two workers with torch's DistributedDataParallel and its post-local SGD, in one run.
 
-Both train the same modules on the same data. A step of AllReduce is timed alternately with one of DDP over gloo and
-torch's optimiser; an exchange of model averaging, with one of torch's averager over gloo.
+Both train the same modules on the same data. A step of AllReduce takes turns with a step of DDP over gloo with torch's
+optimiser. An exchange of model averaging takes turns with one of torch's averager over gloo.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class TrainedPair:
         return ModuleNet.open(Model(net), values=itertools.repeat(self.inputs))
 
     def ours(self) -> None:
-        """Run netdsl's step, whose gradients are averaged."""
+        """Run netdsl's step, which averages gradients."""
         self.worker.iterate()
 
     def theirs(self) -> None:
-        """Run torch's step, whose gradients are averaged."""
+        """Run torch's step, which averages gradients."""
         self.optimizer.zero_grad()
         self.parallel(**self.inputs)["loss"].backward()
         self.optimizer.step()
@@ -78,7 +78,7 @@ class TrainedPair:
 
 
 def run_worker(rank: int, descriptor: int, folder: Path, rounds: int, nets: list[str]) -> None:
-    """Run one process; the first one prints the measurements."""
+    """Run one process. The first process prints the measurements."""
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // WORKERS))
     torch.manual_seed(0)
     with connected(descriptor, rank, WORKERS, folder) as communicator:

@@ -1,9 +1,9 @@
-"""The most memory that `zoo export` takes for CaffeNet, beside its weights and what the libraries take by themselves.
+"""Measures the peak memory of `zoo export` for CaffeNet, compared with its weights and the memory of the libraries.
 
-Each export runs in a process of its own, with its verification, as users run it. What libraries take is the most that a
-process takes that only imports what the command needs: torch, and for ONNX also onnx and onnxruntime. For ONNX there is
-also a process that does that and runs a session of the exported file, since onnxruntime copies the weights too.
-The target: an export takes less than the libraries and twice the weights.
+Each export runs with its verification in a separate process, as users run it. The memory of the libraries is the peak
+of a process that only imports what the command needs: torch, and for ONNX also onnx and onnxruntime. For ONNX, another
+process also runs a session of the exported file, because onnxruntime copies the weights too. The target is that an
+export needs less than the libraries plus twice the weights.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ session.run(None, {"data": np.ones((1, 3, 227, 227), np.float32)})
 
 
 def peak(program: str, *arguments: str) -> float:
-    """Return the most megabytes that a Python process takes. This one must stay small, for a child's peak begins at
-    it."""
+    """Return the peak megabytes of a Python process. This process must stay small, because a child's peak starts at its
+    parent's."""
     child = subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -49,7 +49,7 @@ def peak(program: str, *arguments: str) -> float:
 
 
 def export(target: str) -> float:
-    """Return the most megabytes that an export takes."""
+    """Return the peak megabytes of an export."""
     command = ["export", "caffenet.caffemodel", "--to", target, "-o", OUTPUTS[target]]
     return peak("from zoo.cli import main; main()", *command)
 

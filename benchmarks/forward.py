@@ -1,8 +1,8 @@
-"""The forward pass of six nets beside the same nets written by hand in torch with the same weights, in one run.
+"""Compares the forward pass of six nets with hand-written torch versions with the same weights, in one run.
 
-netdsl's is timed with and without its rule for the layout of images, those by hand in both layouts, with channels
-first and last; the ratio is to the quicker one. All take turns, and their outputs are compared first. The target is a
-ratio of 1.03.
+netdsl is timed with and without its rule for the layout of images. The hand-written nets are timed with channels first
+and with channels last, and the ratio is to the faster one. All take turns, and their outputs are compared first. The
+target is a ratio of 1.03.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from netdsl.net.compute_precision import ComputePrecision, products_of
 
 
 def take_statistics(net: Net, x: Tensor) -> None:
-    """Give batch normalisations the statistics of a batch, as after training; initial ones would divide by zero."""
+    """Set the statistics of batch normalisations to those of a batch, as after training. The initial ones would divide
+    by zero."""
     net.module.train()
     with torch.no_grad():
         net.module(x)
@@ -31,9 +32,10 @@ def take_statistics(net: Net, x: Tensor) -> None:
 
 @dataclass(frozen=True)
 class ForwardTimes:
-    """The median seconds of netdsl's net and of those by hand, one for each of `LAYOUTS`, and how outputs differ.
+    """The median seconds of netdsl's net and of the hand-written ones, one for each of `LAYOUTS`, and the outputs'
+    difference.
 
-    `channels_first` are those of netdsl's net without its rule for layouts.
+    `channels_first` is the time of netdsl's net without its rule for layouts.
     """
 
     ours: float
@@ -43,7 +45,7 @@ class ForwardTimes:
 
 
 def compare(pair: NetPair, device: torch.device, precision: ComputePrecision, rounds: int) -> ForwardTimes:
-    """Time a net and the same by hand in turn."""
+    """Time a net and its hand-written versions in turn."""
     net = Net(pair.params(pair.batch))
     take_statistics(net, torch.randn(pair.batch, *pair.image))
     peers = [pair.by_hand().eval() for _ in LAYOUTS]

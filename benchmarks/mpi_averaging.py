@@ -1,8 +1,8 @@
-"""Seconds to average a model over K ranks of MPI on this machine: by netdsl, and by MPI's own Allreduce.
+"""Measures the seconds to average a model over K MPI ranks on this machine: with netdsl and with MPI's Allreduce.
 
-MPI's own reduction adds up in an order of its own, in one call or in pieces of 4 MB, which stay in the cache; ours adds
-up in the order of ranks, to the bits of every other transport. All take turns in the same ranks; the table shows
-medians of the slowest rank of each round.
+MPI's reduction adds in its own order. It runs in one call, or in pieces of 4 MB, which stay in the cache. netdsl adds
+in the order of ranks, so the result has the same bits as every other transport's. All take turns in the same ranks. The
+table shows medians of the slowest rank of each round.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from netdsl.mpi.installation import SETTINGS, mpiexec
 from netdsl.mpi.library import mpi, pieces, world
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
-SMALL, MORE = 20.0, 10  # MB, below which a round takes a moment, so there are as many times more
+# A round below this many MB takes only a moment, so there are this many times more rounds.
+SMALL, MORE_ROUNDS = 20.0, 10
 METHODS = ("ours", "pieces", "one call")
 
 
 def run_rank(sizes: Sequence[float], rounds: int) -> None:
-    """Run one rank; the first one prints a line for every size."""
+    """Run one rank. The first rank prints a line for every size."""
     torch.set_num_threads(1)
     communicator = MpiCommunicator(world())
     for megabytes in sizes:
@@ -41,26 +42,26 @@ def run_rank(sizes: Sequence[float], rounds: int) -> None:
             partial(reduce, list(pieces(whole))),
             partial(reduce, [whole]),
         )
-        medians = measure(methods, rounds * MORE if megabytes < SMALL else rounds)
+        medians = measure(methods, rounds * MORE_ROUNDS if megabytes < SMALL else rounds)
         if communicator.rank == 0:
             print(json.dumps([megabytes, *medians]), flush=True)
     communicator.close()
 
 
 def average(communicator: MpiCommunicator, buffer: torch.Tensor) -> None:
-    """Our way."""
+    """Average the buffer with netdsl."""
     communicator.mean(buffer).wait()
 
 
 def reduce(parts: Sequence[Array]) -> None:
-    """MPI's own way, in so many calls."""
+    """Average the parts with MPI, with one call for each part."""
     for part in parts:
         world().Allreduce(mpi().IN_PLACE, part)
         part /= world().size
 
 
 def measure(methods: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """Return the median seconds of the slowest rank for each method, of which another one begins every time."""
+    """Return the median seconds of the slowest rank for each method. Every round begins with another method."""
     found: list[list[float]] = [[] for _ in methods]
     for turn in range(rounds + len(methods)):
         for number in range(len(methods)):

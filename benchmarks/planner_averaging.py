@@ -1,4 +1,4 @@
-"""The seconds to average a model over workers of this machine, as the planner predicts them and as they are."""
+"""Compares the planner's predicted seconds to average a model over workers of this machine with measured ones."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The memory that training takes on this machine's CPU beside what the planner says, for nets of the catalogue.
+"""Compares the memory of training on this machine's CPU with the planner's prediction, for nets of the catalogue.
 
-Each net is trained by its own solver, with images from an LMDB, in a process of its own. What it takes is the most that
-the process had in memory, without what it had before the net was there. A small net is trained before that, so that
-the libraries' code, threads and buffers are there already. glibc is told to give large pieces back at once when they
-aren't needed any more; by default it keeps some, and how many depends on what came before.
+Each net is trained in a separate process by its own solver, with images from an LMDB. Its memory is the peak of the
+process, minus the memory before the net was created. A small net is trained before that, so that the libraries' code,
+threads and buffers are already loaded. glibc is told to release large blocks as soon as they are free. By default, it
+keeps some of them, and how many depends on earlier allocations.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from zoo.catalogue import entry_of
 
 BATCHES = {"lenet": (2048, 4096), "alexnet": (16, 32), "googlenet": (16, 32), "vgg-16": (8, 16), "resnet-50": (16, 32)}
 IMAGES = 8
-SHAPES = {"lenet": (1, 28, 28)}  # of the others, 3 x 256 x 256
+SHAPES = {"lenet": (1, 28, 28)}  # the others use 3 x 256 x 256
 ITERATIONS = 2
 RATE = 1e-7  # so small that noise can be learned from
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 16), "MALLOC_TRIM_THRESHOLD_": str(1 << 16)}
 
 
 def predicted(name: str, batch: int) -> MemoryUse:
-    """Return what the planner says."""
+    """Return the planner's prediction."""
     entry = entry_of(name)
     built = Model(entry.train_val.message, items=entry.inputs).layers(Phase.TRAIN)
     set_batch(built, batch)
@@ -50,14 +50,14 @@ def predicted(name: str, batch: int) -> MemoryUse:
 
 
 def measured(name: str, batch: int, images: Path) -> int:
-    """Return the bytes that a process of its own takes."""
+    """Return the bytes that a separate process uses."""
     command = [sys.executable, "-m", "benchmarks.planner_memory", name, "--batch", str(batch), "--images", str(images)]
     printed = subprocess.run(command, env=os.environ | MALLOC, stdout=subprocess.PIPE, text=True, check=True).stdout
     return int(json.loads(printed.splitlines()[-1]))
 
 
 def train(name: str, batch: int, images: Path) -> int:
-    """Return the bytes by which the memory of this process grows at most while it trains a net."""
+    """Return the most bytes by which the memory of this process grows while it trains a net."""
     param = solver_of(name, batch, images)
     warm_up()
     before = resident("VmRSS")
@@ -67,7 +67,7 @@ def train(name: str, batch: int, images: Path) -> int:
 
 
 def warm_up() -> None:
-    """Train a small net, so that what the libraries need at all is there."""
+    """Train a small net, so that everything the libraries always need is loaded."""
     net = NetParams(
         "small",
         RDDLayer("data", shape=[8, 32, 28, 28]),
@@ -83,7 +83,8 @@ def warm_up() -> None:
 
 
 def solver_of(name: str, batch: int, images: Path) -> pb.SolverParameter:
-    """Return the solver of a net of the catalogue, which trains it with these images and neither tests nor saves it."""
+    """Return the solver of a net of the catalogue, changed to train with these images and neither to test nor to
+    save."""
     entry, param = entry_of(name), pb.SolverParameter()
     param.CopyFrom(entry.solver)
     for field in ("net", "test_iter", "test_interval", "snapshot", "display"):
@@ -95,7 +96,7 @@ def solver_of(name: str, batch: int, images: Path) -> pb.SolverParameter:
             layer.data_param.backend = pb.DataParameter.LMDB
             layer.transform_param.ClearField("mean_file")
     param.max_iter, param.snapshot_after_train, param.base_lr = ITERATIONS, False, RATE
-    param.iter_size = 1  # all batches take the same memory
+    param.iter_size = 1  # all batches need the same memory
     return param
 
 
@@ -109,13 +110,13 @@ def write_images(path: Path, shape: tuple[int, int, int]) -> None:
 
 
 def resident(field: str) -> int:
-    """Return the bytes that this process has in memory, now (VmRSS) or at most so far (VmHWM)."""
+    """Return the bytes of memory that this process uses now (VmRSS) or has used at most (VmHWM)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(f"{field}:")).split()[1])
 
 
 def main() -> None:
-    """Print the table, or in a process of its own the bytes that one net takes."""
+    """Print the table, or in a separate process the bytes that one net uses."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nets", nargs="*", default=list(BATCHES))
     parser.add_argument("--batch", type=int)
@@ -126,7 +127,7 @@ def main() -> None:
         print(json.dumps(train(arguments.nets[0], arguments.batch, arguments.images)))
         return
     kinds = ", ".join(MemoryUse.__dataclass_fields__)
-    print(f"MB; the last numbers are what the prediction is made of: {kinds}")
+    print(f"MB; the last numbers are the parts of the prediction: {kinds}")
     print(f"{'net':<12}{'batch':>6}{'measured':>10}{'predicted':>11}{'error':>8}")
     with TemporaryDirectory() as folder:
         for name in arguments.nets:

@@ -1,8 +1,8 @@
-"""The seconds of a training step, as the planner predicts them for this machine and as they are, net by net.
+"""Compares the planner's predicted seconds of a training step on this machine with measured ones, net by net.
 
-The machine is measured first, on nets of other shapes. Then every net trains for some steps: the least time counts, by
-the clock and by the processor's time of the thread that trains, which is what remains if others use the machine too.
-Beside them stands the machine's load.
+The machine is measured first, on nets of other shapes. Every net then trains for some steps, and the shortest time
+counts. It is measured by the clock, and as the processor time of the training thread, which is reliable even if other
+users load the machine. The table also shows the machine's load.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ BATCHES = {
     "resnet-50": (4, 8, 16),
     "vgg-16": (4, 8, 16),
 }
-IMAGES = {"lenet": (1, 28, 28), "alexnet": (3, 227, 227)}  # of the others, 3 x 224 x 224
+IMAGES = {"lenet": (1, 28, 28), "alexnet": (3, 227, 227)}  # the others use 3 x 224 x 224
 
 
 def net_to_train(name: str, batch: int) -> pb.NetParameter:
-    """Return a net of the catalogue in the TRAIN phase, whose data come from outside in batches of this size."""
+    """Return a net of the catalogue in the TRAIN phase whose data come from outside, in batches of this size."""
     message = catalogue.entry_of(name).train_val.message
     net = filter_layers(message, state_of(message, Phase.TRAIN))
     kept = [layer for layer in net.layer if not issubclass(LAYERS.get(layer.type, Layer), BringsData)]
@@ -46,7 +46,7 @@ def net_to_train(name: str, batch: int) -> pb.NetParameter:
 
 
 def compare(name: str, batch: int, device: Device, steps: int) -> tuple[float, float, float]:
-    """Return the predicted seconds of a step, the least by the clock, and the least of the processor."""
+    """Return the predicted seconds of a step, the shortest by the clock, and the shortest in processor time."""
     param = catalogue.entry_of(name).solver
     training = TrainingStep(net_to_train(name, batch), param)
     built = training.module.built
@@ -57,7 +57,7 @@ def compare(name: str, batch: int, device: Device, steps: int) -> tuple[float, f
 
 
 def seconds(training: TrainingStep) -> tuple[float, float]:
-    """Return the seconds of a step by the clock, and of the processor."""
+    """Return the seconds of a step by the clock and in processor time."""
     start, used = time.perf_counter(), time.thread_time()
     training.run()
     return time.perf_counter() - start, time.thread_time() - used
@@ -73,7 +73,7 @@ def rows(device: Device, nets: list[str], steps: int) -> Iterator[str]:
 
 
 def load() -> float:
-    """Return how many processes have wanted a processor in the last minute."""
+    """Return the mean number of processes that needed a processor in the last minute."""
     return os.getloadavg()[0]
 
 
@@ -81,13 +81,13 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=4)
-    parser.add_argument("--device", help="a device's file, in place of measuring this machine")
-    parser.add_argument("--save", type=Path, help="a file for what was measured of this machine")
+    parser.add_argument("--device", help="file of a device, instead of measuring this machine")
+    parser.add_argument("--save", type=Path, help="file for the measurements of this machine")
     parser.add_argument("nets", nargs="*", default=list(BATCHES))
     arguments = parser.parse_args()
     before = time.perf_counter()
     device = read_device(arguments.device) if arguments.device else measure_device()
-    print(f"{device.title}: known after {time.perf_counter() - before:.0f} s, load {load():.1f}")
+    print(f"{device.title}: measured in {time.perf_counter() - before:.0f} s, load {load():.1f}")
     if arguments.save:
         arguments.save.write_text(device_text(device))
     columns = f"{'predicted, s':>14}{'clock, s':>10}{'error':>9}{'processor, s':>12}{'error':>9}{'load':>8}"

@@ -1,4 +1,4 @@
-"""Processes of one machine that measure together, and what the slowest of them takes."""
+"""Runs processes of one machine that measure together, and reports the time of the slowest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 
 
 def run_processes(module: str, size: int, options: Sequence[str], *, parent: str | None = None) -> list[list[float]]:
-    """Run a module in a number of processes, with a folder in `parent`, and return the lines of the first one."""
+    """Run a module in a number of processes and return the lines that the first one prints.
+
+    The processes share a folder in `parent`.
+    """
     descriptor = create_memory(size)
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         command = [sys.executable, "-m", module, "--descriptor", str(descriptor), "--folder", folder, *options]
@@ -35,14 +38,14 @@ def run_processes(module: str, size: int, options: Sequence[str], *, parent: str
         ]
         printed = processes[0].communicate()[0]
         if any(process.wait() for process in processes):
-            raise SystemExit("a process failed")
+            raise SystemExit("a process failed; see its error above")
     os.close(descriptor)
     return [json.loads(line) for line in printed.splitlines()]
 
 
 @contextmanager
 def connected(descriptor: int, rank: int, size: int, folder: Path) -> Iterator[SharedMemoryCommunicator]:
-    """The communicator of this process in shared memory, with torch's gloo as the default group beside it."""
+    """Provide a communicator in shared memory, with torch's gloo as the default process group."""
     communicator = SharedMemoryCommunicator(descriptor, rank, size)
     store = torch.distributed.FileStore(str(folder / "store"), size)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
@@ -53,7 +56,7 @@ def connected(descriptor: int, rank: int, size: int, folder: Path) -> Iterator[S
 def measure(
     communicator: SharedMemoryCommunicator, methods: Sequence[Callable[[], object]], rounds: int
 ) -> list[float]:
-    """Return the median seconds of the slowest process for each method, after a round of warm-up."""
+    """Return the median seconds of the slowest process for each method. The first round is a warm-up."""
     table = []
     for _ in range(rounds + 1):
         row = []

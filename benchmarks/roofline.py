@@ -1,4 +1,4 @@
-"""What a machine can do at most, measured by itself, and how long a training step takes at least by that."""
+"""Measures the peak speed of a machine, and derives the least time that a training step can take."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from netdsl.planner.layer_costs import LayerCost, layer_costs
 from netdsl.planner.operations import OperationKind
 
 _ROUNDS = 5
-_UPDATE_MOVES = 5  # a step with momentum reads weights, gradients and velocity, and writes the first and the last
+_UPDATE_MOVES = 5  # a step with momentum reads weights, gradients and velocity, and writes weights and velocity
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Operations and bytes a second that nothing exceeds: those of a product of large matrices, and of a long copy."""
+    """The peak operations and bytes per second, measured on a product of large matrices and on a long copy."""
 
     flops: float
     bandwidth: float
 
 
 def measure_ceiling(device: str, dtype: torch.dtype) -> Ceiling:
-    """Multiply matrices of these numbers, and copy."""
+    """Measure the peaks with a product of large matrices of a type and a long copy."""
     size, length = (8192, 1 << 28) if device.startswith("cuda") else (1536, 1 << 25)
     first, second = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     values = torch.ones(length, device=device)
@@ -40,10 +40,10 @@ def _median(task: Callable[[], object]) -> float:
 
 
 def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
-    """Return the least seconds of a step of a net at its batch: of its products, or of what an update with momentum
-    moves.
+    """Return the least seconds of a step of a net at its batch size.
 
-    What lies in caches isn't counted; algorithms that multiply less, as Winograd's, can be quicker.
+    The limit is either its products or the bytes that an update with momentum moves. Data in caches aren't counted.
+    Algorithms that multiply less, such as Winograd's, can be faster.
     """
     costs = layer_costs(built, torch.device(device))
     learned = sum(cost.parameter_bytes for cost in costs)
@@ -51,7 +51,7 @@ def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
 
 
 def least_product_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
-    """Return the least seconds of the products of a forward and a backward pass of a net at its batch."""
+    """Return the least seconds of the products in a forward and a backward pass of a net at its batch size."""
     return _product_seconds(layer_costs(built, torch.device(device)), ceiling)
 
 

@@ -1,9 +1,10 @@
-"""Seconds for a round's one exchange, the average of a model over K workers: tasks of a Spark job beside other ways.
+"""Measures the seconds of a round's exchange, the average of a model over K workers, in tasks of a Spark job and
+elsewhere.
 
-All ways take turns in one run: our tasks over gloo, and by the relay at the driver; torch's own gloo, and MPI, in
-processes without Spark; our processes that share memory, as the floor; and what Spark itself has, as SparkNet used it:
-a broadcast variable to the workers, and a tree of sums back. What is shown are medians of the slowest worker of each
-round.
+All methods take turns in one run. netdsl's tasks average over gloo, and through the relay at the driver. torch's gloo
+and MPI average in processes without Spark. netdsl's processes with shared memory show the lower limit. Spark's own
+method is the one that SparkNet used: a broadcast variable to the workers, and a tree of sums back. The table shows
+medians of the slowest worker of each round.
 """
 
 from __future__ import annotations
@@ -36,27 +37,28 @@ from netdsl.spark.cluster import Cluster
 from netdsl.spark.session import SETTINGS, open_session
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
-WAYS = ("gloo", "relay", "torch", "mpi", "memory", "spark")
-SPARKS_LIMIT = 83.0  # MB, above which Spark's own way takes its time
-SMALL, MORE = 20.0, 5  # MB, below which a round takes milliseconds that swing, so there are as many times more
+METHODS = ("gloo", "relay", "torch", "mpi", "memory", "spark")
+SPARK_LIMIT = 83.0  # MB; above this, Spark's own method takes too long
+# A round below this many MB takes a few milliseconds that vary, so there are this many times more rounds.
+SMALL, MORE_ROUNDS = 20.0, 5
 QUIET = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.driver.maxResultSize": "2g"}
 _MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
-_COPIES = 6  # models that a worker of each way may need, all together
-_PATIENCE = 180.0  # seconds for workers to come
+_COPIES = 6  # the models that a worker needs for all methods together
+_PATIENCE = 180.0  # seconds to wait for workers
 
 
-class SparksOwn:
-    """In the driver: the model goes to all as a broadcast variable, and what they have is added up in a tree."""
+class SparkBroadcast:
+    """Averages in the driver: a broadcast variable sends the model to all tasks, and a tree adds up their models."""
 
     def __init__(self, context: Any, size: int) -> None:
         self._context, self._size = context, size
         self._model = np.empty(0, np.float32)
 
     def prepare(self, count: int) -> None:
-        """Have a model of so many values."""
+        """Create a model with a number of values."""
         self._model = np.random.default_rng(0).random(count, np.float32)
 
-    def once(self) -> float:
+    def time_round(self) -> float:
         """Return the seconds of a round."""
         start, before = time.perf_counter(), self._model
         sent = self._context.broadcast(before.tobytes())
@@ -76,7 +78,7 @@ def _sum(total: bytes | None, more: bytes | None) -> bytes | None:
 
 
 class Conductor:
-    """Tells workers what to do, one way after the other."""
+    """Tells workers to average, one method after the other."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -84,36 +86,36 @@ class Conductor:
         self._workers: dict[str, list[Any]] = {}
 
     @property
-    def ways(self) -> dict[str, Callable[[], float]]:
-        """A round of each."""
-        return {way: partial(self.once, way) for way in self._workers}
+    def methods(self) -> dict[str, Callable[[], float]]:
+        """Functions that time a round of each method."""
+        return {method: partial(self.time_round, method) for method in self._workers}
 
-    def welcome(self, count: int) -> None:
-        """Wait for so many workers."""
+    def await_workers(self, count: int) -> None:
+        """Wait for a number of workers."""
         self._listener.settimeout(_PATIENCE)
         for _ in range(count):
             connection = self._listener.accept()[0]
             connection.settimeout(None)
             lines = connection.makefile("rw")
-            connection.close()  # the file has it
-            _, *ways = json.loads(lines.readline())
-            for way in ways:
-                self._workers.setdefault(way, []).append(lines)
+            connection.close()  # the file keeps it open
+            _, *methods = json.loads(lines.readline())
+            for method in methods:
+                self._workers.setdefault(method, []).append(lines)
 
     def prepare(self, count: int) -> None:
-        """Let all have a model of so many values."""
+        """Tell all workers to create a model with a number of values."""
         groups = {id(each): each for workers in self._workers.values() for each in workers}
         self._tell(list(groups.values()), count)
 
-    def once(self, way: str) -> float:
-        """Return the seconds of the slowest worker."""
-        answers = self._tell(self._workers[way], way)
+    def time_round(self, method: str) -> float:
+        """Return the seconds of the slowest worker in a round."""
+        answers = self._tell(self._workers[method], method)
         values = {value for _, value in answers}
-        assert len(values) == 1, f"{way}: workers have {values}"
+        assert len(values) == 1, f"{method}: the workers have different values: {values}"
         return float(max(seconds for seconds, _ in answers))
 
     def close(self) -> None:
-        """Let all go home."""
+        """Release all workers."""
         for workers in self._workers.values():
             for lines in workers:
                 lines.close()
@@ -125,13 +127,13 @@ class Conductor:
             lines.flush()
         answers = [lines.readline() for lines in workers]
         if not all(answers):
-            raise SystemExit(f"a worker ended within {order}")
+            raise SystemExit(f"a worker ended during {order}; see its error above")
         return [json.loads(answer) for answer in answers]
 
 
 @contextmanager
 def tasks(session: Any, size: int, port: int) -> Iterator[None]:
-    """A job of Spark's with so many of them."""
+    """Run a Spark job with a worker in each of its tasks."""
     cluster = Cluster(session)
     cluster.await_slots(2 * size)
     with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.bind_host, size, adopt=relay.adopt) as server:
@@ -141,12 +143,12 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
             yield
         finally:
             if not job.has_ended(_PATIENCE) or job.problem():
-                print(f"the job of Spark's failed: {job.problem()}", file=sys.stderr)
+                print(f"the Spark job failed: {job.problem()}", file=sys.stderr)
 
 
 @contextmanager
 def processes(size: int, port: int, folder: Path) -> Iterator[None]:
-    """Workers of the other ways."""
+    """Run the worker processes of the other methods."""
     descriptor = create_memory(size)
     options = {"size": size, "port": port, "folder": folder, "descriptor": descriptor}
     command = [
@@ -155,9 +157,11 @@ def processes(size: int, port: int, folder: Path) -> Iterator[None]:
         "benchmarks.spark_workers",
         *(f"--{name}={each}" for name, each in options.items()),
     ]
-    commands = [[*command, f"--way={way}", f"--rank={rank}"] for way in ("torch", "memory") for rank in range(size)]
+    commands = [
+        [*command, f"--method={method}", f"--rank={rank}"] for method in ("torch", "memory") for rank in range(size)
+    ]
     if has_mpi():
-        commands.append([_MPIEXEC, "-n", str(size), *command, "--way=mpi"])
+        commands.append([_MPIEXEC, "-n", str(size), *command, "--method=mpi"])
     started = [subprocess.Popen(each, pass_fds=[descriptor], stdin=subprocess.DEVNULL) for each in commands]
     os.close(descriptor)
     try:
@@ -168,12 +172,12 @@ def processes(size: int, port: int, folder: Path) -> Iterator[None]:
 
 
 def has_mpi() -> bool:
-    """Return whether there is an MPI to compare with."""
+    """Return whether MPI is installed."""
     return find_spec("mpi4py") is not None and Path(_MPIEXEC).exists()
 
 
 def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[float, dict[str, float]]]:
-    """Yield the median seconds of each way, for each size of a model."""
+    """Yield the median seconds of each method, for each size of a model."""
     settings = {**SETTINGS, **QUIET, "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent)}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -182,30 +186,30 @@ def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[fl
         stack.enter_context(tasks(session, size, conductor.port))
         stack.enter_context(processes(size, conductor.port, folder))
         stack.enter_context(closing(conductor))
-        conductor.welcome(size * (4 if has_mpi() else 3))
-        own = SparksOwn(session.sparkContext, size)
+        conductor.await_workers(size * (4 if has_mpi() else 3))
+        own = SparkBroadcast(session.sparkContext, size)
         for megabytes in sizes:
             count = int(megabytes * 1e6) // 4
             conductor.prepare(count)
-            ways = conductor.ways
-            if megabytes <= SPARKS_LIMIT:
+            methods = conductor.methods
+            if megabytes <= SPARK_LIMIT:
                 own.prepare(count)
-                ways["spark"] = own.once
-            yield megabytes, in_turn(ways, rounds * MORE if megabytes < SMALL else rounds)
+                methods["spark"] = own.time_round
+            yield megabytes, in_turn(methods, rounds * MORE_ROUNDS if megabytes < SMALL else rounds)
 
 
-def in_turn(ways: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each, of which another one begins every time; one round before all is for warming
-    up."""
-    names, found = list(ways), {name: list[float]() for name in ways}
+def in_turn(methods: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """Return the median seconds of each method. Every round begins with another method, and the first round is a
+    warm-up."""
+    names, found = list(methods), {name: list[float]() for name in methods}
     for turn in range(rounds + 1):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            found[name].append(ways[name]())
+            found[name].append(methods[name]())
     return {name: statistics.median(each[1:]) for name, each in found.items()}
 
 
-def room(size: int, megabytes: float) -> bool:
-    """Return whether all workers' models find a place in memory."""
+def fits_memory(size: int, megabytes: float) -> bool:
+    """Return whether the models of all workers fit into memory."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))  # KiB
     return _COPIES * size * megabytes * 1e6 < available * 1024
@@ -218,15 +222,17 @@ def main() -> None:
     parser.add_argument("--sizes", type=float, nargs="*", default=SIZES)
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
-    print(f"{'K':>2}{'MB':>7}" + "".join(f"{way:>9}" for way in WAYS) + f"{'gloo/torch':>12}{'relay/torch':>13}")
+    print(
+        f"{'K':>2}{'MB':>7}" + "".join(f"{method:>9}" for method in METHODS) + f"{'gloo/torch':>12}{'relay/torch':>13}"
+    )
     for size in arguments.workers:
-        sizes = [megabytes for megabytes in arguments.sizes if room(size, megabytes)]
+        sizes = [megabytes for megabytes in arguments.sizes if fits_memory(size, megabytes)]
         for megabytes, seconds in measure(size, sizes, arguments.rounds):
-            times = "".join(f"{seconds[way]:>9.4f}" if way in seconds else f"{'-':>9}" for way in WAYS)
+            times = "".join(f"{seconds[method]:>9.4f}" if method in seconds else f"{'-':>9}" for method in METHODS)
             ratios = seconds["gloo"] / seconds["torch"], seconds["relay"] / seconds["torch"]
             print(f"{size:>2}{megabytes:>7g}{times}{ratios[0]:>12.2f}{ratios[1]:>13.2f}", flush=True)
         for megabytes in set(arguments.sizes) - set(sizes):
-            print(f"{size:>2}{megabytes:>7g}   left out: too little memory")
+            print(f"{size:>2}{megabytes:>7g}   skipped: not enough memory")
 
 
 if __name__ == "__main__":

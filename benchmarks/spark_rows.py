@@ -1,8 +1,8 @@
-"""Rows per second of a DataFrame that are read into batches for training, and that a net predicts.
+"""Measures rows per second of a DataFrame that are read into training batches, and that a net predicts.
 
-In the first table all methods make batches of float32 arrays of the same cached rows; netdsl also writes them to disk.
-In the second both run the same small net on them: netdsl's model, and pyspark.ml's own `predict_batch_udf` with the
-net's torch module. The methods alternate in one run; the tables show medians.
+In the first table, all methods create batches of float32 arrays from the same cached rows. netdsl also writes them to
+disk. In the second table, both methods run the same small net on the rows: netdsl's model, and pyspark.ml's
+`predict_batch_udf` with the net's torch module. The methods take turns in one run, and the tables show medians.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Method = Callable[[DataFrame], object]
 
 
 def by_row(frame: DataFrame) -> object:
-    """Make batches with a loop over rows."""
+    """Create batches with a loop over rows."""
 
     def batches(rows: Iterator[Any]) -> Iterator[int]:
         while batch_rows := list(islice(rows, BATCH)):
@@ -55,7 +55,7 @@ def by_row(frame: DataFrame) -> object:
 
 
 def by_pandas(frame: DataFrame) -> object:
-    """Make batches with mapInPandas."""
+    """Create batches with mapInPandas."""
 
     def batches(frames: Iterator[Any]) -> Iterator[Any]:
         for rows in frames:
@@ -75,7 +75,8 @@ def ours(frame: DataFrame) -> object:
 
 
 def predictors(folder: Path) -> Mapping[str, Method]:
-    """Netdsl's model and Spark's own UDF with the same weights; only the sum of their predictions is collected."""
+    """Return netdsl's model and Spark's own UDF with the same weights. Only the sum of their predictions is
+    collected."""
     Net(NET).save(folder / "net.caffemodel")
     model = NetModel(NET, folder / "net.caffemodel", bindings={"data": "pixels"}, predictionCol="")
     prototxt, weights = NET.prototxt(), (folder / "net.caffemodel").read_bytes()
@@ -110,7 +111,7 @@ def predictors(folder: Path) -> Mapping[str, Method]:
 
 
 def print_rates(title: str, frame: DataFrame, methods: Mapping[str, Method], rows: int, rounds: int) -> None:
-    """Print the rows per second of all methods, and the ratio of netdsl's to each."""
+    """Print the rows per second of all methods, and the ratio of netdsl's rate to each."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for number in range(rounds + 1):
         for name, method in methods.items():

@@ -1,4 +1,4 @@
-"""A worker of `benchmarks.spark_rounds`: a task of Spark's or a process, which averages models when it is told to."""
+"""A worker of `benchmarks.spark_rounds`: a Spark task or a process that averages models on request."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.transports.transport import Transport
 
-TRANSPORTS = (Transport.GLOO, Transport.RELAY)  # of the tasks
-_PIECE = 4 << 20  # bytes that MPI gets at once
+TRANSPORTS = (Transport.GLOO, Transport.RELAY)  # the transports of Spark tasks
+_PIECE = 4 << 20  # the bytes of a piece for MPI
 
 
-class Way(Protocol):
-    """How a worker averages."""
+class AveragingMethod(Protocol):
+    """A way to average a model over workers."""
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait for all other workers."""
         ...
 
     def average(self, model: Tensor) -> None:
-        """Replace a model by everybody's mean."""
+        """Replace a model with the mean of all workers."""
         ...
 
 
 class CommunicatorMean:
-    """With a communicator."""
+    """Averages with one of netdsl's communicators."""
 
     def __init__(self, communicator: Communicator) -> None:
         self.barrier = communicator.barrier
         self._communicator = communicator
 
     def average(self, model: Tensor) -> None:
-        """Our mean."""
+        """Average with netdsl."""
         self._communicator.mean(model).wait()
 
 
-class Torch:
-    """With torch.distributed, over gloo."""
+class TorchMean:
+    """Averages with torch.distributed over gloo."""
 
     def __init__(self, rank: int, size: int, store: Path) -> None:
         self._size = size
         torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
 
     def barrier(self) -> None:
-        """Torch's."""
+        """Wait for all other workers."""
         torch.distributed.barrier()
 
     def average(self, model: Tensor) -> None:
-        """What one writes in a line."""
+        """Average with the usual line of torch code."""
         torch.distributed.all_reduce(model.mul_(1 / self._size))
 
 
-class Mpi:
-    """With MPI, in pieces of which it has copies."""
+class MpiMean:
+    """Averages with MPI, in pieces that fit into the caches."""
 
     def __init__(self) -> None:
         from mpi4py import MPI
@@ -76,70 +76,70 @@ class Mpi:
         self.barrier = self._world.Barrier
 
     def average(self, model: Tensor) -> None:
-        """One piece after the other."""
+        """Average one piece after the other."""
         for piece in torch.split(model.mul_(1 / self._world.size), _PIECE // model.itemsize):
             self._world.Allreduce(self._in_place, piece.numpy())
 
 
-def obey(port: int, rank: int, ways: Mapping[str, Way]) -> None:
-    """Do as a worker what the conductor says, until it says no more."""
+def follow_orders(port: int, rank: int, methods: Mapping[str, AveragingMethod]) -> None:
+    """Follow the conductor's orders until it closes the connection."""
     torch.set_num_threads(1)
     model = torch.empty(0)
     with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rw") as lines:
 
-        def answer(said: Any) -> None:
-            lines.write(f"{json.dumps(said)}\n")
+        def answer(value: Any) -> None:
+            lines.write(f"{json.dumps(value)}\n")
             lines.flush()
 
-        answer([rank, *ways])
+        answer([rank, *methods])
         for line in lines:
             order = json.loads(line)
             if isinstance(order, int):
                 model = torch.rand(order, generator=torch.Generator().manual_seed(rank))
                 answer(None)
             else:
-                answer([_timed(ways[order], model), model[-1].item()])
+                answer([_timed(methods[order], model), model[-1].item()])
 
 
-def _timed(way: Way, model: Tensor) -> float:
-    way.barrier()
+def _timed(method: AveragingMethod, model: Tensor) -> float:
+    method.barrier()
     start = time.perf_counter()
-    way.average(model)
+    method.average(model)
     return time.perf_counter() - start
 
 
 def task(control: ControlAddress, size: int, port: int, ranks: Iterable[int]) -> Iterator[None]:
-    """Yield a worker that is a task of Spark's, and has several transports."""
+    """Run a worker as a Spark task with several transports."""
     (rank,) = ranks
     with ExitStack() as stack:
         client = stack.enter_context(ControlClient(control, rank))
-        ways: dict[str, Way] = {}
+        methods: dict[str, AveragingMethod] = {}
         for transport in TRANSPORTS:
             communicator = connect(transport, client, rank, size, torch.device("cpu"))
-            ways[transport.value] = CommunicatorMean(stack.enter_context(closing(communicator)))
-        obey(port, rank, ways)
-        for way in ways.values():
-            way.barrier()
+            methods[transport.value] = CommunicatorMean(stack.enter_context(closing(communicator)))
+        follow_orders(port, rank, methods)
+        for method in methods.values():
+            method.barrier()
     yield None
 
 
 def main() -> None:
-    """Be a worker that is a process."""
+    """Run a worker as a process."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, kind in {"way": str, "rank": int, "size": int, "port": int, "descriptor": int, "folder": Path}.items():
+    for name, kind in {"method": str, "rank": int, "size": int, "port": int, "descriptor": int, "folder": Path}.items():
         parser.add_argument(f"--{name}", type=kind)
     arguments = parser.parse_args()
-    way, rank = way_of(arguments)
-    obey(arguments.port, rank, {arguments.way: way})
+    method, rank = method_of(arguments)
+    follow_orders(arguments.port, rank, {arguments.method: method})
 
 
-def way_of(arguments: argparse.Namespace) -> tuple[Way, int]:
-    """Return how a process averages, and its rank, which MPI knows itself."""
-    if arguments.way == "mpi":
-        mpi = Mpi()
+def method_of(arguments: argparse.Namespace) -> tuple[AveragingMethod, int]:
+    """Return a process's method and its rank. MPI determines the rank itself."""
+    if arguments.method == "mpi":
+        mpi = MpiMean()
         return mpi, mpi.rank
-    if arguments.way == "torch":
-        return Torch(arguments.rank, arguments.size, arguments.folder / "store"), arguments.rank
+    if arguments.method == "torch":
+        return TorchMean(arguments.rank, arguments.size, arguments.folder / "store"), arguments.rank
     return CommunicatorMean(
         SharedMemoryCommunicator(arguments.descriptor, arguments.rank, arguments.size)
     ), arguments.rank

@@ -1,8 +1,8 @@
-"""Rows per second of a table in mapped Arrow files, beside a Python loop over them and torch's DataLoader.
+"""Measures rows per second of a table in mapped Arrow files, compared with a Python loop and torch's DataLoader.
 
-All make the same batches of float32 images and labels alternately in one run, with rows in order and shuffled.
-DataLoader has the rows in memory as tensors; it loads single items, as by default, and whole batches, which is its
-fastest mode.
+All create the same batches of float32 images and labels, in order and shuffled. They take turns in one run. DataLoader
+has the rows in memory as tensors. It loads single items, which is its default, and whole batches, which is its fastest
+mode.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Method = Callable[[], BatchIterator]
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Write images and labels, a file for each partition, with record batches of Spark's size."""
+    """Write images and labels with a file for each partition, in record batches of Spark's size."""
     random = np.random.default_rng(0)
     for number in range(FILES):
         images = random.integers(0, 256, (rows // FILES, *SHAPE), np.uint8)
@@ -53,14 +53,14 @@ def write_table(folder: Path, rows: int) -> None:
 
 
 def ours(folder: Path, shuffle: bool) -> BatchIterator:
-    """Netdsl's batches, as for training from a table."""
+    """Return netdsl's batches, as for training from a table."""
     intakes = [Intake(("data",), BATCH, (SHAPE,)), Intake(("label",), BATCH, ((1,),))]
     with Batches(reading_of(Table(f"arrow:{folder}", shuffle=shuffle), intakes), Loading(workers=1)) as batches:
         yield from batches
 
 
 def by_row(folder: Path, shuffle: bool) -> BatchIterator:
-    """Batches of a Python loop over the rows of the mapped files."""
+    """Yield batches from a Python loop over the rows of the mapped files."""
     rows: list[tuple[Any, Any]] = []
     for path in sorted(folder.glob("*.arrow")):
         with pa.memory_map(str(path)) as file:
@@ -78,7 +78,7 @@ def by_row(folder: Path, shuffle: bool) -> BatchIterator:
 
 
 def data_loader(folder: Path, shuffle: bool, *, whole_batches: bool) -> BatchIterator:
-    """Batches of a DataLoader over tensors in memory."""
+    """Yield batches of a DataLoader over tensors in memory."""
     source = ArrowSource(folder, columns=["data", "label"])
     arrays = source.take(np.arange(len(source)))
     assert arrays is not None

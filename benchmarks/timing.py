@@ -1,4 +1,4 @@
-"""Timing of several functions in turn in one process."""
+"""Times several functions in turn in one process."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-_LEAST_SECONDS = 2.0  # of all tasks together
+_LEAST_SECONDS = 2.0  # the least seconds of all tasks together
 
 
 def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """Return the median seconds of each; the first round is a warm-up. Short tasks, whose times vary most, get more
-    rounds.
+    """Return the median seconds of each task. The first round is a warm-up.
 
-    Every round has another order, since a task is slower after one that left less of its memory in the caches.
+    Short tasks get more rounds because their times vary most. Every round has another order, because a task is slower
+    after a task that left less of its memory in the caches.
     """
     runs: list[list[float]] = [[] for _ in tasks]
     chance = random.Random(0)
@@ -28,7 +28,7 @@ def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[flo
 
 
 def seconds(task: Callable[[], object]) -> float:
-    """Return the seconds of a task, including the work that it started on a GPU."""
+    """Return the seconds of a task, including the work that it starts on a GPU."""
     synchronise()
     start = time.perf_counter()
     task()
@@ -43,5 +43,5 @@ def synchronise() -> None:
 
 
 def max_difference(first: Tensor, second: Tensor) -> float:
-    """Return the largest difference of two tensors."""
+    """Return the largest absolute difference of two tensors."""
     return (first - second).abs().max().item()

@@ -1,11 +1,12 @@
-"""Training steps of nets beside the same nets written by hand in torch with the same weights, in one run.
+"""Compares training steps of nets with hand-written torch versions with the same weights, in one run.
 
 A step is a forward pass in the TRAIN phase, a backward pass, and an update of the weights with momentum and decay.
-netdsl's is an iteration of its solver, as users run it, and a plain one: without the rule for the layout of images on a
-CPU, and without a CUDA graph on a GPU. Those by hand are timed in both layouts, and the ratio is to the quicker one.
-All take turns; the loss and the gradients of a step without dropout are compared first. The target is a ratio of 1.03.
-With `--compiled` torch compiles the nets by hand. The share of the roofline is the time that the step would take at
-least, by what the machine reaches in a product of large matrices and in a long copy.
+netdsl runs an iteration of its solver, as users run it. It also runs a plain one, without the rule for the layout of
+images on a CPU and without a CUDA graph on a GPU. The hand-written nets are timed in both layouts, and the ratio is to
+the faster one. All take turns. The loss and the gradients of a step without dropout are compared first. The target is a
+ratio of 1.03. With `--compiled`, torch compiles the hand-written nets. The share of the roofline is the least time that
+the step could take, relative to its time. The least time follows from the machine's speed in a product of large
+matrices and in a long copy.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from netdsl.net.module import NetModule
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
 
-_UNTIL_RECORDED = 4  # steps: a GPU repeats later ones
-RATE, MOMENTUM, DECAY = 1e-6, 0.9, 5e-4  # a small rate, since the data are noise
+_UNTIL_RECORDED = 4  # steps; a GPU repeats later ones from a recording
+RATE, MOMENTUM, DECAY = 1e-6, 0.9, 5e-4  # the rate is small because the data are noise
 
 
 def train_val(params: NetParams, batch: int) -> pb.NetParameter:
@@ -44,8 +45,8 @@ def train_val(params: NetParams, batch: int) -> pb.NetParameter:
     return net
 
 
-class Ours:
-    """A net with netdsl's solver, whose iterations are what users run."""
+class NetdslTraining:
+    """A net with netdsl's solver, which iterates as it does for users."""
 
     def __init__(self, module: NetModule, batch: dict[str, Tensor], compute: Compute) -> None:
         self.module, self._channels_last = module, module.channels_last
@@ -56,19 +57,19 @@ class Ours:
         self.solver = Solver(param, net)
 
     def step(self, *, plain: bool) -> None:
-        """Train for an iteration."""
+        """Train for one iteration."""
         self.module.channels_last = self._channels_last and not plain
-        self.solver.on_gradients_ready[:] = [_nothing] if plain else []  # somebody in between, so no graph is used
+        self.solver.on_gradients_ready[:] = [_nothing] if plain else []  # a listener prevents the use of a CUDA graph
         self.solver.iterate()
 
     def loss(self) -> Tensor:
-        """Return the loss, whose gradients are in the blobs."""
+        """Return the loss. Its gradients are stored in the blobs."""
         self.solver.updater.gradients.clear()
         return self.solver.net.forward_backward()
 
 
-class Theirs:
-    """A net by hand with a loop by hand and torch's optimiser."""
+class TorchTraining:
+    """A hand-written net with a hand-written loop and torch's optimiser."""
 
     def __init__(self, module: ByHand, batch: dict[str, Tensor], compute: Compute) -> None:
         self.module, self._batch, self._compute = module, batch, compute
@@ -79,12 +80,12 @@ class Theirs:
         return F.cross_entropy(self.module.scores(self._batch["data"]).flatten(1), self._batch["label"])
 
     def step(self) -> None:
-        """Train for an iteration."""
+        """Train for one iteration."""
         self.loss()
         self._optimizer.step()
 
     def loss(self) -> Tensor:
-        """Return the loss, whose gradients are in the parameters."""
+        """Return the loss. Its gradients are stored in the parameters."""
         half = self._compute.precision.half
         self._optimizer.zero_grad()
         with products_of(self._compute.precision):
@@ -95,21 +96,21 @@ class Theirs:
 
 
 def _nothing() -> None:
-    """Do nothing."""
+    """Do nothing. A registered listener prevents the use of a CUDA graph."""
 
 
 def gradient_norm(module: nn.Module) -> Tensor:
-    """Return the norm of all gradients."""
+    """Return the Euclidean norm of all gradients."""
     gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     return torch.stack([gradient.double().square().sum() for gradient in gradients]).sum().sqrt()
 
 
 @dataclass(frozen=True)
 class TrainingTimes:
-    """The median seconds of a step of netdsl's net and of those by hand, one for each of `LAYOUTS`.
+    """The median seconds of a step of netdsl's net and of the hand-written ones, one for each of `LAYOUTS`.
 
-    `plain` are those of netdsl's net without its rule for layouts and without a CUDA graph, `least` what the machine
-    could take at least. `difference` is the relative one of gradients.
+    `plain` is the time of netdsl's net without its rule for layouts and without a CUDA graph. `least` is the least time
+    on this machine. `difference` is the largest difference of losses and relative difference of gradient norms.
     """
 
     ours: float
@@ -120,7 +121,7 @@ class TrainingTimes:
 
 
 def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> TrainingTimes:
-    """Time all in turn. If the nets by hand are compiled, netdsl's is run as users run it."""
+    """Time all nets in turn. If the hand-written nets are compiled, netdsl still runs as users run it."""
     net = Net(train_val(pair.params(pair.training_batch), pair.training_batch), phase=Phase.TRAIN)
     batch = {
         "data": torch.randn(pair.training_batch, *pair.image),
@@ -132,7 +133,7 @@ def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> T
     theirs = [_by_hand(pair, net, batch, compute, layout) for layout in LAYOUTS]
     module = net.to(compute.device).module
     least = least_seconds(module.built, str(compute.device), ceiling)
-    ours = Ours(module, batch, replace(compute, compiled=False))
+    ours = NetdslTraining(module, batch, replace(compute, compiled=False))
     difference = max(_difference(ours, each) for each in theirs)
 
     own = [partial(ours.step, plain=plain) for plain in (False, True)]
@@ -144,15 +145,15 @@ def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> T
 
 def _by_hand(
     pair: NetPair, net: Net, batch: dict[str, Tensor], compute: Compute, layout: torch.memory_format
-) -> Theirs:
+) -> TorchTraining:
     module = pair.by_hand().train()
     load_by_hand(net, module)
     module = module.to(compute.device, memory_format=layout)
-    return Theirs(module, {**batch, "data": in_layout(batch["data"], layout)}, compute)
+    return TorchTraining(module, {**batch, "data": in_layout(batch["data"], layout)}, compute)
 
 
-def _difference(ours: Ours, theirs: Theirs) -> float:
-    """Return the difference in evaluation mode, where nothing is random."""
+def _difference(ours: NetdslTraining, theirs: TorchTraining) -> float:
+    """Return the difference in evaluation mode, in which nothing is random."""
     ours.module.eval()
     theirs.module.eval()
     losses = ours.loss(), theirs.loss()
@@ -169,7 +170,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=[each.value for each in ComputePrecision], default="exact")
-    parser.add_argument("--compiled", action="store_true", help="let torch compile the nets by hand")
+    parser.add_argument("--compiled", action="store_true", help="compile the hand-written nets with torch")
     parser.add_argument("nets", nargs="*")
     arguments = parser.parse_args()
     torch.manual_seed(0)
@@ -187,7 +188,7 @@ def main() -> None:
         except RuntimeError as problem:
             if not compute.compiled:
                 raise
-            row = f"{pair.name:<12}torch can't compile it here: {str(problem).splitlines()[0]}"
+            row = f"{pair.name:<12}torch can't compile this net here: {str(problem).splitlines()[0]}"
         print(row, flush=True)
 
 

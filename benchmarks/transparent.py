@@ -1,7 +1,7 @@
-"""Scripts under `zoo run`: what one worker costs beside plain Python, and how several scale beside torch's DDP.
+"""Measures scripts under `zoo run`: the cost of one worker compared with plain Python, and scaling compared with DDP.
 
-A script trains a convolutional net: with plain Python, under `zoo run` with one worker and with several, and, in its
-lines for that, with DDP and its own sampler. Each prints the median seconds of a step.
+A script trains a convolutional net with plain Python, under `zoo run` with one worker and with several, and with DDP
+and its sampler in extra lines. Each variant prints the median seconds of a step.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ def main() -> None:
             for _ in range(given.rounds)
         ]
     plain, one, several, ddp = (1000 * statistics.median(column) for column in zip(*rounds, strict=True))
-    print(f"a batch of {given.batch}, each process with one thread; milliseconds of a step")
+    print(f"a batch of {given.batch}, one thread for each process; milliseconds per step")
     print(f"{'plain Python':<24}{plain:>9.1f}")
-    print(f"{'zoo run, 1 worker':<24}{one:>9.1f}   {one / plain - 1:+.1%} beside plain Python")
+    print(f"{'zoo run, 1 worker':<24}{one:>9.1f}   {one / plain - 1:+.1%} compared with plain Python")
     for name, value in ((f"zoo run, {workers} workers", several), (f"DDP, {workers} processes", ddp)):
-        print(f"{name:<24}{value:>9.1f}   {plain / value:.2f} times as fast as plain Python")
+        print(f"{name:<24}{value:>9.1f}   {plain / value:.2f} times the speed of plain Python")
     print(f"{'zoo run beside DDP':<24}{several / ddp:>9.2f}")
 
 

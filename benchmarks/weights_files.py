@@ -1,7 +1,7 @@
-"""Reading and writing of a 553 MB caffemodel, beside plain I/O of the same bytes and protobuf's own parser.
+"""Measures reading and writing of a 553 MB caffemodel, compared with plain I/O of the same bytes and protobuf's parser.
 
-Readers alternate in processes of their own, so that each has its own peak of memory; writers alternate in one process.
-A ratio compares medians of one run; the target is 1.3 for reading and 1.5 for writing.
+Readers take turns in separate processes, so that each has its own memory peak. Writers take turns in one process. A
+ratio compares medians of one run. The target is 1.3 for reading and 1.5 for writing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from caffe_proto import CaffeFile, Form, read_net, write
 from caffe_proto import caffe_pb2 as pb
 
-# VGG-16's layers: outputs, inputs, kernel. Without a kernel a layer is fully connected.
+# VGG-16's layers: outputs, inputs and kernel. A layer without a kernel is fully connected.
 VGG16 = [
     *[(64, 3, 3), (64, 64, 3), (128, 64, 3), (128, 128, 3), (256, 128, 3), (256, 256, 3), (256, 256, 3)],
     *[(512, 256, 3), (512, 512, 3), (512, 512, 3), (512, 512, 3), (512, 512, 3), (512, 512, 3)],
@@ -79,7 +79,7 @@ def ours_one(path: Path) -> float:
 
 
 def protobuf(path: Path) -> float:
-    """Parse the bytes by the protobuf library into its own lists."""
+    """Parse the bytes into protobuf's own lists with the protobuf library."""
     net = pb.NetParameter.FromString(path.read_bytes())
     return sum(float(blob.data[0]) for layer in net.layer for blob in layer.blobs)
 
@@ -103,7 +103,7 @@ def our_write(path: Path, net: CaffeFile[pb.NetParameter]) -> None:
 
 
 def time_writers(path: Path, rounds: int) -> dict[str, float]:
-    """Return the median seconds of both writers in one process, since the speed of memory depends on its earlier
+    """Return the median seconds of both writers in one process, because the speed of memory depends on its earlier
     use."""
     net, data = vgg16(), path.read_bytes()
     tasks: dict[str, Callable[[Path], None]] = {
@@ -115,7 +115,7 @@ def time_writers(path: Path, rounds: int) -> dict[str, float]:
 
 
 def time_new_file(task: Callable[[Path], None], path: Path) -> float:
-    """Return the seconds of a task that writes a new file, while no other file waits to be written to the disk."""
+    """Return the seconds of a task that writes a new file while no other file is waiting to be written to the disk."""
     target = path.with_name("new.caffemodel")
     os.sync()
     seconds = time_task(lambda: task(target))
@@ -134,7 +134,7 @@ READERS = [readinto, ours, ours_copied, ours_one, protobuf]
 
 
 def run_task(name: str, path: Path, rounds: int) -> dict[str, float]:
-    """Run one task in this process; the result has its seconds and, for readers, the memory that they added."""
+    """Run one task in this process, and return its seconds and, for readers, the memory that it added."""
     if name == "write":
         return time_writers(path, rounds)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -145,14 +145,15 @@ def run_task(name: str, path: Path, rounds: int) -> dict[str, float]:
 
 
 def run_in_child(name: str, path: Path, rounds: int) -> dict[str, float]:
-    """Run one task in its own process. This one must stay small, for a child's peak memory begins at its parent's."""
+    """Run one task in its own process. This process must stay small, because a child's memory peak starts at its
+    parent's."""
     command = [sys.executable, __file__, "--rounds", str(rounds), "--child", name, str(path)]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return measured
 
 
 def report(path: Path, rounds: int) -> None:
-    """Print the table, with every task's ratio to the plain one of its kind."""
+    """Print the table with every task's ratio to the plain task of its kind."""
     runs = [{task.__name__: run_in_child(task.__name__, path, rounds) for task in READERS} for _ in range(rounds)]
     print(f"{path.stat().st_size / 1e6:.0f} MB caffemodel, medians of {rounds}\n")
     print(f"{'task':<14}{'seconds':>9}{'ratio':>8}{'MB added':>10}   what it does")
@@ -169,7 +170,7 @@ def report(path: Path, rounds: int) -> None:
 
 
 def main() -> None:
-    """Make the file, measure, and print the table."""
+    """Create the file, measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--child", nargs=2, metavar=("TASK", "FILE"), help=argparse.SUPPRESS)

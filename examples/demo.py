@@ -1,4 +1,4 @@
-"""A demonstration of the main commands as a user would type them. Run by `make demo`."""
+"""Demonstrates the main commands as a user would type them. `make demo` runs it."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def main() -> None:
     shutil.copy(HERE / "digits_2013.prototxt", RESULTS)
     (RESULTS / "typo.prototxt").write_text((HERE / "digits.prototxt").read_text().replace("kernel_size", "kernal_size"))
 
-    say("A net as Caffe wrote them in 2013, with its comments, in today's form:")
+    say("A net in Caffe's form of 2013, with its comments, upgraded to today's form:")
     zoo("upgrade", "digits_2013.prototxt", "digits.prototxt")
     print((RESULTS / "digits.prototxt").read_text(), flush=True)
     zoo("show", "digits.prototxt")
 
-    say("The same net with weights, written as the first Caffe wrote them and a little trained:")
+    say("The same net with weights, in the format of the first Caffe and after some training:")
     write(with_weights(RESULTS / "digits_2013.prototxt", seed=1), RESULTS / "old.caffemodel")
     write(with_weights(RESULTS / "digits_2013.prototxt", seed=2), RESULTS / "trained.caffemodel")
     zoo("upgrade", "old.caffemodel", "new.caffemodel")
     zoo("diff", "old.caffemodel", "new.caffemodel")
     zoo("diff", "old.caffemodel", "trained.caffemodel")
 
-    say("A slip of the pen is found and named:")
+    say("A typo is found and named:")
     zoo("show", "typo.prototxt")
 
-    say("A model that comes along learns to tell other shapes apart, by two workers that average what they learn:")
+    say("A model of the zoo learns to distinguish other shapes. Two workers average what they learn:")
     new_shapes = "shapes?kinds=cross,flower,hexagon,ring"
     zoo("finetune", "shapes", "--data", new_shapes, "--epochs", "6", "--workers", "2", "-o", "new_shapes")
 
-    say("It is a model of its own, exported to Caffe and ONNX, with a card and a report, report.html:")
+    say("The result is a complete model: it is exported to Caffe and ONNX, with a card and a report, report.html:")
     zoo("verify", "new_shapes", "new_shapes/model.onnx")
     zoo("card", "new_shapes")
     zoo("data", "convert", new_shapes.replace("?", ":test?"), "folder:photos")

@@ -1,7 +1,7 @@
 """Listing 3 of the SparkNet paper: rounds of iterations on every worker, with averaging in between.
 
-Spark's executors keep the nets, with their solvers and their places in the data, from one round to the next.
-`NetEstimator` does the same without a loop of your own; this is for a loop in which you do something else, too.
+Spark's executors keep the nets, their solvers and their positions in the data from one round to the next.
+`NetEstimator` does the same without a loop in your program. This example is for loops that do something else, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NET = NetParams(
 
 
 def preprocess(row: tuple[Any, int]) -> tuple[Any, int]:
-    """Scale an image to values from 0 to 1."""
+    """Return an image with values from 0 to 1."""
     pixels, digit = row
     return np.float32(pixels).reshape(1, 8, 8) / 16, digit
 

@@ -1,4 +1,4 @@
-"""Training on a folder of Parquet, saving the model, and writing its predictions to another folder."""
+"""Trains on a folder of Parquet files, saves the model, and writes its predictions to another folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NET = NetParams(
 
 
 def main(spark: SparkSession, folder: Path) -> float:
-    """Train a net and return the share of its right predictions."""
+    """Train a net and return the share of correct predictions."""
     digits = load_digits()
     rows = [(bytearray(map(int, x)), int(y)) for x, y in zip(digits.data, digits.target, strict=True)]
     spark.createDataFrame(rows, "pixels binary, digit int").write.parquet(f"{folder}/digits")

@@ -1,4 +1,4 @@
-"""Training on the result of an SQL query, and queries of the net's predictions."""
+"""Trains on the result of an SQL query, and queries the net's predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NET = NetParams(
 
 
 def main(spark: SparkSession) -> float:
-    """Train a net and return the share of right predictions for digits that it wasn't trained on."""
+    """Train a net and return the share of correct predictions for digits that weren't used for training."""
     digits = load_digits()
     rows = [(n, x.tolist(), int(y)) for n, (x, y) in enumerate(zip(digits.data, digits.target, strict=True))]
     spark.createDataFrame(rows, "id int, pixels array<double>, digit int").createOrReplaceTempView("digits")
@@ -36,7 +36,7 @@ def main(spark: SparkSession) -> float:
         seed=1,
     )
     model = estimator.fit(frame)
-    print(f"tested on rows that were held back: {model.history[-1].tested['accuracy']:.3f}")
+    print(f"tested on rows that weren't used for training: {model.history[-1].tested['accuracy']:.3f}")
 
     model.transform(frame).createOrReplaceTempView("predicted")
     spark.sql(

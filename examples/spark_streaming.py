@@ -1,4 +1,4 @@
-"""A net that predicts the rows of a stream and continues to learn from them."""
+"""Predicts the rows of a stream with a net that continues to learn from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ SCHEMA = "pixels array<double>, digit int"
 
 
 def main(spark: SparkSession, folder: Path, batches: int = 3) -> list[float]:
-    """Return the share of right predictions in each batch of the stream, before the net is trained on it."""
+    """Return the share of correct predictions in each batch of the stream, measured before the net trains on the
+    batch."""
     digits = load_digits()
     rows = [((x / 16).tolist(), int(y)) for x, y in zip(digits.data, digits.target, strict=True)]
     parts = [spark.createDataFrame(rows[part :: batches + 1], SCHEMA) for part in range(batches + 1)]

@@ -1,4 +1,4 @@
-"""A pycaffe program: a net of layers, a solver, and a loop that reads blobs between steps."""
+"""A pycaffe program: a net, a solver, and a loop that reads blobs between steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.pycaffe import params as P
 
 
 def net(source: str) -> str:
-    """Return a net that learns digits."""
+    """Return a net that learns digits from a source."""
     spec = caffe.NetSpec()
     spec.data, spec.label = L.Data(source=source, batch_size=60, ntop=2, transform_param={"scale": 1 / 16})
     spec.conv = L.Convolution(spec.data, num_output=12, kernel_size=3, weight_filler={"type": "xavier"})

@@ -12,7 +12,7 @@ ACCUMULATE, EPOCHS = 2, 2
 
 
 class Rows(nn.Module):
-    """Reads a picture as a sequence of rows, each of which attends to the others."""
+    """Reads a picture as a sequence of rows. Each row attends to the others."""
 
     def __init__(self) -> None:
         super().__init__()

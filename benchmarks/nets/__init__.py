@@ -1,4 +1,4 @@
-"""Six nets, each in two forms: those of the zoo's catalogue, and by hand in torch with layers of the same names."""
+"""Six nets, each from the zoo's catalogue and hand-written in torch with layers of the same names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zoo import catalogue
 
 @dataclass(frozen=True)
 class NetPair:
-    """A net, the same net by hand, and the shapes of their inputs."""
+    """A net, its hand-written version, and the shapes of their inputs."""
 
     name: str
     params: Callable[[int], NetParams]
@@ -29,7 +29,7 @@ class NetPair:
 
 
 def in_catalogue(name: str) -> Callable[[int], NetParams]:
-    """Return a net of the catalogue as it is used, for batches of any size and with random weights to begin with."""
+    """Return a function that builds a deployed net of the catalogue for batches of any size, with random weights."""
 
     def params(batch: int) -> NetParams:
         net = deploy(catalogue.entry_of(name).train_val.message, batch=batch)
@@ -53,8 +53,8 @@ PAIRS = [
 
 
 def chosen_pairs(names: Collection[str]) -> list[NetPair]:
-    """Return the nets of these names, or all if none is named."""
+    """Return the nets of these names, or all nets if none is named."""
     known = [pair.name for pair in PAIRS]
     if unknown := [name for name in names if name not in known]:
-        raise SystemExit(f"there is no net {', '.join(unknown)}; there are {', '.join(known)}")
+        raise SystemExit(f"there is no net {', '.join(unknown)}; choose from {', '.join(known)}")
     return [pair for pair in PAIRS if not names or pair.name in names]

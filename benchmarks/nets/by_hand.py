@@ -1,4 +1,4 @@
-"""The base class of nets written by hand, and the transfer of weights from netdsl's nets to them."""
+"""The base class of hand-written nets, and functions that copy weights from netdsl's nets to them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 from netdsl import Net
 
-LAYOUTS = torch.contiguous_format, torch.channels_last  # of images, with channels first and last
+LAYOUTS = torch.contiguous_format, torch.channels_last  # the layouts of images: channels first and last
 
 
 def in_layout(images: Tensor, layout: torch.memory_format) -> Tensor:
-    """Return a copy of images, whose strides say the layout also where there is one channel only."""
+    """Return a copy of images in a layout. Its strides show the layout even with a single channel."""
     return torch.empty_like(images, memory_format=layout).copy_(images)
 
 
 class ByHand(nn.Module):
-    """A classifier with scores for training and probabilities for prediction."""
+    """A classifier that returns scores for training and probabilities for prediction."""
 
     @abstractmethod
     def scores(self, x: Tensor) -> Tensor:
@@ -41,18 +41,18 @@ class ConvBN(nn.Module):
         self.norm = nn.BatchNorm2d(filters)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the normalised convolution, without an activation."""
+        """Return the normalised convolution without an activation."""
         return self.norm(self.conv(x))
 
 
 def load_by_hand(net: Net, module: nn.Module) -> None:
-    """Copy the weights of a net to a module by hand; their layers have the same names."""
+    """Copy the weights of a net to a hand-written module whose layers have the same names."""
     weights = net.get_weights()
     names = list(weights)
     for path, part in module.named_modules():
         name = path.rpartition(".")[2]
         if isinstance(part, ConvBN):
-            place = names.index(name)  # BatchNorm and Scale are the next two
+            place = names.index(name)  # BatchNorm and Scale are the next two layers
             arrays = [array for layer in names[place : place + 3] for array in weights[layer]]
             _load_conv_bn(part, [torch.from_numpy(array) for array in arrays])
         elif name in weights:

@@ -1,4 +1,4 @@
-"""CaffeNet and AlexNet by hand, which differ in the order of pooling and normalisation."""
+"""Hand-written CaffeNet and AlexNet, which differ in the order of pooling and normalisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONVOLUTIONS += [("conv4", 384, 3, 1, 1, 2), ("conv5", 256, 3, 1, 1, 2)]
 
 
 class CaffeNet(ByHand):
-    """CaffeNet by hand."""
+    """A hand-written CaffeNet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class CaffeNet(ByHand):
         self.fc6, self.fc7, self.fc8 = nn.Linear(9216, 4096), nn.Linear(4096, 4096), nn.Linear(4096, 1000)
 
     def between(self, x: Tensor) -> Tensor:
-        """Return the pooling and normalisation after the first two convolutions."""
+        """Return the result of pooling and normalisation after each of the first two convolutions."""
         return self.norm(F.max_pool2d(x, 3, 2, ceil_mode=True))
 
     def scores(self, x: Tensor) -> Tensor:
@@ -38,8 +38,8 @@ class CaffeNet(ByHand):
 
 
 class AlexNet(CaffeNet):
-    """AlexNet by hand."""
+    """A hand-written AlexNet."""
 
     def between(self, x: Tensor) -> Tensor:
-        """Return the pooling and normalisation after the first two convolutions."""
+        """Return the result of normalisation and pooling after each of the first two convolutions."""
         return F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)

@@ -1,4 +1,4 @@
-"""GoogLeNet by hand, without its auxiliary losses."""
+"""A hand-written GoogLeNet without its auxiliary losses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INCEPTION = {
 
 
 class GoogLeNet(ByHand):
-    """GoogLeNet by hand."""
+    """A hand-written GoogLeNet."""
 
     def __init__(self) -> None:
         super().__init__()

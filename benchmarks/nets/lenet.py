@@ -1,4 +1,4 @@
-"""LeNet by hand."""
+"""A hand-written LeNet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.nets.by_hand import ByHand
 
 
 class LeNet(ByHand):
-    """LeNet by hand."""
+    """A hand-written LeNet."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""MobileNet."""
+"""A hand-written MobileNet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOBILENET = {
 
 
 class MobileNet(ByHand):
-    """MobileNet by hand."""
+    """A hand-written MobileNet."""
 
     def __init__(self) -> None:
         super().__init__()

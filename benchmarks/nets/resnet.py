@@ -1,4 +1,4 @@
-"""ResNet-50."""
+"""A hand-written ResNet-50."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _block_name(stage: int, block: int) -> str:
 
 
 class ResNet50(ByHand):
-    """ResNet-50 by hand."""
+    """A hand-written ResNet-50."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -124,7 +124,7 @@ def test_what_a_net_was_trained_with_can_go_along(digits: Path, tmp_path: Path) 
         ({"conv": [np.zeros((4, 1, 5, 5)), np.zeros(4)]}, "the weights don't contain layer 'ip'"),
         (
             {"conv": [np.zeros((4, 3, 7, 7)), np.zeros(4)], "ip": [np.zeros((11, 48400)), np.zeros(10)]},
-            r"layer 'conv': blob 0 has shape \[4, 3, 5, 5\], the weights have \[4, 3, 7, 7\]; layer 'ip': blob 0",
+            r"layer 'conv': blob 0 has shape \[4, 3, 5, 5\], but the weights have \[4, 3, 7, 7\]; layer 'ip': blob 0",
         ),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
     ("inputs", "why"),
     [
         ({}, "^the inputs of this net are x, label, but none were given"),
-        (given() | {"data": 1}, "given are x, label, data"),
+        (given() | {"data": 1}, "but x, label, data were given"),
         (
             given() | {"x": np.ones((3, 4, 5))},
             r"input 'x' has shape \[3, 4, 5\]; give an array with 4 axes, as \[2, 3, 4, 5\]",
@@ -147,7 +147,7 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
         (
             given(channels=4),
             r"layer 'conv': the weights are for 3 channels, but the bottom \[2, 4, 4, 5\] has 4 on axis 1; "
-            r"input 'x' has shape \[2, 4, 4, 5\], made for \[2, 3, 4, 5\]$",
+            r"input 'x' has shape \[2, 4, 4, 5\], but was built for \[2, 3, 4, 5\]$",
         ),
         (given(height=2), r"layer 'conv' .*; input 'x' has shape \[2, 3, 2, 5\], but was built for"),
     ],
@@ -183,7 +183,7 @@ def test_weights_by_name_may_be_any_arrays() -> None:
     report = made.set_weights(arrays)
     assert (report.matched, report.missing, report.unused) == (("ip",), ("conv", "bn"), ("other",))
     assert made.get_weights()["ip"][0].tolist() == np.ones((6, 7)).tolist()
-    with pytest.raises(WeightsError, match=r"layer 'ip': blob 0 has shape \[6, 7\], the weights have \[7, 6\]"):
+    with pytest.raises(WeightsError, match=r"layer 'ip': blob 0 has shape \[6, 7\], but the weights have \[7, 6\]"):
         made.set_weights({"ip": [np.ones((7, 6)), np.ones(6)]})
     assert made.set_weights({"ip": [np.ones((7, 6)), np.ones(6)]}, partial=True).mismatched[0].layer == "ip"
 

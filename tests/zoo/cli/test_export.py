@@ -75,7 +75,7 @@ def test_what_caffe_cannot_read_of_a_training_is_said_or_written_for_it(zoo, len
     monkeypatch.chdir("written")
     assert zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")[0] == 0
     monkeypatch.chdir("..")
-    assert "_lmdb: is a directory; name another folder" in zoo(*words, "-o", "written", "--data-lmdb")[2]
+    assert "_lmdb: this is a directory; name another folder" in zoo(*words, "-o", "written", "--data-lmdb")[2]
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
@@ -165,7 +165,7 @@ def test_rounded_weights_are_proved_with_a_tolerance_of_their_own(zoo, precision
     assert 0 < proof["difference"] < proof["tolerance"] == tolerance
     code, out, err = zoo(*words, "--tolerance", "1e-7", "-o", "out")
     assert (code, out) == (2, "")
-    assert "of their spread, more than 1e-07, so it isn't done" in err
+    assert "of their spread, more than 1e-07; the model wasn't rewritten" in err
     assert not Path("out").exists()
 
 
@@ -179,7 +179,7 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
     words = ["export", "curve.prototxt", "--weights", "curve.caffemodel", "--to", "onnx"]
     done = zoo(*words, "--tolerance", "0", "-o", "exact.onnx")
     assert done.code == 2
-    assert "exact.onnx: not written: blob 'curve' differs by" in done.err
+    assert "exact.onnx: the model wasn't written because blob 'curve' differs by" in done.err
     assert not Path("exact.onnx").exists()
 
 
@@ -226,7 +226,7 @@ BAD = {
     "words.prototxt": (b"hello world", "words.prototxt:1:7: expected ':' or '{' after 'hello', found 'world'"),
     "wide.prototxt": (
         NET.replace("num_output: 4", "num_output: 6").encode(),
-        "wide.prototxt: layer 'c': blob 0 has shape [6, 3, 3, 3], the weights have [4, 3, 3, 3]",
+        "wide.prototxt: layer 'c': blob 0 has shape [6, 3, 3, 3], but the weights have [4, 3, 3, 3]",
     ),
     "unknown.prototxt": (
         NET.replace('"BatchNorm"', '"Mystery"').encode(),

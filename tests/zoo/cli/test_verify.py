@@ -86,7 +86,7 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
         ("unknown.prototxt,a.caffemodel", "unknown.prototxt:5: unknown layer type 'Mystery' (layers r)"),
         (
             "wide.prototxt,a.caffemodel",
-            "wide.prototxt: layer 'c': blob 0 has shape [4, 5, 3, 3], the weights have [4, 3, 3, 3]",
+            "wide.prototxt: layer 'c': blob 0 has shape [4, 5, 3, 3], but the weights have [4, 3, 3, 3]",
         ),
         ("two.prototxt,a.caffemodel", "one model has the inputs data, more, the other has data"),
         ("ends.prototxt,a.caffemodel", "one model has the outputs ip, end, the other has ip"),
