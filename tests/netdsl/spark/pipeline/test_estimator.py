@@ -230,7 +230,7 @@ def test_images_of_different_sizes_go_through_the_resize_of_the_net(session: Any
     [
         (lambda e: e.clear(e.solver), "how long is the net to be trained", SolverError),
         (lambda e: e.clear(e.net), "names no net to train", SolverError),
-        (lambda e: e.setBindings({}), "no column 'data' for blob 'data'; there are features, label, held", DataError),
+        (lambda e: e.setBindings({}), "no column 'data' for blob 'data'; choose from features, label, held", DataError),
         (lambda e: e.setBindings({"data": "features", "dta": "x"}), "no blob 'dta' comes from outside", DataError),
         (lambda e: e.setBindings({"data": "label"}), r"value of shape \[\].*'data', which needs \[4\]", DataError),
         (lambda e: e.setValidationIndicatorCol("x"), "no column 'x', which should say which rows", DataError),
