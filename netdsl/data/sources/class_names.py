@@ -64,11 +64,11 @@ def class_names_of_model(*files: str | Path) -> tuple[str, ...]:
     They come from the file of names that was written for the model, or else from its folder. The result is empty if
     there are none.
     """
-    names = (_class_names_beside(Path(file)) for file in files)
+    names = (_class_names_for(Path(file)) for file in files)
     return next(filter(None, names), ())
 
 
-def _class_names_beside(model: Path) -> tuple[str, ...]:
+def _class_names_for(model: Path) -> tuple[str, ...]:
     own = model_labels(model)
     return read_class_names(own) if own.is_file() else class_names_in(model.parent)
 

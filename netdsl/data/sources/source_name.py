@@ -210,7 +210,7 @@ class SourceName:
     ) -> Source:
         """Open the items. `open_source` explains the arguments."""
         if self.form.open is None:
-            raise self._gives_other_than(Content.ITEMS)
+            raise self._wrong_content(Content.ITEMS)
         classes = () if self.class_names is None else read_class_names(self.class_names)
         source = self.form.open(self._spec(color=color, blobs=tuple(blobs), in_parallel=in_parallel))
         if color is not Color.AS_STORED and len(blobs) < 2:
@@ -227,7 +227,7 @@ class SourceName:
     def open_marked(self, *, first_pixel: int = 0) -> AnnotatedSet:
         """Open the images with marked objects. `open_annotated_set` explains `first_pixel`."""
         if self.form.open_marked is None:
-            raise self._gives_other_than(Content.MARKED_IMAGES)
+            raise self._wrong_content(Content.MARKED_IMAGES)
         if _PROPOSALS in self._pairs:
             raise DataError(f"{self}: {_PROPOSALS} are for layers that learn from regions; leave the option out")
         marked = self.form.open_marked(self._spec(first_pixel=first_pixel))
@@ -244,13 +244,13 @@ class SourceName:
     def open_captions(self) -> list[CaptionedImage]:
         """Return the captions, with the paths of their images."""
         if self.form.open_captions is None:
-            raise self._gives_other_than(Content.CAPTIONS)
+            raise self._wrong_content(Content.CAPTIONS)
         return self.form.open_captions(self._spec())
 
     def read_text(self) -> str:
         """Return the text."""
         if self.form.read_text is None:
-            raise self._gives_other_than(Content.TEXT)
+            raise self._wrong_content(Content.TEXT)
         return self.form.read_text(self._spec())
 
     def _spec(
@@ -262,7 +262,7 @@ class SourceName:
     ) -> SourceSpec:
         return SourceSpec(self.kind, self.path, self.split, self.query, color, blobs, in_parallel, first_pixel)
 
-    def _gives_other_than(self, content: Content) -> DataError:
+    def _wrong_content(self, content: Content) -> DataError:
         gives = " or ".join(content.value for content in self.form.contents)
         return DataError(f"{self}: the data are {gives}, not {content.value}; {names_that_give(content)}")
 

@@ -89,7 +89,7 @@ class AnnotatedTransform:
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
         self._expansion, self._emission = Expansion(p), Emission(p)
         self._resizings, self._shares = [ImageResizing(each) for each in p.resize_param], _shares(p)
-        self._transform = Transform(_of_images_alone(p), train=train)
+        self._transform = Transform(_after_resizing(p), train=train)
         if class_maps and (crop_of(p) or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param)):
             raise DataError("class maps only work with resize_mode WARP and without a crop; change transform_param")
 
@@ -193,7 +193,7 @@ def _shares(p: pb.TransformationParameter) -> list[float]:
     return list(np.cumsum(shares))
 
 
-def _of_images_alone(p: pb.TransformationParameter) -> pb.TransformationParameter:
+def _after_resizing(p: pb.TransformationParameter) -> pb.TransformationParameter:
     """Return the settings that apply to an image after it was resized."""
     return copy_of(p, without=(*FOR_BOXES, "resize_param"))
 

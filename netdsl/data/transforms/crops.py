@@ -21,7 +21,7 @@ _NEAR = 3  # in pixels: a part whose side is closer than this to the crop's side
 _QUARTERS = 4  # of the difference between the image and its part
 _PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from the top and the left: the corners and the centre
 _MORE_PLACES = ((0, 2), (4, 2), (2, 0), (2, 4), (1, 1), (1, 3), (3, 1), (3, 3))
-_OF_IMAGES_ALONE = ("multi_scale", "fix_crop", "is_flow")
+_FOR_PLAIN_IMAGES = ("multi_scale", "fix_crop", "is_flow")
 _STEPS = 1000  # into which the range of a ratio is divided
 
 
@@ -85,13 +85,13 @@ def _near(side: int, wanted: int) -> int:
 
 def refuse_for(what: str, p: pb.TransformationParameter) -> None:
     """Raise a `DataError` for TSN's settings, which only work for images with a single label."""
-    names = [name for name in _OF_IMAGES_ALONE if getattr(p, name)]
+    names = [name for name in _FOR_PLAIN_IMAGES if getattr(p, name)]
     if names:
         raise DataError(f"transform_param: {', '.join(names)} doesn't work for {what}; remove it")
 
 
 class RandomArea:
-    """Draws a part of an image by its share of the area and its aspect ratio.
+    """Draws a part of an image with a random area and aspect ratio.
 
     If no attempt fits into the image, the whole image is resized, so that its shorter side is the crop's side.
     """

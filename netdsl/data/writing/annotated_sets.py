@@ -58,7 +58,7 @@ class AnnotatedExample:
     height: int
     width: int
     first_pixel: int
-    encoded_anew: bool
+    encoded_again: bool
 
     @property
     def file_name(self) -> str:
@@ -152,7 +152,7 @@ def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
     """
     record = pb.AnnotatedDatum(type=pb.AnnotatedDatum.BBOX)
     record.datum.CopyFrom(pb.Datum(data=example.data, label=_NO_LABEL, encoded=True))
-    if example.encoded_anew:
+    if example.encoded_again:
         record.datum.channels, record.datum.height, record.datum.width = example.channels, example.height, example.width
     groups: dict[int, pb.AnnotationGroup] = {}
     image, first_pixel = example.image, example.first_pixel

@@ -189,12 +189,12 @@ def annotated_example(position: int, image: AnnotatedImage, first_pixel: int, se
     resized = _resized(pixels, settings, where)
     stored = next((known for known in ImageFormat if known.matches(data)), None)
     wanted = settings.encoded or stored or ImageFormat.PNG
-    anew = settings.gray or stored is not wanted or resized is not pixels
-    if anew:
+    must_encode = settings.gray or stored is not wanted or resized is not pixels
+    if must_encode:
         data = encode(resized, wanted, where)
     channels, height, width = resized.shape
     return AnnotatedExample(
-        position, image, data, wanted.value, channels, height, width, first_pixel, encoded_anew=anew
+        position, image, data, wanted.value, channels, height, width, first_pixel, encoded_again=must_encode
     )
 
 

@@ -101,7 +101,7 @@ def write_caption_streams(
     order.
     """
     streams, steps, least = (name.number(option, number, least=1, most=_MOST) for option, number in _LRCN.items())
-    images, missing = _images_that_are_there(name.open_captions(), skip_bad=skip_bad)
+    images, missing = _existing_images(name.open_captions(), skip_bad=skip_bad)
     pairs = [(image.path, words_of(caption)) for image in images for caption in image.captions]
     if not pairs:
         raise DataError(f"{name.path}: none of its images with captions exist; name their folder, as in ?images=FOLDER")
@@ -113,7 +113,7 @@ def write_caption_streams(
         folder.mkdir()
         rows = Hdf5Rows(folder / _CAPTION_ROWS)
         for batch in order.reshape(-1, streams):
-            rows.add(_side_by_side([numbers[index] for index in batch], steps))
+            rows.add(_parallel_rows([numbers[index] for index in batch], steps))
         (folder / _LIST).write_text(f"{target / _CAPTION_ROWS}\n", encoding="utf-8")
         lines = "".join(f"{pairs[index][0]} 0\n" for index in order)
         (folder / _IMAGES).write_text(lines, encoding="utf-8", errors="surrogateescape")
@@ -123,7 +123,7 @@ def write_caption_streams(
     return CaptionReport(len(pairs), repeated, streams, len(known.words), cut, missing)
 
 
-def _images_that_are_there(
+def _existing_images(
     images: Sequence[CaptionedImage], *, skip_bad: bool
 ) -> tuple[list[CaptionedImage], tuple[str, ...]]:
     """Return the images that exist, and errors for all others."""
@@ -134,7 +134,7 @@ def _images_that_are_there(
     return there, missing
 
 
-def _side_by_side(captions: Sequence[Sequence[int]], steps: int) -> dict[str, Numbers]:
+def _parallel_rows(captions: Sequence[Sequence[int]], steps: int) -> dict[str, Numbers]:
     """Return the rows of parallel captions. Each caption is cut after this many steps."""
     shape = steps, len(captions)
     inputs, cont = np.zeros(shape, np.float32), np.zeros(shape, np.float32)

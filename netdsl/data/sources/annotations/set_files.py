@@ -17,7 +17,7 @@ from netdsl.errors import DataError
 T = TypeVar("T")
 
 _FARTHEST = 1e7  # the largest distance of an edge from an image's corner, in pixels
-_ORIENTATION, _LYING = 274, (5, 6, 7, 8)  # EXIF's tag, and the values for which OpenCV turns an image by 90 degrees
+_ORIENTATION, _TURNED = 274, (5, 6, 7, 8)  # EXIF's tag, and the values for which OpenCV turns an image by 90 degrees
 _ENDINGS = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG", ".bmp", ".tif", ".tiff", ".webp")
 
 
@@ -54,15 +54,15 @@ def _size_in(file: BinaryIO, where: str) -> tuple[int, int]:
     library = import_extra("PIL.Image", "data", "measuring images needs Pillow")
     try:
         with library.open(file) as image:
-            width, height = image.size[::-1] if _lies_on_its_side(image) else image.size
+            width, height = image.size[::-1] if _is_turned(image) else image.size
     except Exception as problem:  # Pillow's many readers raise any error for damaged files
         raise DataError(f"{where}: not an image that can be read: {problem}") from None
     return checked_size(height, width, where)
 
 
-def _lies_on_its_side(image: Any) -> bool:
+def _is_turned(image: Any) -> bool:
     try:
-        return image.getexif().get(_ORIENTATION) in _LYING
+        return image.getexif().get(_ORIENTATION) in _TURNED
     except Exception:  # Pillow raises any error for damaged EXIF, which OpenCV ignores
         return False
 

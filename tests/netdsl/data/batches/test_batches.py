@@ -337,8 +337,8 @@ def test_batches_that_are_forgotten_end_their_threads() -> None:
 @pytest.mark.parametrize(
     ("reading", "loading", "why"),
     [
-        (Reading(Images(3), 2), Loading(workers=0), "at least 1"),
-        (Reading(Images(3), 2), Loading(prefetch=0), "at least 1"),
+        (Reading(Images(3), 2), Loading(workers=0), "set each of them to 1 or more"),
+        (Reading(Images(3), 2), Loading(prefetch=0), "set each of them to 1 or more"),
         (Reading(Images(0), 2), Loading(), "the source is empty"),
         (Reading(Images(5), 2, start=5), Loading(), "the layer skips 5 items at the start, but the source has only 5"),
         (Reading(Images(5), 2), Loading(rank=2, size=2), "it must be from 0 to 1"),

@@ -114,7 +114,7 @@ def test_a_user_can_raise_the_limit(tmp_path: Path) -> None:
 def test_a_png_whose_chunk_is_longer_than_the_file_is_refused() -> None:
     data = bytearray(png(6, 5))
     data[33] |= 0x80
-    with pytest.raises(DataError, match=r"x: can't be decoded as an image; .* a part is longer than the file"):
+    with pytest.raises(DataError, match=r"x: can't be decoded as an image; a part is longer than the file"):
         decode(bytes(data), Color.COLOR, "x")
 
 

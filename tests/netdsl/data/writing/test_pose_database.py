@@ -158,7 +158,7 @@ def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -
     assert "2.png: the place of a joint or the scale" in report.bad[1]
     with pytest.raises(DataError, match=r"1\.png: a person has 16"):
         write(tmp_path / "strict", bad)
-    with pytest.raises(DataError, match=r"0\.png: has a joint"):
+    with pytest.raises(DataError, match=r"0\.png: the place of a joint"):
         write(tmp_path / "strict", ListedPeople([person(Edges(0, 0, 4e6, 80))]))
     assert not (tmp_path / "strict").exists()
 

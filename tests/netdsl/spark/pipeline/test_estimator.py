@@ -230,7 +230,7 @@ def test_images_of_different_sizes_go_through_the_resize_of_the_net(session: Any
     [
         (lambda e: e.clear(e.solver), "the length of the training isn't set", SolverError),
         (lambda e: e.clear(e.net), "names no net to train", SolverError),
-        (lambda e: e.setBindings({}), "no column 'data' for blob 'data'; there are features, label, held", DataError),
+        (lambda e: e.setBindings({}), "no column 'data' for blob 'data'; choose from features, label, held", DataError),
         (lambda e: e.setBindings({"data": "features", "dta": "x"}), "blob 'dta' isn't an input of the net", DataError),
         (lambda e: e.setBindings({"data": "label"}), r"value of shape \[\].*'data', which needs \[4\]", DataError),
         (lambda e: e.setValidationIndicatorCol("x"), "no column 'x' to mark the rows", DataError),

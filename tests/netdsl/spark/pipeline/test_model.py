@@ -226,7 +226,7 @@ def test_a_function_isnt_saved(session: Any, model: Any, tmp_path: Path) -> None
 
 
 def test_what_cant_be_is_told(session: Any, model: Any) -> None:
-    with pytest.raises(DataError, match=r"no column 'data' for blob 'data'; there are number, pixels"):
+    with pytest.raises(DataError, match=r"no column 'data' for blob 'data'; choose from number, pixels"):
         model.copy().setBindings({}).transform(frame(session))
     with pytest.raises(DataError, match="there would be two columns 'number'"):
         model.copy().setPredictionCol("number").transform(frame(session))

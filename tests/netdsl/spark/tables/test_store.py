@@ -162,6 +162,8 @@ def test_partitions_must_agree(session: Any, tmp_path: Path, store_rows: Any) ->
 
 
 def test_a_missing_column(session: Any, tmp_path: Path, store_rows: Any) -> None:
-    with pytest.raises(DataError, match=r"no column 'x' for blob 'data'; there are pixels, digit; .*\{'data': ...\}"):
+    with pytest.raises(
+        DataError, match=r"no column 'x' for blob 'data'; choose from pixels, digit with .*\{'data': ...\}"
+    ):
         store_rows(frame(session, 3, 1), tmp_path / "data", [BlobColumn("data", "x", None)])
     assert not (tmp_path / "data").exists()
