@@ -75,7 +75,7 @@ def commit_of(folder: Path) -> str | None:
     """
     for parent in (folder, *folder.parents):
         mark = parent / ".git"
-        if mark.is_file():  # a worktree has a file that names its folder
+        if mark.is_file():  # a worktree has a file that names git's folder
             return _head(parent / _text_of_file(mark).removeprefix("gitdir:").strip())
         if mark.is_dir():
             return _head(mark)

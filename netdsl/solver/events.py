@@ -122,7 +122,8 @@ class BlobMagnitude:
 
 @dataclass(frozen=True)
 class DebugInfo:
-    """The magnitudes of all blobs in an iteration. With `debug_info`, sent for the iterations that are displayed."""
+    """The magnitudes of all blobs in an iteration. With `debug_info`, the solver sends them if it displays the
+    iteration."""
 
     iteration: int
     magnitudes: tuple[BlobMagnitude, ...]

@@ -65,7 +65,7 @@ class DividedDataset:
         return LoadedBatch(self.collate(self._items_at(indices)), len(indices), is_whole=True, digest=digest)
 
     def _own_part_of(self, indices: Sequence[Any]) -> Any:
-        """Return a rank's part. Notes if the whole is needed instead."""
+        """Return a rank's part, and note whether the whole is needed instead."""
         count = len(indices)
         own = indices[count * self.rank // self.size : count * (self.rank + 1) // self.size]
         before = _RandomState()

@@ -61,9 +61,9 @@ def end_process(reason: str) -> None:
 class ControlClient:
     """A worker's side of the control connection.
 
-    If the connection ends before the client closes it, the supervisor is gone. The worker then calls `leave`, which
-    must end it at once, since another supervisor may start the run again from the journal. `interruption` happens when
-    another worker is lost.
+    If the connection ends before the client closes it, the supervisor is gone. The client then calls `leave`, which
+    must end the worker at once, since another supervisor may start the run again from the journal. `interruption`
+    happens when another worker is lost.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ControlClient:
         self._meeting, self._rank_there = 0, rank
         self._stores: list[socket.socket] = []
         self._socket = self._connect(Purpose.CONTROL)
-        self.ip: str = self._socket.getsockname()[0]  # the address at which the server's network reaches this machine
+        self.ip: str = self._socket.getsockname()[0]  # the address with which this machine connects to the server
 
     def __enter__(self) -> Self:
         for work in (self._take_messages, self._pass_on_pulse):

@@ -172,8 +172,8 @@ class Health:
             worker.worked = now
 
     def note_end(self, rank: int, ending: Ending, reason: str = "") -> None:
-        """Note that a worker has ended. The first report counts, so the worker's own report precedes what others notice
-        later."""
+        """Note that a worker has ended. Only the first report counts, so later observations don't replace the worker's
+        own report."""
         worker = self.workers.setdefault(rank, _WorkerHealth("", 0.0, 0.0))
         if worker.ending is None:
             worker.ending, worker.reason = ending, reason

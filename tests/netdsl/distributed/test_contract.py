@@ -62,7 +62,7 @@ def test_each_item_is_prepared_alike_however_many_workers_there_are(tmp_path: Pa
 def test_what_can_not_keep_the_contract(tmp_path: Path) -> None:
     write_items(tmp_path, ITEMS)
     run = Contract(tmp_path, "averaging:tau=3", 2).run()
-    with pytest.raises(DistributedError, match=r"with 1 to 2 workers .* one number of workers, as in --workers 2"):
+    with pytest.raises(DistributedError, match=r"with 1 to 2 workers, .* one number of workers, as in --workers 2"):
         replace(run, fewest=1).epoch_of(Fraction(6))
     with pytest.raises(DistributedError, match=r"only one worker trains during a warm-up, .*; leave warmup out"):
         replace(run, strategy=parse("averaging:tau=3,warmup=2")).epoch_of(Fraction(6))

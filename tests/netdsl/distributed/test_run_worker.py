@@ -54,7 +54,7 @@ def test_a_device_that_is_not_on_the_workers_machine_is_told_with_the_machine() 
 
 def test_a_machine_without_gpus_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    with pytest.raises(DistributedError, match="torch sees no GPU, though 1 was assigned"):
+    with pytest.raises(DistributedError, match="torch finds no GPU, although 1 was assigned"):
         device("cuda", 0, "1")
 
 

@@ -205,7 +205,7 @@ def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_
     replace(kept, solver=kept.solver.with_fields(max_iter=2 * done + 4)).save(run, again=True)
     assert job.train(run, HERE, listeners=[events.append], workers=WorkerCount(3)) is End.FINISHED
     told = [event.text for event in events if isinstance(event, tell.Notice)]
-    line = f"from round {done + 1} on workers 0, 1, 2 take part, in place of workers 0, 1; the data are divided again"
+    line = f"from round {done + 1} on, workers 0, 1, 2 take part instead of workers 0, 1; the data that"
     assert any(text.startswith(line) for text in told)
     assert [record.rank for record in read_records(run) if record.number == done + 1] == [0, 1, 2]
 

@@ -76,7 +76,7 @@ def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
         (["--budget", "1us"], "1 us of device time isn't enough: the cheapest way takes "),
         (["--batch", "512:64"], "'512:64' isn't a batch or a range of batches"),
         (["--batch", "big"], "'big' isn't a batch"),
-        (["--bandwidth", "fast"], "'fast' is not a bandwidth"),
+        (["--bandwidth", "fast"], "'fast' isn't a bandwidth"),
         (["--deadline", "soon"], "'soon' isn't a time; write it as in 50us, 0.3s or 20h"),
         (["--solver", "s.prototxt"], "Give a MODEL of the zoo, or --solver FILE, but not both."),
         (["--strategy", "averagin"], "did you mean averaging?"),

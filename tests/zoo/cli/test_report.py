@@ -155,7 +155,7 @@ def test_starts_that_are_damaged(zoo) -> None:
     write_run(Path("run"), averaging(), weights=False)
     Path("run/starts.json").write_text("{")
     done = zoo("report", "run", "--items", "0")
-    assert done.code == 0 and done.err.startswith("zoo: run/starts.json: is damaged: ")
+    assert done.code == 0 and done.err.startswith("zoo: run/starts.json: the file is damaged: ")
 
 
 def test_several_runs_are_compared(zoo) -> None:

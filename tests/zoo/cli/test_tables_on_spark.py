@@ -43,7 +43,7 @@ def test_predictions_and_features_are_those_of_this_machine(zoo, digits, tmp_pat
     one, other = (np.array(table["probability"].to_pylist()) for table in (found, wanted))
     assert np.allclose(one, other, rtol=1e-4)
     again = on_spark(tmp_path, "features", digits, *files, "spark", "--blob", "scores")
-    assert (again.returncode, again.stderr.splitlines()[-1][:30]) == (2, "zoo: spark: is there already; ")
+    assert (again.returncode, again.stderr.splitlines()[-1][:30]) == (2, "zoo: spark: the folder already")
 
 
 def test_tensors_keep_their_shape(zoo, tmp_path) -> None:

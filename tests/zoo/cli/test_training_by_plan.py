@@ -67,7 +67,7 @@ def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
             {"net": "AlexNet"},
             "the plan is for the net 'AlexNet', but this net is 'LeNet'; make a plan for it with `zoo plan`",
         ),
-        ([], {"version": 9}, "plan.json: is a plan of another version of netdsl"),
+        ([], {"version": 9}, "plan.json: the plan is from another version of netdsl"),
     ],
 )
 def test_what_does_not_go_with_a_plan_is_told(zoo, plan, words: list[str], changes: dict, problem: str) -> None:

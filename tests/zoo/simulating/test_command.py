@@ -182,10 +182,10 @@ def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> 
     [
         (["run"], "Give a MODEL of the zoo, or --solver FILE, but not both."),
         (["run", "lenett"], "did you mean lenet?"),
-        (["run", "lenet", "--bandwidth", "fast"], "'fast' is not a bandwidth; write it per second, like 1Gbit"),
-        (["run", "lenet", "--step", "3"], "'3' is not a time"),
+        (["run", "lenet", "--bandwidth", "fast"], "'fast' isn't a bandwidth; write it per second, as in 1Gbit"),
+        (["run", "lenet", "--step", "3"], "'3' isn't a time"),
         (["run", "lenet", "--strategy", "averagin"], "did you mean averaging?"),
-        (["run", "lenet", "--step", "1s", "--workers", "2", "--stragglers", "3"], "3 stragglers of 2 workers"),
+        (["run", "lenet", "--step", "1s", "--workers", "2", "--stragglers", "3"], "3 stragglers among 2 workers"),
         (["run", "lenet", "--step", "1s", "--workers", "2", "--lost", "2"], "2 of 2 workers can't be lost"),
         (["speedup", "--taus", "1,x"], "'1,x' isn't a list of whole numbers above 0"),
         (["speedup", "--workers", "0"], "'0' isn't a list of whole numbers above 0"),
