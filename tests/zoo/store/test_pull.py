@@ -352,9 +352,7 @@ def test_a_lock_file_pins_every_byte(
     with pytest.raises(StoreError, match=r"labels.txt: the file isn't in the lock file"):
         pull_locked(Store(tmp_path / "more"), locked, told.settings())
     del server.files["/models/some_net/labels.txt"], server.files["/models/some_net/solver.prototxt"]
-    with pytest.raises(
-        StoreError, match=r"the lock file doesn't match solver.prototxt in the current version of http"
-    ):
+    with pytest.raises(StoreError, match=r"the lock file doesn't match solver.prototxt in the current version of http"):
         pull_locked(Store(tmp_path / "fewer"), locked, told.settings())
     assert Store(tmp_path / "fewer").names() == []
     (store.folder("some_net") / "deploy.prototxt").write_bytes(b"x")
