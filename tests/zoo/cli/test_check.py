@@ -196,7 +196,7 @@ def test_many_unknown_fields_are_counted(zoo) -> None:
     assert checked.code == 1
     assert [line.partition(": ")[0] for line in lines[:5]] == [f"fork.prototxt:{line}:1" for line in range(2, 7)]
     assert lines[5] == "fork.prototxt: 3 more fields are unknown (skipped)"
-    assert lines[6].startswith("fork.prototxt: good for TEST and TRAIN without what is unknown, which `zoo upgrade")
+    assert lines[6].startswith("fork.prototxt: good for TEST and TRAIN without the unknown fields, which `zoo upgrade")
 
 
 SEGMENTS = """input: "data"

@@ -142,4 +142,4 @@ def test_a_detector_of_the_catalogue_is_made_for_other_classes(zoo) -> None:
     assert zoo("train", "mine", "--data", "voc:voc", "--test-data", "none", "--max-iter", "1").code == 0
     done = zoo("import", "lenet", "--classes", "voc:voc")
     assert done.code == 2
-    assert "lenet: is for the classes of its authors" in done.err
+    assert "lenet: the net has its authors' classes" in done.err

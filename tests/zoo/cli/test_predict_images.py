@@ -244,7 +244,9 @@ def test_of_several_maps_the_last_is_the_answer_and_other_nets_need_a_name(zoo, 
     )
     write_folder(edges, params, weights, Card("edges", input=image))
     refused = zoo("predict", str(edges), file)
-    assert refused.code == 2 and "has several outputs, side, fuse; --blob names the one" in refused.err
+    assert (
+        refused.code == 2 and "the net has several outputs, side, fuse; name the one to read with --blob" in refused.err
+    )
 
 
 @pytest.mark.parametrize(("outputs", "task", "key"), [(1, None, "value"), (3, Task.EMBEDDING, "values")])

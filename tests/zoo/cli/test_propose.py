@@ -60,7 +60,7 @@ def test_one_net_proposes_and_another_learns_from_that(zoo) -> None:
     weights = trained(zoo, "rpn", DATA)
     done = proposed(zoo, weights, "regions.npz", "--most", "50", "--side", "48")
     assert done.code == 0, done.err
-    assert "wrote regions.npz" in done.out and "of 2 images" in done.out
+    assert "wrote regions.npz" in done.out and "in 2 images" in done.out
     learned = trained(zoo, "fast", f"{DATA}&proposals=regions.npz", "--weights", weights)
     done = zoo("show", learned)
     assert done.code == 0 and "bbox_pred" in done.out

@@ -65,7 +65,7 @@ def test_the_loss_is_printed_once_and_told_from_an_output_of_this_name(zoo, digi
         (["--backend", "spark"], "name the table with --data, and remove --iterations"),
         (["--backend", "spark", "--data", "digits"], "Spark reads only Parquet tables"),
         (["--column", "data=x"], "--column needs a table; name one in --data"),
-        (["--workers", "3"], "give --backend spark too"),
+        (["--workers", "3"], "--master and --workers need --backend spark"),
     ],
 )
 def test_options_that_go_with_others(words, says, zoo, digits) -> None:
