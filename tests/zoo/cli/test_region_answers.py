@@ -116,7 +116,7 @@ def test_images_are_sized_and_boxes_found_as_in_py_faster_rcnn(zoo, codes, heigh
         "predict", "net.prototxt", "--weights", "net.caffemodel", file, "--json", "--threshold", "0.3", "--batch", "2"
     )
     assert done.code == 0, done.err
-    assert "must be one image" in done.err
+    assert "takes one image at a time" in done.err
     assert "as in py-faster-rcnn" in done.err and "shorter side 600" in done.err
     expected = plain_detections(net, file, 600, 1000, 0.3)
     boxes = json.loads(done.out)["boxes"]

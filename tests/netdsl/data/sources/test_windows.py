@@ -186,7 +186,7 @@ def test_a_file_that_isnt_one_is_refused(changed: tuple[str, str], why: str) -> 
 @pytest.mark.parametrize(
     ("transform", "settings", "why"),
     [
-        ({"crop_size": 0}, {}, "crop_size is missing"),
+        ({"crop_size": 0}, {}, "needs a crop_size"),
         ({}, {"context_pad": 4}, "context_pad 4 leaves nothing of a crop_size of 8"),
         ({}, {"crop_mode": "round"}, "'round' is neither 'warp' nor 'square'"),
         ({}, {"fg_fraction": 1.5}, "fg_fraction is 1.5"),

@@ -202,7 +202,7 @@ def test_settings_that_cant_be_are_refused(settings: dict[str, float], words: st
 
 
 def test_without_a_crop_and_for_caffe_it_is_refused() -> None:
-    with pytest.raises(DataError, match="crop_size is missing"):
+    with pytest.raises(DataError, match="needs a crop_size"):
         Transform(pb.TransformationParameter(random_aspect_ratio_param={}), train=True)
     with pytest.raises(DataError, match="Caffe draws no parts of images that it resizes"):
         Beforehand.of(pb.TransformationParameter(crop_size=5, random_aspect_ratio_param={}), train=True)
