@@ -96,8 +96,10 @@ def _best_block(
 
 
 def _repeated_runs(forms: list[int | None], sizes: list[int]) -> Iterator[tuple[int, int, Positions]]:
-    """Yield repeated runs of layers with the same forms: the characters that they could save, their length and
-    positions."""
+    """Yield repeated runs of layers with the same forms.
+
+    A run is the number of characters that it could save, its length and its positions.
+    """
     for length in range(2, min(_MAX_LAYERS, len(forms) // 2) + 1):
         positions_by_forms: defaultdict[tuple[int | None, ...], Positions] = defaultdict(list)
         for position in range(len(forms) - length + 1):
@@ -172,7 +174,7 @@ def _make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names:
 
 
 def _difference_of(column: Column) -> Difference | None:
-    """Return the difference in a column, or None if all its values are equal."""
+    """Return the difference in a column, or `None` if all its values are equal."""
     values = tuple(leaf.value for leaf in column)
     return (column[0].kind, values) if len(set(values)) > 1 else None
 

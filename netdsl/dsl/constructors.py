@@ -66,8 +66,10 @@ ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the arguments
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """The facts that a constructor needs about a layer type. Describing a net thus doesn't import the type's class and
-    torch."""
+    """The facts that a constructor needs about a layer type.
+
+    Describing a net thus doesn't import the type's class and torch.
+    """
 
     doc: str
     config: type[Message] | None = None  # the message of the type's own settings
@@ -201,10 +203,10 @@ def assign(message: Message, settings: Mapping[str, Any], what: str, arguments: 
 def _unknown_setting(
     name: object, names: Iterable[str], what: str, other_names: Mapping[str, str] = MappingProxyType({})
 ) -> NetError:
-    """Return the error for a setting that doesn't exist. It suggests another framework's equivalent or the closest
-    name.
+    """Return the error for a setting that doesn't exist.
 
-    `other_names` maps further names of settings, besides those of other frameworks, to names in this one.
+    It suggests another framework's equivalent or the closest name. `other_names` maps further names of settings,
+    besides those of other frameworks, to names in this one.
     """
     known = set(names)
     here = {other: name for other, name in {**_FRAMEWORK_NAMES, **other_names}.items() if name in known}

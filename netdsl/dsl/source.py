@@ -72,14 +72,14 @@ def _params(net: pb.NetParameter, calls: Sequence[Expression]) -> list[str]:
 
 
 def _import(names: Iterable[str]) -> list[str]:
-    """Return the import of names, in the order of formatters: constants, classes, the rest."""
+    """Return the import statement for names in the order of formatters: constants, classes, others."""
     ordered = sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name.lower()))
     line = f"from netdsl import {', '.join(ordered)}"
     return [line] if len(line) <= WIDTH else ["from netdsl import (", *(f"{INDENT}{name}," for name in ordered), ")"]
 
 
 def _describes(program: _Program, net: pb.NetParameter) -> bool:
-    """Return whether the program makes the net. It is run without builtins, and all its strings are literals."""
+    """Return whether the program makes the net. It runs without builtins, and all its strings are literals."""
     names: dict[str, Any] = {name: getattr(layer_types, name) for name in layer_types.__all__}
     names |= {"Constructor": Constructor, "RDDLayer": RDDLayer, "NetParams": _message}
     names["__builtins__"] = {"float": float}
@@ -97,6 +97,6 @@ def _message(*name_and_layers: Any, dialect: str | None = None, **settings: Any)
 
 
 def _bytes(message: Message) -> bytes:
-    """Return the encoded message, since `==` takes -0 for 0 and doesn't take nan for nan."""
+    """Return the encoded message. Unlike `==` on messages, its bytes distinguish -0 from 0, and NaN equals NaN."""
     message.DiscardUnknownFields()
     return message.SerializePartialToString(deterministic=True)

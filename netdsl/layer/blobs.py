@@ -141,8 +141,10 @@ def _check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
 
 
 def _fans(tensor: Tensor) -> tuple[float, float]:
-    """Return the numbers of inputs and outputs. Caffe's rule: the first axis counts the outputs, and all others the
-    inputs."""
+    """Return the numbers of inputs and outputs.
+
+    Caffe's rule: the first axis counts the outputs, and all others the inputs.
+    """
     shape, count = tensor.shape, tensor.numel()
     return count / shape[0], count / (shape[1] if len(shape) > 1 else 1)
 

@@ -73,9 +73,8 @@ class Layer(LayerBlobs):
         least, most = allowed
         if count < least or (most is not None and count > most):
             limits = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
-            raise NetError(
-                f"a layer of type {self.layer.type} must have {limits} {what}{'' if limits == '1' else 's'}, not {count}"
-            )
+            noun = what if limits == "1" else f"{what}s"
+            raise NetError(f"a layer of type {self.layer.type} must have {limits} {noun}, not {count}")
 
     def works_in_place(self) -> bool:
         """Return whether a top has the name of a bottom."""

@@ -64,8 +64,7 @@ class AbsorbsPreparation(Layer):
     """A layer that can prepare its input images itself."""
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
-        """Return a layer that also reorders channels and adds to each before its computation, or `None` if that is
-        impossible."""
+        """Return a layer that also reorders channels and adds to each first, or `None` if that is impossible."""
         raise NotImplementedError
 
 
@@ -73,6 +72,8 @@ class BecomesConvolution(Layer):
     """A layer that can be replaced by a convolution."""
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """Return a convolution that computes the same, and for larger images at each position, or `None` if that is
-        impossible."""
+        """Return a convolution that computes the same, or `None` if that is impossible.
+
+        For larger images, it computes the layer at each position.
+        """
         raise NotImplementedError

@@ -128,7 +128,7 @@ class PrefersChannelsLast(Layer):
     """A layer that may be faster if the channels of its bottoms are last in memory."""
 
     def prefers_channels_last(self) -> bool:
-        """Return whether it is faster with its settings."""
+        """Return whether this holds for the layer's settings."""
         raise NotImplementedError
 
 
@@ -217,7 +217,7 @@ class KeepsSigns(Layer):
     """A layer whose top is positive exactly where its bottom is, except where no gradient passes."""
 
     def keeps_signs(self) -> bool:
-        """Return whether it does so with its settings."""
+        """Return whether this holds for the layer's settings."""
         return True
 
     def keeps_passed(self) -> bool:
@@ -229,5 +229,5 @@ class SharesMemory(Layer):
     """A layer whose tops share the memory of its bottom in Caffe."""
 
     def shares_memory(self) -> bool:
-        """Return whether they do with its settings."""
+        """Return whether this holds for the layer's settings."""
         return True

@@ -33,8 +33,10 @@ TYPICAL_ITEMS = {BlobKind.COUNTED_BOX: (1, 4, BOX_VALUES)}  # the shapes of item
 def sample_values(
     kind: BlobKind, shape: Sequence[int], image: Size, random: np.random.Generator
 ) -> npt.NDArray[np.float32]:
-    """Return values of a kind in the shape of a blob, for images of a given size. If there is one label per item, it is
-    0."""
+    """Return values of a kind in the shape of a blob, for images of a given size.
+
+    If there is one label per item, it is 0.
+    """
     if kind is BlobKind.NUMBER:
         return random.standard_normal(shape, np.float32)
     if kind is BlobKind.LABEL:

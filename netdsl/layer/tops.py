@@ -55,8 +55,10 @@ class MakesIndices(Layer):
 
 
 class JudgesDetections(NotDeployed):
-    """A layer whose top marks correct detections. It has one row for each, so that averaging over batches isn't
-    possible."""
+    """A layer whose top marks correct detections.
+
+    It has one row for each, so that averaging over batches isn't possible.
+    """
 
     predictions: ClassVar[tuple[int, ...]] = (0,)
 

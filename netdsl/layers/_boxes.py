@@ -61,16 +61,20 @@ def _centres(boxes: Tensor) -> Tensor:
 
 
 def areas(boxes: Tensor, pixel: float = 0) -> Tensor:
-    """Return the area of each box, or 0 if its corners are swapped. `pixel` is 1 for boxes that include their last
-    pixel."""
+    """Return the area of each box, or 0 if its corners are swapped.
+
+    `pixel` is 1 for boxes that include their last pixel.
+    """
     width, height = _sides(boxes).unbind(-1)
     return (width + pixel) * (height + pixel) * ((width >= 0) & (height >= 0))
 
 
 @torch.no_grad()
 def overlaps(one: Tensor, other: Tensor, pixel: float = 0) -> Tensor:
-    """Return the intersection over union of each pair of boxes. The computation reuses memory, since allocation is
-    slower than arithmetic here."""
+    """Return the intersection over union of each pair of boxes.
+
+    The computation reuses memory, since allocation is slower than arithmetic here.
+    """
     columns = (boxes.movedim(-1, 0).contiguous() for boxes in (one, other))  # makes the last axis long
     (left, top, right, bottom), (left_, top_, right_, bottom_) = columns
     least = torch.maximum(left, left_)

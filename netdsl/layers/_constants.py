@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_KEPT = 1024  # tensors, which is more than a net with fixed shapes uses
+_KEPT = 1024  # a net with fixed shapes uses fewer tensors
 
 
 def constants(values: Sequence[Any], like: Tensor) -> Tensor:

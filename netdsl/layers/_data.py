@@ -62,7 +62,7 @@ class DataLayer(BringsData):
         super().__init__(layer, bottoms)
         self.assumed = stated_shapes(layer)
         if len(self.assumed) > len(layer.top):
-            raise NetError(f"{len(self.assumed)} shapes are assumed for {len(layer.top)} tops")
+            raise NetError(f"{len(self.assumed)} shapes are assumed for {len(layer.top)} tops; give one for each")
         layer.ClearField("input_param")
         if self.batch_size() < 1:
             raise NetError(f"batch_size is {self.batch_size()}; set it to 1 or more")
@@ -75,8 +75,7 @@ class DataLayer(BringsData):
         return self.batch_size()
 
     def item_shapes(self) -> Sequence[Shape | None]:
-        """Return the shapes of one item's tops as far as the settings determine them: by default, an image and a
-        number.
+        """Return the shapes of one item's tops. The default is an image and a number.
 
         A shape is `None` if nothing about it is known.
         """
@@ -244,8 +243,10 @@ def both_or_none(height: int, width: int, what: str) -> Size:
 
 
 class LabelledImages(ImagesWithMaps):
-    """A layer whose list contains labels as `label_type` defines them, and with `windows` also the part of each image
-    to show."""
+    """A layer whose list contains labels as `label_type` defines them.
+
+    With `windows`, the list also contains the part of each image to show.
+    """
 
     windows: ClassVar[bool] = False
 

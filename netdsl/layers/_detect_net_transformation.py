@@ -130,10 +130,10 @@ class Turn:
 
     @classmethod
     def of(cls, size: Size, degrees: float) -> Turn:
-        """Return the rotation of an image of a given size. OpenCV's rule: the larger image starts and ends at whole
-        pixels.
+        """Return the rotation of an image of a given size.
 
-        Its size is computed from a centre that is rounded down.
+        OpenCV's rule: the larger image starts and ends at whole pixels. Its size is computed from a centre that is
+        rounded down.
         """
         height, width = size
         cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
@@ -154,8 +154,10 @@ class Turn:
         return self.cos * x - self.sin * y + self.shift_x, self.sin * x + self.cos * y + self.shift_y
 
     def image(self, image: Tensor) -> Tensor:
-        """Return the rotated image. OpenCV's rule: coordinates have fixed steps, and a pixel without four neighbours is
-        0."""
+        """Return the rotated image.
+
+        OpenCV's rule: coordinates have fixed steps, and a pixel without four neighbours is 0.
+        """
         height, width = image.shape[1:]
         x, y = self._read_places(image.device)
         column, row = x // _SUBPIXELS, y // _SUBPIXELS
@@ -224,8 +226,10 @@ class LabelledBoxes:
 
     @classmethod
     def of(cls, label: Tensor) -> LabelledBoxes:
-        """Return the boxes in rows as DIGITS writes them. The first row contains the number of boxes and the row
-        length."""
+        """Return the boxes in rows as DIGITS writes them.
+
+        The first row contains the number of boxes and the row length.
+        """
         rows = label.reshape(len(label), -1, BOX_VALUES)
         _check_first(rows[:, 0, :2], rows.shape[1] - 1)
         place = torch.arange(rows.shape[1], device=label.device)

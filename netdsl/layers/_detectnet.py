@@ -60,8 +60,10 @@ class CellGrid:
 
 
 class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
-    """A layer with one top per class, which lists the boxes of each image. The bottoms are maps over the cells of a
-    grid."""
+    """A layer with one top per class, which lists the boxes of each image.
+
+    The bottoms are maps over the cells of a grid.
+    """
 
     bottoms = (2, 2)
     tops = (1, None)
@@ -147,8 +149,10 @@ def _alike(rectangles: Rectangles, eps: float) -> npt.NDArray[np.bool_]:
 
 
 def _groups(alike: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the group number of each rectangle, ordered by the groups' first members. Groups join all chains of
-    similar rectangles."""
+    """Return the group number of each rectangle, ordered by the groups' first members.
+
+    Groups join all chains of similar rectangles.
+    """
     labels = np.full(len(alike), -1)
     for first in range(len(alike)):
         pending = np.array([first]) if labels[first] < 0 else np.array([], np.int64)

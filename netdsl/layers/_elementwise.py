@@ -33,7 +33,7 @@ def log_of_base(base: float) -> float:
     if base == -1:
         return 1.0
     if base <= 0:
-        raise NetError(f"base is {base:g}; it must be positive, or -1 for e")
+        raise NetError(f"base is {base:g}; set it to a positive number, or to -1 for e")
     return math.log(base)
 
 

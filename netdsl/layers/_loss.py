@@ -51,8 +51,10 @@ class Normaliser:
         return cls(mode, p.pre_fixed_normalizer)
 
     def __call__(self, outer: int, inner: int, valid: Tensor | None = None) -> Tensor | float:
-        """Return the divisor for `outer` items of `inner` labels. `valid` marks the labels that count; `None` means
-        all."""
+        """Return the divisor for `outer` items of `inner` labels.
+
+        `valid` marks the labels that count; `None` means all.
+        """
         if self.mode == pb.LossParameter.VALID and valid is not None:
             return valid.sum().clamp_min(1)
         known = {pb.LossParameter.BATCH_SIZE: outer, pb.LossParameter.NONE: 1, pb.LossParameter.PRE_FIXED: self.fixed}
@@ -67,8 +69,10 @@ def counted_onnx(g: OnnxGraph, values: str, valid: str | None) -> str:
 def normalised_onnx(
     g: OnnxGraph, losses: str, valid: str | None, normaliser: Normaliser, outer: int, inner: int
 ) -> str:
-    """Write the normalised sum of all losses in ONNX operators. `valid` has the shape of the losses and marks those
-    that count."""
+    """Write the normalised sum of all losses in ONNX operators.
+
+    `valid` has the shape of the losses and marks those that count.
+    """
     total = g.node("ReduceSum", losses, keepdims=0)
     if valid is not None and normaliser.mode == pb.LossParameter.VALID:
         count = g.node("ReduceSum", g.to_float(valid), keepdims=0)

@@ -68,8 +68,7 @@ class Matching:
     inside_only: bool
 
     def __call__(self, boxes: Tensor, objects: Objects) -> tuple[Tensor, Tensor]:
-        """Return the slot of the object that each box is matched to, and the largest overlap of each box with any
-        object.
+        """Return the slot of each box's object, and the largest overlap of each box with any object.
 
         -1 marks an unmatched box and -2 one that is ignored because it crosses the image's border. First each object
         gets the box with the largest overlap, in the order of these overlaps. Then the remaining boxes are matched to
@@ -115,8 +114,10 @@ class Suppression:
         return cls(p.nms_param.nms_threshold, p.nms_param.top_k)
 
     def __call__(self, order: Tensor, eligible: Tensor, boxes: Tensor) -> Tensor:
-        """Return which of the eligible boxes survive if each image's boxes come in this order. All tensors are images x
-        boxes."""
+        """Return which of the eligible boxes survive if each image's boxes come in this order.
+
+        All tensors are images x boxes.
+        """
         passes = eligible.gather(1, order)
         if self.candidates >= 0:
             passes &= passes.cumsum(1) <= self.candidates

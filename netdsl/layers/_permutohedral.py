@@ -83,8 +83,10 @@ def _elevated(features: Tensor) -> Tensor:
 
 
 def _simplices(features: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the corners of the simplex around each point (points x corners x features) and the point's weights for
-    them."""
+    """Return the corners of the simplex around each point, and the point's weights for them.
+
+    The corners are points x corners x features.
+    """
     count = features.shape[1]
     elevated = _elevated(features)
     turns = (elevated / (count + 1)).round()

@@ -48,8 +48,10 @@ def _largest(x: Tensor, window: Window) -> Tensor:
 
 
 def max_pool_with_mask(x: Tensor, window: Window, ceil: bool) -> tuple[Tensor, Tensor]:
-    """Return the largest values and their positions in the bottom's plane as floats. A position of -1 is in the
-    padding."""
+    """Return the largest values and their positions in the bottom's plane as floats.
+
+    A position of -1 is in the padding.
+    """
     padded, pad, ceil = _prepared(x, window, ceil, torch.finfo(x.dtype).min)
     values, index = F.max_pool2d(padded, window.kernel, window.stride, pad, ceil_mode=ceil, return_indices=True)
     if padded is not x:
@@ -115,8 +117,10 @@ def _last_inside(x: Tensor, window: Window) -> bool:
 
 
 def _miscompiled(x: Tensor, window: Window, ceil: bool) -> bool:
-    """Return whether a last window extends beyond the padding. Compiled averages then have wrong gradients (pytorch
-    issue 198119)."""
+    """Return whether a last window extends beyond the padding.
+
+    Compiled averages then have wrong gradients (pytorch issue 198119).
+    """
     if not ceil or not torch.compiler.is_compiling() or torch.compiler.is_exporting():
         return False
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], window.end, strict=True)
@@ -189,8 +193,10 @@ class _Placed:
         return self.window.kernel == self.sizes and not any(self.window.begin + self.window.end)
 
     def padded(self, g: OnnxGraph, x: str, value: float) -> tuple[str, list[int]]:
-        """Return the bottom and the padding with which ONNX uses the same windows. ONNX's padding must be less than the
-        kernel."""
+        """Return the bottom and the padding with which ONNX uses the same windows.
+
+        ONNX's padding must be less than the kernel.
+        """
         pads = [*self.window.begin, *self.ends]
         if all(pad < kernel for pad, kernel in zip(pads, self.window.kernel * 2, strict=True)):
             return x, pads

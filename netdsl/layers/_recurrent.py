@@ -51,7 +51,9 @@ class Recurrent(KeepsState, HasOnnxForm):
         exposed = len(self.states) * self.exposed
         kept = f", {' and '.join(self.states)}" if exposed else ""
         if len(bottoms) - exposed not in (2, 3) or len(self.layer.top) != 1 + exposed:
-            signature = f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} tops"
+            signature = (
+                f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} top{'s' if exposed else ''}"
+            )
             raise NetError(
                 f"the layer needs {signature}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops"
             )
@@ -93,8 +95,10 @@ class Recurrent(KeepsState, HasOnnxForm):
         return self.unroll(inputs, cont, states)
 
     def onnx(self, g: OnnxGraph, x: str, cont: str, *more: str) -> str | tuple[str, ...]:
-        """Write all time steps in ONNX operators. States that aren't exposed start at 0, because an ONNX model keeps no
-        state."""
+        """Write all time steps in ONNX operators.
+
+        States that aren't exposed start at 0, because an ONNX model keeps no state.
+        """
         steps, items = g.length(x, 0), g.length(x, 1)
         inputs = self._added_onnx(g, "weight_x", x, steps, items, bias=True)
         if self.has_static:

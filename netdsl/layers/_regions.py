@@ -126,10 +126,10 @@ class _Rectangles:
         return whole
 
     def places(self, values: Tensor) -> Tensor:
-        """Return the positions of the table's values in the maps: the first of equal values, or the size for an empty
-        block.
+        """Return the positions of the table's values in the maps.
 
-        Blocks are doubled in width before height, so that a block's first half precedes the second in reading order.
+        Among equal values, the first position counts. The position in an empty block is the size of the maps. Blocks
+        are doubled in width before height, so that a block's first half precedes the second in reading order.
         """
         whole, table = self._table(values, torch.int32)
         table[0, 0] = torch.arange(self.size, dtype=torch.int32, device=values.device).view(*self.shape[2:], 1)
@@ -147,8 +147,10 @@ class _Rectangles:
         return whole, whole[:-1].view(*self.shape, channels)
 
     def _doublings(self, table: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield blocks and their two halves, which are blocks of half the size. Blocks that cross the end are never
-        read."""
+        """Yield blocks and their two halves, which are blocks of half the size.
+
+        Blocks that cross the end are never read.
+        """
         for level in range(1, self.shape[1]):
             half = table[0, level - 1]
             yield table[0, level], half, half.roll(-(2 ** (level - 1)), 2)

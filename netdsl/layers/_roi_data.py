@@ -313,8 +313,10 @@ def _padded(images: Sequence[Array]) -> Array:
 
 
 def write_coco_sample(folder: Path, classes: int, count: int, *, regions: bool) -> tuple[str, int]:
-    """Write made-up images with one object each, of `classes` classes. Returns the data set's name and the images'
-    side."""
+    """Write made-up images with one object each, of `classes` classes.
+
+    Returns the data set's name and the images' side.
+    """
     random = np.random.default_rng(0)
     names = write_images(
         (as_pixels(random.standard_normal((3, _SAMPLE_SIDE, _SAMPLE_SIDE))) for _ in range(count)), folder

@@ -1,5 +1,4 @@
-"""The shared code of Faster R-CNN's layers: settings, anchors, boxes that include their last pixel, and sampled
-regions."""
+"""The shared code of Faster R-CNN's layers: settings, anchors, boxes that include their last pixel, and sampling."""
 
 from __future__ import annotations
 
@@ -57,16 +56,17 @@ class RegionSettings:
         means = _per_row("bbox_normalize_means", self.bbox_normalize_means, classes)
         deviations = _per_row("bbox_normalize_stds", self.bbox_normalize_stds, classes)
         if min(map(min, deviations)) <= 0:
-            raise NetError("bbox_normalize_stds must be more than 0 because targets are divided by them")
+            raise NetError(
+                "a number in bbox_normalize_stds isn't positive, but targets are divided by it; set it to more than 0"
+            )
         return TargetUnits(means, deviations)
 
 
 @dataclass(frozen=True)
 class RpnSettings(RegionSettings):
-    """The settings of py-faster-rcnn for region proposals, with its names and defaults. `param_str` can also contain
-    them.
+    """The settings of py-faster-rcnn for region proposals, with its names and defaults.
 
-    R-FCN adds `rpn_normalize_targets`, which concerns the anchors' targets.
+    `param_str` can also contain them. R-FCN adds `rpn_normalize_targets`, which concerns the anchors' targets.
     """
 
     rpn_pre_nms_top_n: int = 12000

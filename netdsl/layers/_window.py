@@ -44,7 +44,7 @@ class Window:
     def __post_init__(self) -> None:
         for name in ("kernel", "stride", "dilation"):
             if min(getattr(self, name)) < 1:
-                raise NetError(f"{name} is {list(getattr(self, name))}; it must be at least 1 on each axis")
+                raise NetError(f"{name} is {list(getattr(self, name))}; set it to 1 or more on each axis")
 
     def on(self, sizes: Iterable[int]) -> Window:
         """Return the window for a bottom of these sizes. SAME padding makes room for one window per stride.
@@ -151,8 +151,10 @@ def sides(p: Message, axes: int) -> tuple[Numbers, Numbers] | None:
 
 
 class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast, ReadsInBackward):
-    """A layer whose filters slide over all axes after the channels. Each bottom has a top, and all use the same
-    filters."""
+    """A layer whose filters slide over all axes after the channels.
+
+    Each bottom has a top, and all use the same filters.
+    """
 
     config = pb.ConvolutionParameter
     blobs = ("weight", "bias")
@@ -182,7 +184,9 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
         if any(shape != bottoms[0] for shape in bottoms):
             raise ShapeError(f"all bottoms must have the same shape, not {[list(shape) for shape in bottoms]}")
         if self.group < 1 or channels % self.group or outputs % self.group:
-            raise ShapeError(f"group {self.group} must divide the {channels} channels and num_output {outputs}")
+            raise ShapeError(
+                f"group {self.group} doesn't divide the {channels} channels and num_output {outputs}; change it"
+            )
         if self.spatial > 3:
             raise ShapeError(
                 f"the bottom has {self.spatial} spatial axes, but torch supports at most 3; reshape it or move axis"
@@ -244,8 +248,10 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
             raise ShapeError(f"the weights are for {self.channels} channels, but {found}")
 
     def _filters_for(self, x: Tensor) -> Tensor:
-        """Return the filters, with channels last only if x has them last too. Otherwise torch would convert x to
-        channels last."""
+        """Return the filters, with channels last only if x has them last too.
+
+        Otherwise torch would convert x to channels last.
+        """
         return self.weight if x.dim() != 4 or x.stride(1) == 1 else self.weight.contiguous()
 
     def _one(self, x: Tensor) -> Tensor:

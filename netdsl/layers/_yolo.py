@@ -99,10 +99,9 @@ def newest(keys: Tensor, count: int) -> Tensor:
 
 
 def survivors(boxes: Tensor, scores: Tensor, item: Tensor, threshold: float) -> Tensor:
-    """Return the indices of the boxes that survive non-maximum suppression within their items, by item and falling
-    score.
+    """Return the indices of the boxes that survive non-maximum suppression within their items.
 
-    Caffe's rule: a box is also dropped if its overlap equals the threshold.
+    They are ordered by item and falling score. Caffe's rule: a box is also dropped if its overlap equals the threshold.
     """
     below = float(np.nextafter(np.float32(threshold), np.float32(-1)))
     order, _ = best_first(item, scores)
@@ -199,9 +198,9 @@ def slope(box: Tensor, truth: Tensor, kind: Kind) -> Tensor:
     meet = (shared > 0).all(-1, keepdim=True)
     hull = _hull(box, truth)
     if kind == GIOU:
-        around, beside = hull.prod(-1, keepdim=True), hull.flip(-1)
-        term_low = (around * union_low + union * beside.where(outside_low, 0)) / around.square()
-        term_high = (around * union_high - union * beside.where(outside_high, 0)) / around.square()
+        around, other_side = hull.prod(-1, keepdim=True), hull.flip(-1)
+        term_low = (around * union_low + union * other_side.where(outside_low, 0)) / around.square()
+        term_high = (around * union_high - union * other_side.where(outside_high, 0)) / around.square()
         to_low, to_high = to_low.where(meet, 0) + term_low, to_high.where(meet, 0) + term_high
     centre, size = to_low + to_high, to_high - to_low
     if kind in (DIOU, CIOU):

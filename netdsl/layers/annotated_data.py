@@ -41,13 +41,12 @@ _DOUBT = "AnnotatedData without a batch_sampler is assumed to use whole images; 
 
 
 class AnnotatedData(DataLayer, HasSampleFiles):
-    """Reads images and rows of (image, label, instance, x1, y1, x2, y2, difficult). In MobileNet-YOLO, it also reads
-    class maps.
+    """Reads images and rows of (image, label, instance, x1, y1, x2, y2, difficult).
 
-    The number of rows differs from batch to batch. The shapes assume one row for each image. A batch without objects
-    has one row of -1. With `yolo_data_type: 1`, there are 300 rows of (class, x, y, width, height) for each image. The
-    maps have one channel for each number in the label map, or a single channel for all classes. Without a label map,
-    the shapes assume a single channel.
+    In MobileNet-YOLO, it also reads class maps. The number of rows differs from batch to batch. The shapes assume one
+    row for each image. A batch without objects has one row of -1. With `yolo_data_type: 1`, there are 300 rows of
+    (class, x, y, width, height) for each image. The maps have one channel for each number in the label map, or a single
+    channel for all classes. Without a label map, the shapes assume a single channel.
     """
 
     config = pb.AnnotatedDataParameter
@@ -159,10 +158,10 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         return len(class_groups(p.label_map_file)) if is_known else 1
 
     def _source(self) -> AnnotatedDatumSource | MarkedItems:
-        """Return the database, or the data set that a name such as `voc:FOLDER` stands for. Caffe doesn't support such
-        names.
+        """Return the database, or the data set that a name such as `voc:FOLDER` stands for.
 
-        If there is a label map, it names the database's classes. Caffe never opens it.
+        Caffe doesn't support such names. If there is a label map, it names the database's classes. Caffe never opens
+        it.
         """
         p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
         color = database_color(self.layer.data_param, self.layer.transform_param)

@@ -35,7 +35,7 @@ class ArgMax(HasOnnxForm, MakesIndices):
         self.top_k, self.out_max_val = p.top_k, p.out_max_val
         choices = math.prod(shape[1:]) if self.axis is None else shape[self.axis]
         if p.top_k < 1:
-            raise NetError("top_k must be at least 1")
+            raise NetError(f"top_k is {p.top_k}; set it to 1 or more")
         if p.top_k > choices:
             raise ShapeError(f"top_k {p.top_k} is more than the {choices} values to choose from; lower it")
 

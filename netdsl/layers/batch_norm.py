@@ -47,9 +47,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         channels = shape[1:2] or (1,)
         (self.channels,) = channels
         self.fraction, self.batch = p.moving_average_fraction, p.stats_batch_size
-        self.eps, self.beside = (
-            (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)
-        )  # added before and after the square root
+        self.eps, self.eps_after_root = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)
         self.use_global_stats = p.use_global_stats if p.HasField("use_global_stats") else None
         self.register_buffer("mean", new_statistics(channels))
         self.register_buffer("variance", new_statistics(channels))
@@ -69,7 +67,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         self._check_channels(bottoms[0])
         size = bottoms[0][0]
         if self.batch and size % self.batch:
-            raise ShapeError(f"stats_batch_size {self.batch} must divide the batch size {size}")
+            raise ShapeError(f"stats_batch_size {self.batch} doesn't divide the batch size {size}; change one of them")
         return super().top_shapes(bottoms)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -79,7 +77,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         shape = g.shape(x)
         columns = x if len(shape) > 1 else reshaped(g, x, 0, 1)
         if self.use_global_stats is False:
-            top = self._by_its_own_onnx(g, columns, max(len(shape), 2))
+            top = self._by_batch_statistics_onnx(g, columns, max(len(shape), 2))
         else:
             weight, bias = (None if blob is None else g.blob(self, name)
                             for blob, name in ((self.weight, "weight"), (self.bias, "bias")))  # fmt: skip
@@ -90,7 +88,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
             top = g.node("BatchNormalization", *inputs, epsilon=self.eps)
         return top if len(shape) > 1 else reshaped(g, top, 0)
 
-    def _by_its_own_onnx(self, g: OnnxGraph, x: str, axes: int) -> str:
+    def _by_batch_statistics_onnx(self, g: OnnxGraph, x: str, axes: int) -> str:
         """Write the normalisation by the batch's own statistics in ONNX operators."""
         if self.batch:
             raise ConversionError("can't be exported with statistics over parts of a batch; remove stats_batch_size")
@@ -98,7 +96,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         centred = g.node("Sub", x, reduced(g, "ReduceMean", x, others))
         variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), others)
         deviation = g.node("Sqrt", g.node("Add", variance, g.constant(self.eps)))
-        deviation = g.node("Add", deviation, g.constant(self.beside)) if self.beside else deviation
+        deviation = g.node("Add", deviation, g.constant(self.eps_after_root)) if self.eps_after_root else deviation
         top = g.node("Div", centred, deviation)
         for op, name in (("Mul", "weight"), ("Add", "bias")):
             blob = getattr(self, name)
@@ -106,8 +104,10 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Keep the blobs in float32 even in a net of half precision, because sums over a thousand batches exceed
-        float16."""
+        """Keep the blobs in float32 even in a net of half precision.
+
+        Sums over a thousand batches would exceed float16.
+        """
         super()._apply(lambda tensor: _at_least_single(tensor, fn(tensor)), recurse)  # type: ignore[no-untyped-call]
         return self
 
@@ -141,14 +141,16 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
             weight, bias = (None if blob is None else blob.to(self.mean.dtype) for blob in (weight, bias))
         columns = x if x.dim() > 1 else x[:, None]
         if not self.training if self.use_global_stats is None else self.use_global_stats:
-            top = self._by_averages(columns, weight, bias)
+            top = self._by_running_averages(columns, weight, bias)
         elif self.batch:
-            top = torch.cat([self._by_its_own(part, weight, bias) for part in torch.split(columns, self.batch)])
+            top = torch.cat(
+                [self._by_batch_statistics(part, weight, bias) for part in torch.split(columns, self.batch)]
+            )
         else:
-            top = self._by_its_own(columns, weight, bias)
+            top = self._by_batch_statistics(columns, weight, bias)
         return top if x.dim() > 1 else top[:, 0]
 
-    def _by_averages(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    def _by_running_averages(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         """Return x normalised by the running averages.
 
         If channels are last and nothing is learned, one multiplication and addition takes a CPU 0.4 to 0.9 times as
@@ -169,12 +171,12 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         if not can_be_read(self.factor) or self.factor.item() != 1:  # other tools write averages with a factor of 1
             inverse = self.factor.reciprocal().nan_to_num_(torch.nan, 0.0)
             mean, variance = mean * inverse, variance * inverse
-        return mean, (variance.sqrt() + self.beside).square() if self.beside else variance
+        return mean, (variance.sqrt() + self.eps_after_root).square() if self.eps_after_root else variance
 
-    def _by_its_own(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    def _by_batch_statistics(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         """Return x normalised by the batch's own statistics, and add them to the sums."""
-        if self.beside:
-            return self._beside_the_root(x, weight, bias)
+        if self.eps_after_root:
+            return self._normalised_with_eps_after_root(x, weight, bias)
         mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
         if x.numel() == mean.numel():  # a single value equals its mean, so that the difference is zero
             top = F.batch_norm(x - x, mean, variance, weight, bias, eps=self.eps)
@@ -186,7 +188,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
             self._add(mean, variance)
         return top
 
-    def _beside_the_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    def _normalised_with_eps_after_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         """Return x normalised by the batch's statistics, with eps added to the deviation.
 
         Caffe's rule: the backward pass treats that eps as a constant that was added to the variance.
@@ -196,7 +198,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         mean = values.mean(others, keepdim=True)
         variance = (values - mean).square().mean(others, keepdim=True)
         known = variance.detach()
-        top = (values - mean) / (variance + ((known.sqrt() + self.beside).square() - known)).sqrt()
+        top = (values - mean) / (variance + ((known.sqrt() + self.eps_after_root).square() - known)).sqrt()
         count = x.numel() // known.numel()
         self._add(mean.detach().flatten(), known.flatten() * (count / max(1, count - 1)))
         top = top if weight is None else top * weight.view(channels)

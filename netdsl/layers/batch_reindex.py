@@ -14,7 +14,10 @@ from netdsl.layers._loss import indices_of
 
 
 class BatchReindex(HasOnnxForm):
-    """Selects items: item n of the top is the item of the first bottom whose index is at n in the second bottom."""
+    """Selects items of the first bottom by the indices in the second bottom.
+
+    An index can occur several times or not at all.
+    """
 
     bottoms = (2, 2)
     no_gradient = (1,)

@@ -33,7 +33,7 @@ class BoxAnnotatorOHEM(NotDeployed):
         self.count = layer.box_annotator_ohem_param.roi_per_img
         self.ignored = layer.box_annotator_ohem_param.ignore_label
         if self.count < 1:
-            raise NetError("roi_per_img must be 1 or more")
+            raise NetError(f"roi_per_img is {self.count}; set it to 1 or more")
         regions, losses, labels, weights = (_four(shape) for shape in bottoms)
         if regions[1] != 5:
             raise ShapeError(

@@ -19,10 +19,9 @@ _DOUBT = "CenterLoss is assumed to be caffe-face's; happynear's moves a centre b
 
 
 class CenterLoss(LabelLoss, HasOnnxForm):
-    """Computes half the sum of the squared distances between items and the centres of their classes, over the batch
-    size.
+    """Computes half the mean squared distance between items and the centres of their classes.
 
-    With happynear's `distance_type: "L1"`, it is the sum of absolute differences instead. The centres don't follow the
+    With happynear's `distance_type: "L1"`, it is the mean absolute distance instead. The centres don't follow the
     gradient of the loss. Each moves to the mean of its items and its current place, whatever the loss_weight is. In
     happynear's Caffe, it moves by that step for each of these items. Without a `loss_weight`, the weight is 0.
     """
@@ -64,8 +63,10 @@ class CenterLoss(LabelLoss, HasOnnxForm):
 
 
 class _Distances(torch.autograd.Function):
-    """Computes items minus the centres of their classes. The centres' gradient ignores the gradient from above, as in
-    caffe-face."""
+    """Computes items minus the centres of their classes.
+
+    The centres' gradient ignores the gradient from above, as in caffe-face.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, centers: Tensor, classes: Tensor, absolute: bool, steps_by_count: bool) -> Tensor:

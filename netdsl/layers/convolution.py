@@ -18,7 +18,10 @@ _CONVOLVE = (F.conv1d, F.conv2d, F.conv3d)
 
 
 class Convolution(Convolving, AbsorbsPreparation):
-    """Computes at each position the product sum of a window of the bottom and each filter, plus a bias."""
+    """Convolves the bottom with learned filters and adds a bias.
+
+    At each position, a filter's value is the sum of its products with a window of the bottom.
+    """
 
     operator = "Conv"
 
@@ -43,8 +46,10 @@ class Convolution(Convolving, AbsorbsPreparation):
         return made, [weight, bias if self.bias is None else self.bias + bias]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the shapes that the window leaves of the bottoms. On meta tensors, torch would load its shape compiler
-        for this."""
+        """Return the shapes that the window leaves of the bottoms.
+
+        On meta tensors, torch would load its shape compiler for this.
+        """
         return [self._top_shape(bottom) for bottom in bottoms]
 
     def _top_shape(self, bottom: Shape) -> Shape:

@@ -27,12 +27,11 @@ _OF_POSES = _NAMES - _OF_OTHER_IMAGES
 
 
 class CPMData(DataLayer, HasSampleFiles):
-    """Reads images, and weights and maps for the joints and limbs of all people in them. `cpm_transform_param` has the
-    settings.
+    """Reads images, and weights and maps for the joints and limbs of all people in them.
 
-    The older type of this name has a `cpmdata_param` and its settings in `transform_param`. It is for a single person,
-    whose position is marked in the image's fourth channel. The maps show this person's joints first, and then
-    everybody's.
+    `cpm_transform_param` has the settings. The older type of this name has a `cpmdata_param` and its settings in
+    `transform_param`. It is for a single person, whose position is marked in the image's fourth channel. The maps show
+    this person's joints first, and then everybody's.
     """
 
     origin = "CMU"

@@ -56,8 +56,10 @@ class Data(DatumData, HasSampleFiles):
         return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
 
     def _source(self) -> Source:
-        """Return the database, or the data that a name such as `mnist:FOLDER:train` stands for. Caffe doesn't support
-        such names."""
+        """Return the database, or the data that a name such as `mnist:FOLDER:train` stands for.
+
+        Caffe doesn't support such names.
+        """
         p = self.layer.data_param
         if not p.source:
             raise NetError("no source is named; set source in data_param")
@@ -66,8 +68,10 @@ class Data(DatumData, HasSampleFiles):
         return open_database(p, self.layer.transform_param)
 
     def stored(self, values: Array, kind: BlobKind) -> Array:
-        """Return images as bytes. Other values in the form of an image, such as boxes or label maps, are returned
-        unchanged."""
+        """Return images as bytes.
+
+        Other values in the form of an image, such as boxes or label maps, are returned unchanged.
+        """
         return as_pixels(values) if kind is BlobKind.NUMBER and values.ndim > 1 else values
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:

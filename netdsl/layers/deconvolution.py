@@ -16,7 +16,11 @@ _DECONVOLVE = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 
 
 class Deconvolution(Convolving):
-    """Adds each filter, times the bottom's value, to the top at each window, and cuts the padding off the sum."""
+    """Computes a transposed convolution with learned filters and adds a bias.
+
+    Each value of the bottom scales the filters, which are added to a window of the top. The padding is cut off the
+    result.
+    """
 
     operator = "ConvTranspose"
 

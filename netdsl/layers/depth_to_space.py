@@ -33,7 +33,9 @@ class DepthToSpace(HasOnnxForm):
             raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(shape)}")
         channels = shape[3 if self.order == "NHWC" else 1]
         if self.block < 1 or channels % self.block**2:
-            raise NetError(f"the square of block_size {self.block} must divide the {channels} channels")
+            raise NetError(
+                f"the square of block_size {self.block} doesn't divide the {channels} channels; change block_size"
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         b = self.block

@@ -23,8 +23,7 @@ from netdsl.scores.precision import JudgedDetections
 
 
 class DetectionEvaluate(JudgesDetections):
-    """Outputs a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for each
-    detection.
+    """Outputs rows (-1, label, objects, -1, -1) for classes, then (image, label, score, true, false) for detections.
 
     The bottoms are the rows of DetectionOutput and of AnnotatedData. A detection is true if the object with the largest
     overlap has its label, overlaps it enough, and has no better detection. It is neither true nor false if that object
@@ -44,7 +43,7 @@ class DetectionEvaluate(JudgesDetections):
         if not p.num_classes:
             raise NetError("num_classes is missing; set it")
         if p.overlap_threshold <= 0:
-            raise NetError("overlap_threshold must be more than 0")
+            raise NetError(f"overlap_threshold is {p.overlap_threshold:g}; set it to more than 0")
         if p.HasField("resize_param") and p.resize_param.resize_mode != p.resize_param.WARP:
             raise NetError("resize_param is supported only with resize_mode WARP; set WARP or remove it")
         self.images_seen = 0

@@ -57,7 +57,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
             raise NetError("num_classes is missing; set it")
         if p.nms_param.nms_threshold < 0 or not 0 < p.nms_param.eta <= 1:
             raise NetError(
-                "nms_threshold must not be negative and eta must be more than 0 and at most 1; correct nms_param"
+                "nms_param is out of range; set nms_threshold to 0 or more, and eta to more than 0 and at most 1"
             )
         self.kinds = 1 if p.share_location else p.num_classes
         self.least_score = p.confidence_threshold if p.HasField("confidence_threshold") else -math.inf

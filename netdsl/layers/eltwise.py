@@ -109,8 +109,10 @@ def _sum(bottoms: Sequence[Tensor], coeff: Sequence[float]) -> Tensor:
 
 
 class _InFirstMemory(torch.autograd.Function):
-    """Computes the sum of the other bottoms. Their gradient shares memory with the first bottom's, which is already
-    scaled."""
+    """Computes the sum of the other bottoms.
+
+    Their gradient shares memory with the first bottom's, which is already scaled.
+    """
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, others: Tensor, coeff: float) -> Tensor:
@@ -124,8 +126,10 @@ class _InFirstMemory(torch.autograd.Function):
 
 
 def _largest(first: Tensor, second: Tensor, *others: Tensor) -> Tensor:
-    """Return the maximum. Caffe's rule: among equal values, the second bottom gets the gradient, or else the first of
-    the others."""
+    """Return the maximum.
+
+    Caffe's rule: among equal values, the second bottom gets the gradient, or else the first of the others.
+    """
     largest = torch.where(first > second, first, second)
     for other in others:
         largest = torch.where(other > largest, other, largest)

@@ -15,10 +15,9 @@ from netdsl.layers._loss import classes_of, of_class
 
 
 class EltwiseAccuracy(ComparesClasses):
-    """Computes the share of pixels whose label is among the `top_k` best classes. Among equal scores, the last class
-    ranks first.
+    """Computes the share of pixels whose label is among the `top_k` best classes.
 
-    If no label counts, the result is NaN.
+    Among equal scores, the last class ranks first. If no label counts, the result is NaN.
     """
 
     config = pb.EltwiseAccuracyParameter

@@ -1,4 +1,4 @@
-"""Flip: images mirrored."""
+"""Flip: mirrored images."""
 
 from __future__ import annotations
 

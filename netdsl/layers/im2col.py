@@ -16,8 +16,10 @@ from netdsl.layers._window import convolution_window
 
 
 class Im2col(HasOnnxForm):
-    """Copies each window of the bottom to the channels of one position. Each bottom channel has a top channel per
-    window position."""
+    """Copies each window of the bottom to the channels of one position.
+
+    Each bottom channel has a top channel per window position.
+    """
 
     config = pb.ConvolutionParameter
 

@@ -50,8 +50,10 @@ class ImResize(HasOnnxForm):
         return [1 - self.start + number * self.gap for number in range(items)]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """Write a matrix product along each side of each item in ONNX operators. The matrices result from resizing an
-        identity."""
+        """Write a matrix product along each side of each item in ONNX operators.
+
+        The matrices result from resizing an identity.
+        """
         lengths = [g.length(x, axis) if axis != 1 else 1 for axis in range(4)]
         height, width = self._sizes(lengths)
         cuts = self._cuts(lengths[0])

@@ -9,8 +9,10 @@ from netdsl.layers._data import LabelledImages
 
 
 class ImageSegData(LabelledImages):
-    """Reads images and label maps of the same size, and with a third top the size of each image before cropping and
-    padding."""
+    """Reads images and label maps of the same size.
+
+    A third top contains the size of each image before cropping and padding.
+    """
 
     origin = "DeepLab"
     tops = (2, 3)

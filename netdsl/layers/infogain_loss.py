@@ -20,8 +20,10 @@ _LEAST = math.log(1e-20)  # Caffe's smallest probability, kLOG_THRESHOLD
 
 
 class InfogainLoss(ClassLoss):
-    """Computes -sum of H[label, k] * log softmax(x)[k] over all classes k. H is the third bottom or is read from a
-    file."""
+    """Computes -sum of H[label, k] * log softmax(x)[k] over all classes k.
+
+    H is the third bottom or is read from a file.
+    """
 
     config = pb.InfogainLossParameter
     bottoms = (2, 3)

@@ -47,8 +47,10 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """Return a convolution whose kernel is as large as the image that the layer was built for, or `None` if it
-        works in place."""
+        """Return a convolution that computes the same, or `None` if the layer works in place.
+
+        The kernel is as large as the image that the layer was built for.
+        """
         if self.axis != 1 or len(bottom) not in (2, 4) or self.works_in_place():
             return None
         height, width = bottom[2:] or (1, 1)

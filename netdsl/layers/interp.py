@@ -36,7 +36,7 @@ class Interp(HasOnnxForm):
         if p.pad_beg > 0 or p.pad_end > 0:
             raise NetError("pad_beg and pad_end can only crop; set them to 0 or less")
         if min(p.shrink_factor, p.zoom_factor, p.full_zoom_factor) < 1:
-            raise NetError("shrink_factor, zoom_factor and full_zoom_factor must be 1 or more")
+            raise NetError("shrink_factor, zoom_factor or full_zoom_factor is less than 1; set it to 1 or more")
         self.crop, self.shrink, self.zoom = (-p.pad_beg, -p.pad_end), p.shrink_factor, p.zoom_factor
         self.fixed = _fixed(p) if len(bottoms) == 1 else None
         if len(bottoms) == 2:
@@ -76,7 +76,7 @@ def _fixed(p: pb.InterpParameter) -> tuple[int, int] | None:
         return None
     if p.HasField("height") and p.HasField("width"):
         if min(p.height, p.width) < 1:
-            raise NetError("height and width must be positive")
+            raise NetError(f"height is {p.height} and width is {p.width}; set both to 1 or more")
         return p.height, p.width
     if not shrinks and not p.HasField("full_zoom_factor"):
         raise NetError("the size isn't set; set shrink_factor, zoom_factor, or both height and width")

@@ -1,4 +1,4 @@
-"""L1Loss: the mean absolute difference of two blobs, used for DetectNet's boxes."""
+"""L1Loss: the mean L1 distance between two blobs, used for DetectNet's boxes."""
 
 from __future__ import annotations
 

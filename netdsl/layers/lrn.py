@@ -67,8 +67,10 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         return [gradient * _power(scale, self.beta) - factor * bottom * shared]
 
     def _within_as_caffe(self, x: Tensor, bottom: Tensor, gradient: Tensor) -> Tensor:
-        """Return Caffe's gradient if the bottom was overwritten. Caffe keeps the means of squares and their powers in
-        separate memory."""
+        """Return Caffe's gradient if the bottom was overwritten.
+
+        Caffe keeps the means of squares and their powers in separate memory.
+        """
         means = F.avg_pool2d(x * x, self.size, 1, self.size // 2)
         with torch.enable_grad():
             place = bottom.detach().requires_grad_()

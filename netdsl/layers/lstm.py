@@ -48,8 +48,10 @@ class LSTM(Recurrent):
         return torch.cat(parts), states
 
     def _params_of_torch(self) -> list[Tensor]:
-        """Return the blobs in torch's order of gates: input, forget, candidate, output. torch has two biases; the
-        second is 0."""
+        """Return the blobs in torch's order of gates: input, forget, candidate, output.
+
+        torch has two biases. The second one is 0.
+        """
         weight_x = self.weight_x if self.weight_static is None else torch.cat([self.weight_x, self.weight_static], 1)
         params = []
         for blob in (weight_x, self.weight_h, self.bias):

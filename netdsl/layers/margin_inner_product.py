@@ -1,4 +1,4 @@
-"""MarginInnerProduct: SphereFace's inner product, which multiplies the angle to the true class."""
+"""MarginInnerProduct: SphereFace's inner product, with a margin for the angle to the true class."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from netdsl.layers._loss import MORE_OUTPUTS, classes_of, within
 
 
 class MarginInnerProduct(Layer):
-    """Computes |x| cos(angle) for each class, and for the label (lambda * |x| cos(angle) + |x| psi(angle)) / (1 +
-    lambda).
+    """Computes |x| cos(angle) between the bottom and the weights of each class, with a margin for the label's class.
 
-    Psi is cos(m * angle), changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda falls with the number
-    of forward passes: base * (1 + gamma * passes) ^ -power, but at least lambda_min. It is the second top. As in Caffe,
-    each pass normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its
-    direction for the label's class, and the weight's gradient is that of a plain inner product.
+    For the label, the value is (lambda * |x| cos(angle) + |x| psi(angle)) / (1 + lambda). Psi is cos(m * angle),
+    changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda, the second top, falls with the number of
+    forward passes: it is base * (1 + gamma * passes) ^ -power, but at least lambda_min. As in Caffe, each pass
+    normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its direction
+    for the label's class, and the weight's gradient is that of a plain inner product.
     """
 
     config = pb.MarginInnerProductParameter
@@ -94,8 +94,10 @@ class _Margin(torch.autograd.Function):
 
 
 def _psi(cosine: Tensor, times: int) -> tuple[Tensor, Tensor]:
-    """Return cos(times * angle), made to fall monotonically by changing signs and adding offsets, and its derivative in
-    cos."""
+    """Return a falling variant of cos(times * angle), and its derivative in cos.
+
+    Each piece has its sign changed and an offset added so that the function falls monotonically.
+    """
     sign = cosine.sign()
     if times == 2:
         return 2 * sign * cosine**2 - 1, 4 * sign * cosine

@@ -14,10 +14,10 @@ from netdsl.layers._elementwise import check_pair
 
 
 class Maximum(HasOnnxForm):
-    """Computes the elementwise maximum of two bottoms, with broadcasting, or (x, y, value) for each channel of one
-    bottom.
+    """Computes the elementwise maximum of two bottoms, with broadcasting.
 
-    The second form is rtpose's. If no value is positive, all three numbers are 0.
+    For a single bottom, it outputs (x, y, value) of each channel's maximum, as in rtpose. If no value is positive, all
+    three numbers are 0.
     """
 
     origin = "several forks"

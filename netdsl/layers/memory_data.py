@@ -24,7 +24,9 @@ class MemoryData(DataLayer):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not all(self._shape()):
-            raise NetError("batch_size, channels, height and width must be 1 or more; set them in memory_data_param")
+            raise NetError(
+                "batch_size, channels, height or width is missing; set all of them to 1 or more in memory_data_param"
+            )
 
     def _shape(self) -> Shape:
         p = self.layer.memory_data_param

@@ -193,4 +193,4 @@ def _check_settings(p: pb.MultiBoxLossParameter) -> None:
     if p.map_object_to_agnostic and p.num_classes != 2:
         raise NetError("map_object_to_agnostic needs num_classes: 2, for the background and an object")
     if p.mining_type == p.HARD_EXAMPLE and p.sample_size < 1:
-        raise NetError("sample_size must be 1 or more")
+        raise NetError(f"sample_size is {p.sample_size}; set it to 1 or more")

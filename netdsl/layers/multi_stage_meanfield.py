@@ -44,7 +44,7 @@ class MultiStageMeanfield(NeedsValues, Layer):
         if p.num_iterations < 2:
             raise NetError(f"num_iterations is {p.num_iterations}; set it to 2 or more")
         if min(p.theta_alpha, p.theta_beta, p.theta_gamma) <= 0:
-            raise NetError("theta_alpha, theta_beta and theta_gamma must be more than 0")
+            raise NetError("theta_alpha, theta_beta or theta_gamma isn't positive; set all of them to more than 0")
         self.steps, self.near, self.apart = p.num_iterations, p.theta_gamma, (p.theta_alpha, p.theta_beta)
         classes = bottoms[0][1]
         self.diagonals = (

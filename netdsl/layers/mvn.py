@@ -15,8 +15,7 @@ from netdsl.layer.running import Reads, ReadsInBackward, in_single
 
 
 class MVN(HasOnnxForm, ReadsInBackward):
-    """Computes (x - mean) / (deviation + eps) over each channel's pixels, or over the whole item with
-    `across_channels`.
+    """Computes (x - mean) / (deviation + eps) over each channel, or over each item with `across_channels`.
 
     The top has four axes. With Synopsys' `add_eps_before_sqrt`, the divisor is sqrt(variance + eps).
     """
@@ -31,9 +30,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
             raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; reshape it")
         self.axes = (1, 2, 3) if p.across_channels else (2, 3)
         self.normalize_variance = p.normalize_variance
-        self.inside, self.beside = (
-            (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)
-        )  # eps before and after the square root
+        self.eps_before_root, self.eps_after_root = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)
 
     @in_single
     def forward(self, x: Tensor) -> Tensor:
@@ -42,7 +39,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
             return x - x.mean(self.axes, keepdim=True)
         variance, mean = torch.var_mean(x, self.axes, correction=0, keepdim=True)
         # Caffe's rule: the gradient is computed as if the variance had included eps.
-        divisor = (variance.detach() + self.inside).sqrt() + self.beside
+        divisor = (variance.detach() + self.eps_before_root).sqrt() + self.eps_after_root
         squared = variance + (divisor.square() - variance).detach()
         return (x - mean) / squared.sqrt()
 
@@ -63,7 +60,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
         else:
             part = part + gradient.sum(self.axes, keepdim=True)
         size = top.numel() // variance.numel()
-        found = (gradient - part / size) / ((variance + self.inside).sqrt() + self.beside)
+        found = (gradient - part / size) / ((variance + self.eps_before_root).sqrt() + self.eps_after_root)
         return [found.reshape(seen[0].shape)]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
@@ -73,5 +70,5 @@ class MVN(HasOnnxForm, ReadsInBackward):
         if not self.normalize_variance:
             return centred
         variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), self.axes)
-        deviation = g.node("Sqrt", scaled(g, variance, 1, self.inside))
-        return g.node("Div", centred, scaled(g, deviation, 1, self.beside))
+        deviation = g.node("Sqrt", scaled(g, variance, 1, self.eps_before_root))
+        return g.node("Div", centred, scaled(g, deviation, 1, self.eps_after_root))

@@ -61,8 +61,10 @@ class Nms(HasOnnxForm):
         return peaks
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """Write the peaks in ONNX operators. The k-th peak comes after the pixels that have fewer than k peaks up to
-        them."""
+        """Write the peaks in ONNX operators.
+
+        The k-th peak comes after the pixels that have fewer than k peaks up to them.
+        """
         channels, height, width = (g.length(x, axis) for axis in (1, 2, 3))
         if channels >= self.parts:
             x = part(g, x, 1, 0, self.parts)

@@ -34,10 +34,10 @@ _EPS_OF_HAPPYNEAR = 1e-6
 
 
 class Normalize(HasOnnxForm, ReadsInBackward):
-    """Computes scale * x / sqrt(sum of x² + eps). The sum is over channels, or over the whole item with
-    `across_spatial`.
+    """Computes scale * x / sqrt(sum of x² + eps).
 
-    With Synopsys' `add_eps_before_sqrt: false`, eps is added after the square root for whole items.
+    The sum is over channels, or over the whole item with `across_spatial`. With Synopsys' `add_eps_before_sqrt: false`,
+    eps is added after the square root for whole items.
 
     happynear's version has its settings in `normalize_param` and no scale. It sums over channels, and with type L1 it
     sums absolute values. Its second top is the divisor, whose gradient passes only with `bp_norm`. TSN's version has no
@@ -74,8 +74,8 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         self.absolute, self.passes_norm = p.normalize_type == "L1", p.bp_norm and self.shows_norm
         self.across_spatial = self.rule is not _NormRule.HAPPYNEAR and p.across_spatial
         eps = {_NormRule.SSD: p.eps, _NormRule.HAPPYNEAR: _EPS_OF_HAPPYNEAR, _NormRule.TSN: 0.0}[self.rule]
-        beside = self.across_spatial and not p.add_eps_before_sqrt
-        self.eps, self.beside = (0.0, eps) if beside else (eps, 0.0)  # eps before and after the square root
+        after_root = self.across_spatial and not p.add_eps_before_sqrt
+        self.eps, self.eps_after_root = (0.0, eps) if after_root else (eps, 0.0)
 
     def _rule(self) -> _NormRule:
         settings = {name for name in ("norm_param", "normalize_param") if self.layer.HasField(name)}
@@ -90,7 +90,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         if self.scale is None:
             return self._without_scale(x)
         scale, axes = self._wide_scale(x), self._axes(x)
-        result: Tensor = _Normalize.apply(x, scale, axes, self.eps, self.beside)  # type: ignore[no-untyped-call]
+        result: Tensor = _Normalize.apply(x, scale, axes, self.eps, self.eps_after_root)  # type: ignore[no-untyped-call]
         return result
 
     def reads_bottoms(self) -> Reads:
@@ -109,7 +109,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
             found = (gradient - unit * (top * gradient).sum(self._axes(x), keepdim=True)) / norm
             return [(found + gradients[1] * unit if self.passes_norm else found).reshape(x.shape)]
         scale, axes = self._wide_scale(x), self._axes(x)
-        norm = (x.square().sum(axes, keepdim=True) + self.eps).sqrt() + self.beside
+        norm = (x.square().sum(axes, keepdim=True) + self.eps).sqrt() + self.eps_after_root
         along = bottom * (bottom * gradient).sum(axes, keepdim=True) / norm.square()
         of_scale = (top * gradient / scale).sum_to_size(scale.shape).reshape(self.scale.shape)
         return [(gradient - along) / norm * scale, of_scale]
@@ -138,7 +138,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
             x, axes = reshaped(g, x, *[0] * axes, *[1] * (4 - axes)), 4
         op = "ReduceL1" if self.absolute else "ReduceSumSquare"
         sums = scaled(g, reduced(g, op, x, range(1, axes) if self.across_spatial else [1]), 1, self.eps)
-        norm = sums if self.absolute else scaled(g, g.node("Sqrt", sums), 1, self.beside)
+        norm = sums if self.absolute else scaled(g, g.node("Sqrt", sums), 1, self.eps_after_root)
         unit = g.node("Div", x, norm)
         if self.scale is None:
             return (unit, norm) if self.shows_norm else unit
@@ -153,8 +153,8 @@ class _Normalize(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, scale: Tensor, axes: tuple[int, ...], eps: float, beside: float) -> Tensor:
-        norm = (x.square().sum(axes, keepdim=True) + eps).sqrt() + beside
+    def forward(ctx: Any, x: Tensor, scale: Tensor, axes: tuple[int, ...], eps: float, after_root: float) -> Tensor:
+        norm = (x.square().sum(axes, keepdim=True) + eps).sqrt() + after_root
         ctx.save_for_backward(x, scale, norm)
         ctx.axes = axes
         return x / norm * scale

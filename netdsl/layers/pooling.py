@@ -88,7 +88,7 @@ def _window(p: pb.PoolingParameter) -> Window:
     window = Window(per_axis(p, "kernel_size", 2, None), per_axis(p, "stride", 2, 1), begin, end, (1, 1), is_same(p))
     for pads in (begin, end):
         if any(pad >= size for pad, size in zip(pads, window.kernel, strict=True)):
-            raise NetError(f"pad {_numbers(pads)} must be smaller than kernel {_numbers(window.kernel)}")
+            raise NetError(f"pad {_numbers(pads)} isn't smaller than kernel {_numbers(window.kernel)}; lower pad")
     if p.pool == _STOCHASTIC and (window.same or any(begin + end)):
         raise NetError("STOCHASTIC pooling doesn't support padding; remove pad")
     return window

@@ -79,7 +79,7 @@ def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float
         raise NetError(f"{both} can't be combined with {names[0]} and {names[1]}; remove one or the other")
     pair = (getattr(p, both),) * 2 if p.HasField(both) else (getattr(p, names[0]), getattr(p, names[1]))
     if min(pair) <= 0:
-        raise NetError(f"{both}, or {names[0]} and {names[1]}, must be more than 0")
+        raise NetError(f"{names[0]} or {names[1]} isn't positive; set both, or {both}, to more than 0")
     return pair
 
 
@@ -88,7 +88,7 @@ def _ratios(p: pb.PriorBoxParameter) -> list[float]:
     found = [1.0]
     for ratio in p.aspect_ratio:
         if ratio <= 0:
-            raise NetError(f"aspect_ratio {ratio:g} must be more than 0")
+            raise NetError(f"aspect_ratio is {ratio:g}; set it to more than 0")
         if all(abs(ratio - other) >= 1e-6 for other in found):
             found += [ratio, 1 / ratio] if p.flip else [ratio]
     return found[1:]
@@ -100,7 +100,7 @@ def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
     Caffe's rule: sizes are cut to whole numbers. Synopsys' rule: with `tf`, squares of 60 are smaller.
     """
     if not p.min_size or min(p.min_size) <= 0:
-        raise NetError("min_size must be set, once or more, each more than 0")
+        raise NetError("min_size is missing or not positive; set it once or more, each time to more than 0")
     if p.max_size and len(p.max_size) != len(p.min_size):
         raise NetError(
             f"there are {len(p.max_size)} max_size for {len(p.min_size)} min_size; give one for each or none"
@@ -111,7 +111,7 @@ def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
         more = [(side * math.sqrt(ratio), side / math.sqrt(ratio), 0.0) for ratio in _ratios(p)]
         if p.max_size:
             if p.max_size[index] <= least:
-                raise NetError(f"max_size {p.max_size[index]:g} must be more than its min_size {least:g}")
+                raise NetError(f"max_size {p.max_size[index]:g} isn't more than its min_size {least:g}; raise it")
             root = math.sqrt(side * int(p.max_size[index]))
             more.insert(len(more) if p.tf else 0, (root, root, 0.0))
         yield from more

@@ -56,7 +56,10 @@ class Proposal(HasOnnxForm, MakesRegions):
         p = self.settings = layer.proposal_param
         refuse(p, "anchor_base_size", "anchor_scale", "anchor_ratio", "max_rois")
         if min(p.feat_stride, p.base_size, p.pre_nms_topn, p.post_nms_topn, *p.ratio, *p.scale) <= 0:
-            raise NetError("feat_stride, base_size, pre_nms_topn, post_nms_topn, ratio and scale must be more than 0")
+            raise NetError(
+                "one of feat_stride, base_size, pre_nms_topn, post_nms_topn, ratio and scale isn't "
+                "positive; set it to more than 0"
+            )
         scales, ratios = list(p.scale) or [8, 16, 32], list(p.ratio) or [0.5, 1, 2]
         happynear = self.by_dialect(dict.fromkeys(("happynear", "happynear-ms"), True), False, _DOUBT)
         make = _anchors_of_happynear if happynear else anchors

@@ -35,7 +35,7 @@ class PSROIPooling(HasOnnxForm):
         p = layer.psroi_pooling_param
         self.scale, self.outputs, self.size = p.spatial_scale, p.output_dim, p.group_size
         if self.outputs < 1 or self.size < 1 or self.scale <= 0:
-            raise NetError("output_dim and group_size must be 1 or more, and spatial_scale more than 0")
+            raise NetError("output_dim, group_size or spatial_scale isn't positive; set all of them to more than 0")
         self._check_channels(bottoms)
 
     def _check_channels(self, bottoms: Sequence[Shape]) -> None:

@@ -1,4 +1,4 @@
-"""Python: a layer in Python code for Caffe."""
+"""Python: a layer that a user has written in Python for Caffe."""
 
 from __future__ import annotations
 
@@ -114,8 +114,10 @@ class Python(RunsUserCode, ReadsInBackward):
         self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor], tops: Sequence[Array], diffs: Sequence[Tensor],
         propagate_down: Sequence[bool],
     ) -> list[Array]:  # fmt: skip
-        """Return the gradients of the bottoms and of the layer's blobs from one backward pass, on the forward pass's
-        values."""
+        """Return the gradients of one backward pass, on the forward pass's values.
+
+        They are the gradients of the bottoms, followed by those of the layer's blobs.
+        """
         _hold(self.bottom_blobs, bottoms)
         _hold(self.user.blobs, blobs)
         for blob, data, diff in zip(self.top_blobs, tops, diffs, strict=True):

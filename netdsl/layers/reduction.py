@@ -13,7 +13,7 @@ from netdsl.layer.running import Reads, ReadsInBackward, in_single
 
 
 class Reduction(HasOnnxForm, ReadsInBackward):
-    """Computes `coeff` times the sum or the mean of the values, or the sum of their absolute values or squares."""
+    """Computes `coeff` times the sum, the sum of absolute values, the sum of squares, or the mean of the values."""
 
     config = pb.ReductionParameter
 

@@ -25,7 +25,7 @@ class Reorg(HasOnnxForm):
         super().__init__(layer, bottoms)
         self.stride, self.reverse = layer.reorg_param.stride, layer.reorg_param.reverse
         if self.stride < 1:
-            raise NetError("stride must be 1 or more")
+            raise NetError(f"stride is {self.stride}; set it to 1 or more")
         if len(bottoms[0]) != 4:
             raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
         channels, height, width = bottoms[0][1:]

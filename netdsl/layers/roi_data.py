@@ -37,12 +37,12 @@ _AGNOSTIC = 8  # the length of class-agnostic targets: four numbers for the back
 
 
 class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, ReplacesUserCode):
-    """Reads images, their sizes and objects for a net that proposes regions, or else images, regions, labels and box
-    targets.
+    """Reads annotated images for training.
 
-    `param_str` has the settings, with py-faster-rcnn's names. The images' sizes are unknown until the data are open, so
-    the shapes are py-faster-rcnn's initial ones. An image is 600 x 1000. A net with proposals has one image and one
-    object, and a net without has two images and 128 regions.
+    For a net that proposes regions, the tops are images, sizes and objects. Otherwise, they are images, regions,
+    labels, box targets and weights. `param_str` has the settings, with py-faster-rcnn's names. The images' sizes are
+    unknown until the data are open, so the shapes are py-faster-rcnn's initial ones. An image is 600 x 1000. A net with
+    proposals has one image and one object, and a net without has two images and 128 regions.
     """
 
     origin = "Faster R-CNN"
@@ -149,8 +149,10 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         set_param_str(layer, source=source)
 
     def _measure(self, images: Sequence[RoIImage], train: bool) -> None:
-        """Measure the means and deviations of box targets. py-faster-rcnn's rule: they come from the data unless they
-        are set."""
+        """Measure the means and deviations of box targets.
+
+        py-faster-rcnn's rule: they come from the data unless they are set.
+        """
         s = self.settings
         if len(self.layer.top) > self.targets_top and s.bbox_normalize_targets and self.target_units() is None:
             self._measured = target_statistics(images, s, self.box_classes, flipped=train and s.use_flipped)
@@ -180,7 +182,9 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
             )
         scales = np.ravel(s.scales)
         if not len(scales) or min(*scales, s.max_size) < 1 or np.size(s.pixel_means) != 3:
-            raise NetError("scales and max_size must be 1 or more, and pixel_means must have three numbers")
+            raise NetError(
+                "a size or the mean is wrong; set scales and max_size to 1 or more, and pixel_means to three numbers"
+            )
 
 
 def _first(items: Sequence[Item]) -> Item:

@@ -33,7 +33,7 @@ class ROIPooling(HasOnnxForm):
         p = layer.roi_pooling_param
         size = list(p.pooled_size) or [p.pooled_h, p.pooled_w]
         if len(size) > 2 or min(size) < 1:
-            raise NetError("pooled_h and pooled_w must be 1 or more")
+            raise NetError("pooled_h or pooled_w is missing; set both to 1 or more")
         self.size, self.scale = (size[0], size[-1]), p.spatial_scale
         self.malformed_learn = self.by_dialect({"intel": True}, False)
         check_regions(bottoms)

@@ -40,7 +40,9 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         settings = layer_settings(layer, "feat_stride")
         self.settings = RpnSettings.of(layer.phase, settings)
         if self.settings.rpn_positive_weight >= 1:
-            raise NetError("RPN_POSITIVE_WEIGHT must be between 0 and 1, or negative for equal weights")
+            raise NetError(
+                "RPN_POSITIVE_WEIGHT is 1 or more; set it to less than 1, or to a negative number for equal weights"
+            )
         self.stride = settings["feat_stride"]
         self.anchors = anchors(settings.get("scales", (8, 16, 32)), settings.get("ratios", (0.5, 1, 2)))
         self.border = settings.get("allowed_border", 0)

@@ -81,8 +81,10 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         return torch.cat((boxes.new_zeros((len(boxes), 1)), boxes), 1), score[stay]
 
     def _as_used(self, codes: Tensor) -> Tensor:
-        """Return predictions in pixels. R-FCN's rule: in training they are in the units of the targets; saved weights
-        already include the units."""
+        """Return predictions in pixels.
+
+        R-FCN's rule: in training they are in the units of the targets; saved weights already include the units.
+        """
         s = self.settings
         if not (s.rpn_normalize_targets and self.layer.phase == pb.TRAIN):
             return codes

@@ -28,8 +28,7 @@ from netdsl.layers._rpn import (
 
 
 class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
-    """Outputs sampled regions, their labels, and the box targets of each region's class with inside and outside
-    weights.
+    """Outputs sampled regions, their labels, and box targets with inside and outside weights.
 
     The bottoms are the regions of one image and objects (x1, y1, x2, y2, label), which are added to the regions. The
     number of sampled regions is known only when the layer runs. Until then, the shapes are for a full batch. With two

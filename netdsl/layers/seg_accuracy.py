@@ -56,8 +56,10 @@ class SegAccuracy(ComparesClasses):
         return torch.stack([accuracy, recall, overlap]).to(x.dtype).view(1, 1, 1, 3)
 
     def _counted(self, x: Tensor, label: Tensor) -> Tensor:
-        """Return the number of pixels for each pair of true and predicted class. Caffe's rule: the last of equal scores
-        wins."""
+        """Return the number of pixels for each pair of true and predicted class.
+
+        Caffe's rule: the last of equal scores wins.
+        """
         classes = x.shape[1]
         best = classes - 1 - x.flip(1).argmax(1).flatten()
         labels = classes_of(label, self.layer).flatten()

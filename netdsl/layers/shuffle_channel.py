@@ -25,7 +25,7 @@ class ShuffleChannel(HasOnnxForm):
                 f"the bottom must have channels and at most two further axes, not shape {list(bottoms[0])}"
             )
         if self.group < 1 or bottoms[0][1] % self.group:
-            raise NetError(f"group {self.group} must divide the {bottoms[0][1]} channels")
+            raise NetError(f"group {self.group} doesn't divide the {bottoms[0][1]} channels; change it")
 
     def forward(self, x: Tensor) -> Tensor:
         groups = x.reshape(len(x), self.group, -1, *x.shape[2:])

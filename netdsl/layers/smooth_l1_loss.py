@@ -31,12 +31,12 @@ _DOUBT_OF_NONE = (
 
 
 class SmoothL1Loss(LabelLoss, HasOnnxForm):
-    """Computes the sum of the smooth L1 of the differences of two bottoms, over the batch size.
+    """Computes the smooth L1 loss of the differences of two bottoms, divided by the batch size.
 
     A third bottom weights the differences and a fourth the losses. Caffe's rule: without the fourth, the gradient
     ignores the third, unless `abssum: false` is set. R-FCN's first version has a second top, the sums over channels,
-    which gets no gradient, and normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum isn't
-    divided; other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
+    which gets no gradient. That version normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum
+    isn't divided. Other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
     """
 
     config = pb.SmoothL1LossParameter
@@ -54,7 +54,7 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm):
         if not layer.loss_weight:
             self.unset_weight = self.by_dialect(dict.fromkeys(WEIGHTLESS, 0.0), 1.0, _DOUBT_OF_WEIGHT)
         if self.sigma <= 0:
-            raise NetError(f"sigma is {self.sigma:g}; it must be more than 0")
+            raise NetError(f"sigma is {self.sigma:g}; set it to more than 0")
 
     def _normaliser(self, p: pb.LossParameter) -> Normaliser:
         rules = {}

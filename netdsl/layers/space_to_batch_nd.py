@@ -31,7 +31,7 @@ class SpaceToBatchND(HasOnnxForm):
             size = bottoms[0][axis] + sum(self.paddings[2 * axis - 2 : 2 * axis])
             if size % block:
                 raise ShapeError(
-                    f"block_shape {block} must divide the padded size {size} of axis {axis}; change paddings"
+                    f"block_shape {block} doesn't divide the padded size {size} of axis {axis}; change paddings"
                 )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -17,12 +17,11 @@ from netdsl.layers._elementwise import Elementwise
 
 
 class SpatialDropout(Elementwise, KeepsSigns, ReplacesUserCode):
-    """Computes x * mask / (1 - ratio), with one random bit for each channel of each item. In TEST, it copies the
-    bottom.
+    """Computes x * mask / (1 - ratio), with one random bit for each channel of each item.
 
-    The ratio is in `spatial_dropout_param`, or in `dropout_param` in Intel's fork. The type also replaces ENet's Python
-    layer. That layer's `param_str` contains the ratio and its own phase, and in TEST it still multiplies by 1 / (1 -
-    ratio).
+    In TEST, it copies the bottom. The ratio is in `spatial_dropout_param`, or in `dropout_param` in Intel's fork. The
+    type also replaces ENet's Python layer. That layer's `param_str` contains the ratio and its own phase, and in TEST
+    it still multiplies by 1 / (1 - ratio).
     """
 
     config = pb.SpatialDropoutParameter

@@ -34,10 +34,9 @@ class Split(HasOnnxForm, SharesMemory):
 
 
 def insert_splits(net: pb.NetParameter) -> pb.NetParameter:
-    """Return the net with Caffe's Split layers for blobs with several readers. torch doesn't need them, but pycaffe
-    shows them.
+    """Return the net with Caffe's Split layers for blobs with several readers.
 
-    A top with a loss weight has one more reader.
+    torch doesn't need these layers, but pycaffe shows them. A top with a loss weight has one more reader.
     """
     sources, readers = _sources(net)
     weights = {(index, place): weight for index, layer in enumerate(net.layer)

@@ -52,7 +52,7 @@ class Unpooling(HasOnnxForm):
         self.kernel, self.stride = per_axis(p, "kernel_size", 2, None), per_axis(p, "stride", 2, 1)
         self.size = _size(p)
         if min(*self.kernel, *self.stride, *self.size) < 1:
-            raise NetError("kernel, stride and the size of the top must be 1 or more")
+            raise NetError("kernel, stride or the size of the top is less than 1; set all of them to 1 or more")
         self._check_windows(bottoms[0])
 
     def _check_windows(self, bottom: Shape) -> None:

@@ -14,10 +14,10 @@ from netdsl.layers._pooling import check_mask, put_back, put_back_onnx
 
 
 class Upsample(HasOnnxForm):
-    """Enlarges an image. SegNet's version undoes a pooling, whose mask is the second bottom. YOLO's version repeats
-    each pixel.
+    """Enlarges an image.
 
-    Without a `scale`, SegNet's version doubles the size and YOLO's keeps it.
+    SegNet's version undoes a pooling, whose mask is the second bottom. YOLO's version repeats each pixel. Without a
+    `scale`, SegNet's version doubles the size and YOLO's keeps it.
     """
 
     config = pb.UpsampleParameter
@@ -41,18 +41,18 @@ class Upsample(HasOnnxForm):
                 "set `scale`"
             )
         elif scale < 1:
-            raise NetError("scale must be 1 or more")
+            raise NetError(f"scale is {scale}; set it to 1 or more")
 
     def _check_unpooling(self, p: pb.UpsampleParameter, bottoms: Sequence[Shape]) -> None:
         check_mask(bottoms)
         if self.fixed:
             if min(self.fixed) < 2:
-                raise NetError("upsample_h and upsample_w must be 2 or more")
+                raise NetError("upsample_h or upsample_w is less than 2; set both to 2 or more")
             return
         if p.HasField("scale_h") != p.HasField("scale_w") or (p.HasField("scale_h") and p.HasField("scale")):
             raise NetError("the size isn't set; set upsample_h and upsample_w, or scale, or scale_h and scale_w")
         if min(self.scales) < 2:
-            raise NetError("scale, scale_h and scale_w must be 2 or more")
+            raise NetError("a scale is less than 2; set scale, or scale_h and scale_w, to 2 or more")
         if any(missing and scale != 2 for missing, scale in zip(self.missing, self.scales, strict=True)):
             raise NetError("pad_out_h and pad_out_w need a scale of 2; remove them or set scale: 2")
 

@@ -21,7 +21,7 @@ class UpsampleDarknet(HasOnnxForm):
         super().__init__(layer, bottoms)
         self.stride = layer.upsample_darknet_param.stride
         if self.stride < 1:
-            raise NetError(f"stride {self.stride} must be 1 or more")
+            raise NetError(f"stride is {self.stride}; set it to 1 or more")
         if len(bottoms[0]) != 4:
             raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
 

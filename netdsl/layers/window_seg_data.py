@@ -6,8 +6,10 @@ from netdsl.layers._data import LabelledImages
 
 
 class WindowSegData(LabelledImages):
-    """Reads parts of images, and label maps of the same size. Each line of the list ends with a part's corners x1 y1 x2
-    y2."""
+    """Reads parts of images, and label maps of the same size.
+
+    Each line of the list ends with a part's corners x1 y1 x2 y2.
+    """
 
     origin = "deconvnet"
     tops = (2, 2)

@@ -14,10 +14,10 @@ from netdsl.layers._loss import stated
 
 
 class YoloSeg(Loss):
-    """Computes the weighted sum of squares of sigmoid(x) - label, over the batch size. The gradient is that difference.
+    """Computes the weighted sum of squares of sigmoid(x) - label, divided by the batch size.
 
-    The third bottom contains the number of pixels of each class in each item. Labelled pixels then have a larger weight
-    the rarer their class is.
+    The gradient is the weighted difference. The third bottom contains the number of pixels of each class in each item.
+    With it, the rarer a class is, the larger is the weight of its pixels.
     """
 
     config = pb.YoloSegParameter

@@ -156,8 +156,10 @@ class Yolov3(Loss):
         return within(classes_of(truth[:, 0], self.layer), self.settings.num_class, "raise num_class")
 
     def _classes(self, difference: Tensor, score: Tensor, at: At, label: Tensor, first: Tensor) -> None:
-        """Write the gradient of the classes. Darknet's rule: the first truth of a box sets all classes, later ones only
-        their own."""
+        """Write the gradient of the classes.
+
+        Darknet's rule: the first truth of a box sets all classes, later ones only their own.
+        """
         p = self.settings
         one_hot = (torch.arange(p.num_class, device=score.device) == label[:, None]).to(score.dtype)
         step = -p.class_scale * (one_hot * (1 - p.label_smooth_eps) + 0.5 * p.label_smooth_eps - score)
@@ -172,8 +174,10 @@ class Yolov3(Loss):
         classes.index_put_(tuple(index[~first] for index in (*at, label)), own[~first].nan_to_num(0, 0, 0))
 
     def _through_activations(self, raw: Tensor, difference: Tensor) -> Tensor:
-        """Return the gradient of the raw values. With `use_logic_gradient`, it passes through the sigmoids, which width
-        and height lack."""
+        """Return the gradient of the raw values.
+
+        With `use_logic_gradient`, it passes through the sigmoids, which width and height lack.
+        """
         if not self.settings.use_logic_gradient:
             return difference
         score = raw.sigmoid()

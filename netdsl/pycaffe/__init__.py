@@ -98,8 +98,7 @@ _CAFFES_MODULES = (
 
 
 def install_as_caffe() -> None:
-    """Make `import caffe`, `import caffe.io` and the like return this package and its modules unless Caffe is
-    installed."""
+    """Make `import caffe` and imports of its modules return this package, unless Caffe is installed."""
     if "caffe" in sys.modules or find_spec("caffe") is not None:
         return
     for name in _CAFFES_MODULES:

@@ -109,13 +109,13 @@ class BlobMemory(Protocol):
         """The lengths of all axes."""
 
     def values(self) -> Tensor:
-        """Return the values."""
+        """Return the current values."""
 
     def gradient(self) -> Tensor:
-        """Return the gradients."""
+        """Return the current gradients."""
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        """Change the shape."""
+        """Change the shape of the values and the gradients."""
 
 
 class ArrayMemory:
@@ -182,7 +182,7 @@ class ActivationMemory:
         return self.diff.show()
 
     def resize(self, shape: Shape) -> None:
-        """Change the shape."""
+        """Change the shape of the values and the gradients."""
         self.data.resize(shape)
         self.diff.resize(shape)
 

@@ -1,4 +1,4 @@
-"""A net that classifies images."""
+"""pycaffe's `Classifier`: a net that classifies images."""
 
 from __future__ import annotations
 

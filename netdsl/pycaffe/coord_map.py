@@ -101,7 +101,7 @@ def coord_map(fn: Function) -> Map:
 
 
 def compose(base_map: Map, next_map: Map) -> Map:
-    """Compose two maps."""
+    """Return the map that applies `next_map` first and then `base_map`."""
     axis, scale, shift = base_map
     next_axis, next_scale, next_shift = next_map
     if axis is not None and next_axis is not None and axis != next_axis:

@@ -1,4 +1,4 @@
-"""A net that classifies windows of images."""
+"""pycaffe's `Detector`: a net that classifies windows of images."""
 
 from __future__ import annotations
 

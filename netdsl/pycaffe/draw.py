@@ -107,8 +107,10 @@ class GraphPicture:
             axes.text(*places[key], node.label, fontsize=8, ha="center", va="center", bbox=box)
 
     def _places(self) -> dict[str, _Position]:
-        """Return the nodes' positions. The distance along the direction is the longest path to a node; equal ones are
-        side by side."""
+        """Return the nodes' positions.
+
+        The distance along the direction is the longest path to a node; equal ones are side by side.
+        """
         ranks = self._ranks()
         sizes, taken = Counter(ranks.values()), Counter[int]()
         step, side_step = _DIRECTIONS[self.rankdir]
@@ -151,8 +153,10 @@ def get_edge_label(layer: pb.LayerParameter) -> str:
 
 
 def get_layer_lr_mult(layer: pb.LayerParameter) -> tuple[float, float]:
-    """Return the learning rate multipliers of weights and biases. Raises a `ValueError` for layers without
-    `num_output`."""
+    """Return the learning rate multipliers of weights and biases.
+
+    Raises a `ValueError` for layers without `num_output`.
+    """
     if _setting(layer, "num_output") is None:
         raise ValueError(f"{layer.type} layers do not have a learning rate multiplier")
     rates = [spec.lr_mult for spec in layer.param[:2]] + [1.0, 1.0]

@@ -38,8 +38,10 @@ __all__ = [
 
 
 def load_image(filename: str | Path, color: bool = True) -> Image:
-    """Load an image with values from 0 to 1: height x width x 3 in RGB, or height x width x 1 in grey. Transparency is
-    dropped."""
+    """Load an image with values from 0 to 1: height x width x 3 in RGB, or height x width x 1 in grey.
+
+    Transparency is dropped.
+    """
     library = _pillow()
     if Path(filename).exists():
         image_limit().check_file(regular_file(filename))
@@ -120,8 +122,11 @@ class Transformer:
         return tuple(self.inputs[in_])
 
     def preprocess(self, in_: str, data: Array) -> Array:
-        """Return a preprocessed image: resized, transposed, with swapped channels, raw scale, mean subtraction and
-        input scale."""
+        """Return a preprocessed image.
+
+        The steps are: resize, transpose, swap channels, apply the raw scale, subtract the mean, and apply the input
+        scale.
+        """
         size = self._shape(in_)[2:]
         image = data.astype(np.float32)
         if image.shape[:2] != size:

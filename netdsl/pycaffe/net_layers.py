@@ -196,8 +196,10 @@ class GradientNeeds:
 
 
 def gradient_needs(numbered_layers: list[LayerBlobNumbers], layers: list[Layer], *, force: bool) -> list[GradientNeeds]:
-    """Return the layers' needs. Caffe's rule: gradients are computed between losses and learned parameters, or with
-    `force` everywhere."""
+    """Return the layers' needs.
+
+    Caffe's rule: gradients are computed between losses and learned parameters, or with `force` everywhere.
+    """
     needs = _below_loss(numbered_layers, layers, _towards_learning(numbered_layers, layers))
     if force:
         needs = [GradientNeeds(True, (True,) * len(need.bottoms)) for need in needs]
@@ -228,8 +230,10 @@ def _towards_learning(numbered_layers: list[LayerBlobNumbers], layers: list[Laye
 def _below_loss(
     numbered_layers: list[LayerBlobNumbers], layers: list[Layer], before: list[GradientNeeds]
 ) -> list[GradientNeeds]:
-    """Return the needs in backward order: only layers on which a loss depends, up to the point where all gradients
-    stop."""
+    """Return the needs in backward order.
+
+    Only layers on which a loss depends need a gradient, up to the point where all gradients stop.
+    """
     counting: set[int] = set()
     stopped: set[int] = set()
     needs = []
@@ -259,10 +263,10 @@ class LayerBlobNumbers:
 
 @dataclass
 class BlobNumbers:
-    """The blobs of a net, numbered in the order in which layers create them. An in-place top is the same blob as its
-    bottom.
+    """The blobs of a net, numbered in the order in which layers create them.
 
-    `blobs` contains the number of each edge's blob, in the order of the layers.
+    An in-place top is the same blob as its bottom. `blobs` contains the number of each edge's blob, in the order of the
+    layers.
     """
 
     names: list[str] = field(default_factory=list)

@@ -84,7 +84,7 @@ def dialect() -> str | None:
 
 
 def set_random_seed(seed: int) -> None:
-    """Seed the random numbers."""
+    """Seed torch's random number generators."""
     torch.manual_seed(seed)
 
 

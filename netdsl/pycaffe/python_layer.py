@@ -47,7 +47,7 @@ def own_modules(graph: Graph) -> set[str]:
     Other installed modules aren't included, because a downloaded net can name any module.
     """
     names = {node.layer.python_param.module for node in graph.nodes} - {""}
-    return {name for name in names if _defines_layers(name) or _is_beside_script(name)}
+    return {name for name in names if _defines_layers(name) or _is_next_to_script(name)}
 
 
 def _defines_layers(name: str) -> bool:
@@ -56,6 +56,6 @@ def _defines_layers(name: str) -> bool:
     return any(isinstance(value, type) and issubclass(value, Layer) and value is not Layer for value in values)
 
 
-def _is_beside_script(name: str) -> bool:
+def _is_next_to_script(name: str) -> bool:
     script, file = getattr(sys.modules["__main__"], "__file__", None), module_file(name)
     return script is not None and file is not None and Path(script).resolve().parent == file.resolve().parent

@@ -27,14 +27,18 @@ def bleu(sentences: Sequence[Words], references: Sequence[Sequence[Words]]) -> l
 
 
 def _nearest_length(words: Words, references: Sequence[Words]) -> int:
-    """Return the length of the reference that is nearest to that of the words. The shorter of two equally near ones
-    counts."""
+    """Return the length of the reference that is nearest to that of the words.
+
+    The shorter of two equally near ones counts.
+    """
     return min(map(len, references), key=lambda length: (abs(length - len(words)), length))
 
 
 def _precision(sentences: Sequence[Words], references: Sequence[Sequence[Words]], size: int) -> float:
-    """Return the share of n-grams of a length that a reference contains. Each counts as often as it occurs in one
-    reference at most."""
+    """Return the share of n-grams of a length that a reference contains.
+
+    Each counts as often as it occurs in one reference at most.
+    """
     right = runs = 0
     for words, others in zip(sentences, references, strict=True):
         most = Counter[Words]()

@@ -176,10 +176,10 @@ def _match(ranked: _Ranked, objects: ObjectBoxes) -> _Judgement:
 
 
 def _best_pairs(free: Flags, needless: Flags, overlaps: Numbers, first: Integers) -> Integers:
-    """Return the pair with the largest overlap for each detection, or -1. `first` is the index of each detection's
-    first pair.
+    """Return the pair with the largest overlap for each detection, or -1.
 
-    COCO's rules: objects that must be found take precedence, and the last of equal overlaps wins.
+    `first` is the index of each detection's first pair. COCO's rules: objects that must be found take precedence, and
+    the last of equal overlaps wins.
     """
     counts = np.diff(np.append(first, len(overlaps)))
     needed = np.where(free & ~needless, overlaps, -1)

@@ -14,8 +14,10 @@ from netdsl.scores.boxes import Integers, Numbers
 def count_confusions(
     labels: NDArray[np.integer], predicted: NDArray[np.integer], classes: int, ignored: Collection[int] = ()
 ) -> Integers:
-    """Return a confusion matrix with true classes in rows and predicted ones in columns. Labels that aren't classes
-    don't count."""
+    """Return a confusion matrix with true classes in rows and predicted ones in columns.
+
+    Labels that aren't classes don't count.
+    """
     labels, predicted = labels.reshape(-1).astype(np.int64), predicted.reshape(-1).astype(np.int64)
     counted = (labels >= 0) & (labels < classes) & ~np.isin(labels, list(ignored))
     pairs = labels[counted] * classes + predicted[counted]

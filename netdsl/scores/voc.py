@@ -32,8 +32,10 @@ def judge_as_voc(
 
 
 def _most_overlapped(detected: DetectedBoxes, objects: ObjectBoxes, pixel: float) -> tuple[Numbers, Integers]:
-    """Return the largest overlap of each detection, and the first object with that overlap. Both are -1 without an
-    object."""
+    """Return the largest overlap of each detection, and the first object with that overlap.
+
+    Both are -1 without an object.
+    """
     pairs = BoxPairs.of(detected, objects)
     overlaps = pairs.overlaps(detected, objects, pixel)
     best = np.lexsort((-overlaps, pairs.detection))  # among equal overlaps, the first object comes first

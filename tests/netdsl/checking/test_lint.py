@@ -216,11 +216,11 @@ def test_no_file_stops_the_others(check, problem: Exception, what: str) -> None:
         ("type: 'xaver'", "there is no filler 'xaver'; did you mean xavier?"),
         (
             "type: 'magic'",
-            "there is no filler 'magic'; Caffe has constant, gaussian, positive_unitball, uniform, xavier",
+            "there is no filler 'magic'; use one of constant, gaussian, positive_unitball, uniform, xavier",
         ),
         ("type: 'uniform' min: 3 max: 1", "a uniform filler's min must not be more than its max, but they are 3 and 1"),
         ("type: 'gaussian' std: -1", "a gaussian filler's std is -1; set it to 0 or more"),
-        ("type: 'bilinear'", "a bilinear filler needs a square kernel, not [4, 3, 3, 2]"),
+        ("type: 'bilinear'", "a bilinear filler needs a square kernel, not a blob of shape [4, 3, 3, 2]"),
     ],
 )
 def test_a_filler_that_cannot_work_is_found_without_filling(check, filler: str, what: str) -> None:

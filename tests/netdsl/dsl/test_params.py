@@ -55,7 +55,7 @@ def test_a_net_without_a_name_has_none() -> None:
     ("layers", "kind", "message"),
     [
         ([Convolution("c", ["data"], num_output=4, kernel_size=11)], ShapeError, "layer 'c'"),
-        ([Pooling("p", ["data"], kernel_size=2, pad=3)], NetError, "layer 'p': pad 3 must be smaller than kernel 2"),
+        ([Pooling("p", ["data"], kernel_size=2, pad=3)], NetError, "layer 'p': pad 3 isn't smaller than kernel 2"),
         ([InnerProduct("i", ["data"], num_output=2, axis=7)], ShapeError, "layer 'i': axis 7 doesn't exist"),
         ([ReLU("r", ["dato"])], GraphError, "layer 'r': bottom 'dato' isn't a top .*; did you mean 'data'[?]"),
         (

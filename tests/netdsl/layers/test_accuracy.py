@@ -112,7 +112,7 @@ def test_arg_max_of_items(made, shape, indices, both):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("top_k: 0", "top_k must be at least 1"),
+        ("top_k: 0", "top_k is 0; set it to 1 or more"),
         ("top_k: 7", "top_k 7 is more than the 6 values"),
         ("top_k: 4 axis: 2", "top_k 4 is more than the 3 values"),
         ("axis: 3", "axis 3 doesn't exist"),

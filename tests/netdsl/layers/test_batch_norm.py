@@ -175,7 +175,7 @@ def test_intel_s_parts_of_a_batch_have_statistics_of_their_own(made):
     assert torch.equal(layer(x), torch.cat([plain(x[:2]), plain(x[2:])]))
     for got, want in zip(sums(layer), sums(plain), strict=True):
         np.testing.assert_array_equal(got, want)
-    with pytest.raises(ShapeError, match="stats_batch_size 2 must divide the batch size 5"):
+    with pytest.raises(ShapeError, match="stats_batch_size 2 doesn't divide the batch size 5"):
         layer.top_shapes([(5, 3, 5)])
 
 

@@ -114,7 +114,7 @@ def test_assumed_vectors():
         ("HDF5Data", "hdf5_data_param { batch_size: 4 } transform_param { scale: 2 }", "has no effect on HDF5 data"),
         ("ImageData", IMAGES % "new_height: 4", "set both or neither"),
         ("DenseImageData", DENSE % "crop_width: 4", "set both or neither"),
-        ("MemoryData", "memory_data_param { batch_size: 4 channels: 3 height: 4 }", "must be 1 or more"),
+        ("MemoryData", "memory_data_param { batch_size: 4 channels: 3 height: 4 }", "height or width is missing"),
         ("WindowData", "window_data_param { batch_size: 4 }", "crop_size is missing"),
         ("Python", NYUD % "{'tops': ['x']}", "names 1 tops"),
         ("HDF5Output", "bottom: 't'", "must have 2 bottoms"),

@@ -162,10 +162,10 @@ def test_silence_has_no_top(made):
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        ("Clip", "clip_param { min: 2 max: 1 }", "min 2 must not be greater than max 1"),
+        ("Clip", "clip_param { min: 2 max: 1 }", "min 2 is greater than max 1"),
         ("Clip", "", "min or max is missing"),
-        ("Exp", "exp_param { base: -2 }", "base is -2; it must be positive, or -1"),
-        ("Log", "log_param { base: 0 }", "base is 0; it must be positive"),
+        ("Exp", "exp_param { base: -2 }", "base is -2; set it to a positive number, or to -1"),
+        ("Log", "log_param { base: 0 }", "base is 0; set it to a positive number"),
         ("Log", "log_param { base: 1 }", "base 1 has no logarithm"),
         ("PReLU", "", "must have a second axis"),
         ("ReLU", "relu_param { minimum: 3 maximum: 2 }", "minimum 3 isn't less than"),

@@ -85,7 +85,7 @@ def test_shuffle_channel():
 
 @pytest.mark.parametrize("group", [0, 3])
 def test_shuffle_channel_needs_a_group_that_fits(group):
-    with pytest.raises(NetError, match=f"group {group} must divide the 7 channels"):
+    with pytest.raises(NetError, match=f"group {group} doesn't divide the 7 channels"):
         shuffle(group, (2, 7))
 
 
@@ -147,7 +147,7 @@ def test_reorg(stride, reverse, shape):
 
 
 @pytest.mark.parametrize(("settings", "shape", "says"), [
-    ("", (2, 8, 4, 6), "stride must be 1"),
+    ("", (2, 8, 4, 6), "stride is 0; set it to 1"),
     ("stride: 2", (2, 6, 4, 6), "aren't a multiple of 2x2"),
     ("stride: 2", (2, 8, 5, 6), "doesn't divide"),
     ("stride: 2", (2, 8), "4 axes"),

@@ -278,7 +278,7 @@ def test_an_image_of_another_size_is_told(folder: Path):
         ({"use_flipped": 1}, "use_flipped to 1; it must be True or False"),
         ({"ims_per_batch": 2}, "supports only one image"),
         ({"bbox_normalize_stds": [0.1], "tops": FAST}, "four numbers, or 3 lists of four"),
-        ({"scales": [0]}, "scales and max_size must be 1 or more"),
+        ({"scales": [0]}, "set scales and max_size to 1 or more"),
         ({"tops": FAST, "batch_size": 5}, "batch_size 5 isn't a multiple of the 2 images"),
     ],
 )

@@ -41,7 +41,11 @@ def test_batch_to_space_is_the_inverse():
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        ("SpaceToBatchND", "block_shape: 2 paddings: [0, 0]", "block_shape 2 must divide the padded size 5 of axis 1"),
+        (
+            "SpaceToBatchND",
+            "block_shape: 2 paddings: [0, 0]",
+            "block_shape 2 doesn't divide the padded size 5 of axis 1",
+        ),
         ("SpaceToBatchND", "block_shape: 2 paddings: 1", "two paddings for each block_shape"),
         ("SpaceToBatchND", "", "block_shape must be 1 or more"),
         ("BatchToSpaceND", "block_shape: 4 crops: [0, 0]", "6 must be a multiple of the 4 positions in a block"),
@@ -71,7 +75,7 @@ def test_depth_to_space(order):
 
 
 def test_depth_to_space_refuses_other_sizes_and_orders():
-    with pytest.raises(NetError, match="the square of block_size 5 must divide the 12 channels"):
+    with pytest.raises(NetError, match="the square of block_size 5 doesn't divide the 12 channels"):
         layer_of("DepthToSpace", "depth_to_space_param { block_size: 5 data_format: 'NCHW' }", (2, 12, 3, 5))
     with pytest.raises(NetError, match="data_format is 'HWCN'; set it to one of NHWC"):
         layer_of("DepthToSpace", "depth_to_space_param { block_size: 2 data_format: 'HWCN' }", (2, 12, 3, 5))

@@ -113,7 +113,7 @@ def test_a_net_takes_the_shape_that_its_weights_want() -> None:
 
 
 def test_a_shape_that_fits_nothing_is_the_nets_own_error() -> None:
-    with pytest.raises(NetError, match="layer 'conv': group 4 must divide"):
+    with pytest.raises(NetError, match="layer 'conv': group 4 doesn't divide"):
         model_of_groups = DATA % ("transform_param { crop_size: 9 force_gray: true }", "nowhere") + BODY
         Model(from_text(model_of_groups.replace("stride: 2", "group: 4"), pb.NetParameter)).layers(Phase.TRAIN)
 

@@ -260,7 +260,7 @@ layer { name: "m" type: "MemoryData" top: "data" top: "label"
     [
         ("layer { name: 'd' type: 'Input' top: 'data' }", "layer 'd': all shapes must start with the same length"),
         ("layer { name: 'd' type: 'ImageSegData' top: 'data' top: 'label' image_data_param { batch_size: 2 }"
-         " transform_param { mirror: true } }", "layer 'd': transforms its tops together"),
+         " transform_param { mirror: true } }", "layer 'd': the layer transforms its tops together"),
         ("layer { name: 'd' type: 'Input' top: 'data' top: 'label' input_param { shape { dim: 2 } shape { dim: 3 } } }",
          "layer 'd': all shapes must start with the same length"),
         ("layer { name: 'd' type: 'Input' top: 'data' input_param { shape { dim: 2 dim: 61 } } }",

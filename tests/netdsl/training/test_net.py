@@ -159,7 +159,7 @@ def test_inputs_that_do_not_fit(inputs, why) -> None:
 
 def test_the_layer_is_told_that_cannot_work_on_the_data() -> None:
     made = net(TEXT.replace("pool: AVE global_pooling: true", "kernel_size: 1"))
-    with pytest.raises(ShapeError, match=r"layer 'ip': takes .*; input 'x' has shape \[2, 3, 9, 5\]"):
+    with pytest.raises(ShapeError, match=r"layer 'ip': the weights are for .*; input 'x' has shape \[2, 3, 9, 5\]"):
         made.forward(**given(height=9))
     with pytest.raises(NetError, match=r"layer 'loss': label 77 isn't among the 6 classes, which are 0 to 5; [^;]*$"):
         net(phase="TRAIN").forward(**given() | {"label": [0, 77]})

@@ -74,7 +74,7 @@ def test_code_runs_only_if_it_is_allowed(zoo) -> None:
 def test_every_module_is_allowed_by_its_own_name(zoo) -> None:
     code, _, err = zoo(*TRAIN, "--allow-python", "layers_in_this_folder")
     assert code == 2
-    assert "No module named 'factor_of_layers'; install factor_of_layers; or, if it is in the current folder" in err
+    assert "No module named 'factor_of_layers'; install factor_of_layers, or if it is in the current folder" in err
     repeated = [word for name in ALLOWED[1].split(",") for word in ("--allow-python", name)]
     assert zoo(*TRAIN, *repeated).code == 0
 

@@ -244,7 +244,7 @@ def test_training_is_tried_on_data_that_are_made_up(zoo, files) -> None:
     assert (code, err) == (1, "")
     lines = out.splitlines()
     assert lines[0] == "nets/b.prototxt: the net has no loss in TRAIN"
-    assert lines[1].startswith("nets/c.prototxt:1: layer 'data': layer runs Python code from module 'm'")
+    assert lines[1].startswith("nets/c.prototxt:1: layer 'data': the layer runs Python code from module 'm'")
     assert re.fullmatch(
         r"nets/deep/a.prototxt: reads its data and computes a loss of 1\.099 and gradients in [\d.]+ s", lines[2]
     )
