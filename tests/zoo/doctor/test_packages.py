@@ -42,12 +42,12 @@ def test_the_requirements_are_those_of_the_installed_package() -> None:
 
 
 def test_an_extra_says_what_is_missing_and_what_to_type() -> None:
-    h5py, plyvel = Requirement("h5py", ">=3.11", "data"), Requirement("plyvel", ">=1.5", "data")
-    missing = [PackageState(h5py, "3.16"), PackageState(plyvel)]
+    h5py, lmdb = Requirement("h5py", ">=3.11", "data"), Requirement("lmdb", ">=1.4", "data")
+    missing = [PackageState(h5py, "3.16"), PackageState(lmdb)]
     assert extra_result("data", missing) == CheckResult(
-        "extras", "data", Verdict.MISSING, "plyvel isn't installed", "pip install 'netdsl[data]'"
+        "extras", "data", Verdict.MISSING, "lmdb isn't installed", "pip install 'netdsl[data]'"
     )
-    broken = [PackageState(h5py, "3.16", "can't be imported: ImportError: libhdf5.so"), PackageState(plyvel)]
+    broken = [PackageState(h5py, "3.16", "can't be imported: ImportError: libhdf5.so"), PackageState(lmdb)]
     result = extra_result("data", broken)
     assert result.verdict is Verdict.WRONG
     assert result.fact == "h5py 3.16 can't be imported: ImportError: libhdf5.so"
