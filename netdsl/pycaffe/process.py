@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto.dialects import dialect_named
-from netdsl.errors import NetError
+from netdsl.errors import DeviceWarning, NetError
 from netdsl.layers import LAYERS
 from netdsl.solver.caffe_log import glog_line
 
@@ -51,7 +51,7 @@ def set_mode_gpu() -> None:
     """Create nets on the GPU; on the CPU, with a warning, where torch sees none."""
     _mode.gpu = torch.cuda.device_count() > 0
     if not _mode.gpu:
-        warnings.warn("torch sees no GPU here; nets are created on the CPU", stacklevel=2)
+        warnings.warn("torch sees no GPU here; nets are created on the CPU", DeviceWarning, stacklevel=2)
 
 
 def set_device(index: int) -> None:

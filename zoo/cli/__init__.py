@@ -15,7 +15,9 @@ from types import FrameType
 import click
 
 from caffe_proto.errors import CaffeError
+from netdsl import __version__
 from netdsl.allowed_modules import PLUGINS
+from netdsl.log_level import check_log_level
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
 from zoo.cli.output import ExitCode, complain
 from zoo.cli.request_command import Command, loaded
@@ -132,7 +134,7 @@ or a file is wrong."""
 
 
 @click.group(cls=_Commands, epilog=_CODES, params=[_plugin()], context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="netdsl", prog_name="zoo")
+@click.version_option(__version__, prog_name="zoo")
 @click.pass_context
 def zoo(ctx: click.Context) -> None:
     """Caffe models today: read, check, train, export."""
@@ -149,6 +151,7 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal can't encode is printed all the same
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        check_log_level()
         sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # the exit code of a command that has one
     except click.Abort:
         sys.exit(ExitCode.INTERRUPTED)
