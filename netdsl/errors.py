@@ -69,6 +69,22 @@ class LabelWarning(UserWarning):
     """Labels that aren't whole numbers. Caffe drops their fractions."""
 
 
+class SettingError(CaffeError):
+    """A variable of the environment has a value that doesn't exist."""
+
+
+class DeviceWarning(UserWarning):
+    """A net is on another device than the one that was asked for."""
+
+
+class TrainingWarning(UserWarning):
+    """A training goes on, but not as its settings alone would let a user expect."""
+
+
+class DeprecatedFormWarning(DeprecationWarning):
+    """A call is written in a form of an earlier release, which a later release will refuse."""
+
+
 class DataWarning(UserWarning):
     """Some of the data that were read may be missing."""
 

@@ -5,6 +5,7 @@ They come from installed packages, by the entry-point group `netdsl.plugins`, or
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from threading import RLock
 
 from netdsl.allowed_modules import PLUGINS, in_folder
 from netdsl.errors import RegistryError, first_line
+
+_log = logging.getLogger(__name__)
 
 GROUP = "netdsl.plugins"
 VARIABLE = "NETDSL_PLUGINS"  # allows modules as --plugin does, for programs without a command line
@@ -72,6 +75,7 @@ def load_plugins() -> None:
         try:
             for plugin in plugins():
                 if plugin.module not in _loaded:
+                    _log.info("importing plug-in %s", plugin)
                     plugin.load()
                     _loaded.add(plugin.module)
             _complete = _allowed()

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from collections.abc import Sequence
+from email import message_from_string
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 
+from netdsl import __version__
+
 ROOT = Path(__file__).parent.parent
-TREE = ("caffe_proto", "converters", "netdsl", "zoo", "LICENSE", "README.md", "pyproject.toml")
+TREE = ("caffe_proto", "converters", "netdsl", "zoo", "LICENSE", "README.md", "pyproject.toml", "setup.py")
+ONLY_IN_SOURCES = (
+    "tests",
+    "docs",
+    "examples",
+    "requirements",
+    "Makefile",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "MANIFEST.in",
+)
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    for name in TREE:
-        source, target = ROOT / name, folder / "tree" / name
+def copy_tree(names: Sequence[str], folder: Path) -> None:
+    for name in names:
+        source, target = ROOT / name, folder / name
         target.parent.mkdir(exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, target)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    copy_tree(TREE, folder / "tree")
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
     subprocess.run([*build, "-w", str(folder), str(folder / "tree")], check=True)
     return next(folder.glob("*.whl"))
@@ -51,7 +71,8 @@ def install_only_what_is_asked_for(wheel: Path, folder: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = next((folder / "lib").glob("python*")) / "site-packages"
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "-q", str(wheel)], check=True)
+    # An egg-info in the checkout, which PYTHONPATH may have, would pass for an installed package.
+    subprocess.run([*pip, "-q", str(wheel)], check=True, env={**os.environ, "PYTHONPATH": ""})
     needs = required("netdsl", set()) - {"netdsl"}
     for name in needs:
         for file in distribution(name).files or []:
@@ -82,3 +103,25 @@ def test_the_wheel_carries_schema_types_and_licence(wheel: Path) -> None:
     assert all(f"{package}/py.typed" in names for package in TREE[:4])
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/", "examples/", "docs/")) for name in names)
+
+
+def test_the_metadata_stand_without_the_repository(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    text = archive.read(next(name for name in archive.namelist() if name.endswith("METADATA"))).decode()
+    metadata = message_from_string(text)
+    assert metadata["Version"] == __version__ and metadata["Author"] == "The netdsl developers"
+    assert metadata["Requires-Python"] == ">=3.11" and metadata["Description-Content-Type"] == "text/markdown"
+    assert "Programming Language :: Python :: 3.14" in metadata.get_all("Classifier", [])
+    description = str(metadata.get_payload())
+    assert "write a\nnet (`docs/write_a_net.md`)" in description
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
+
+
+def test_the_source_distribution_has_tests_pages_and_examples(tmp_path: Path) -> None:
+    copy_tree([*TREE, *ONLY_IN_SOURCES], tmp_path)
+    build = "from setuptools.build_meta import build_sdist; build_sdist('dist')"
+    subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.glob("dist/*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert names >= {*TREE, *ONLY_IN_SOURCES, "tests/test_wheel.py", "docs/index.md", "examples/digits.prototxt"}
+    assert not any("__pycache__" in name for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import zipfile
@@ -19,6 +20,8 @@ from caffe_proto.errors import FileError
 from caffe_proto.storage import atomic_path, check_regular, file_hash, remove_leftovers, sync, write_pieces
 from netdsl.errors import DistributedError
 from netdsl.solver.snapshot_files import ResumePoint, first_whole
+
+_log = logging.getLogger(__name__)
 
 _WHOLE = "whole.json"
 _NAME = re.compile(r"round-([0-9]{8})")
@@ -127,6 +130,7 @@ class Journal:
             files[name] = value
         contents = msgspec.json.encode(_Contents(after, score, files, _VERSION, tuple(members)))
         write_pieces(entry / _WHOLE, [msgspec.json.format(contents, indent=1) + b"\n"], durable=True)
+        _log.debug("round %d is saved in %s", after, entry)
         self._remove_old(after)
 
     def newest(self, note: Callable[[str], object] = lambda text: None) -> JournalEntry | None:
@@ -136,6 +140,7 @@ class Journal:
         entries but none is valid, since the run would otherwise start from scratch.
         """
         entry, problems = first_whole(self._completed(), _open_whole_entry)
+        _log.info("the newest whole round in %s is %s", self.folder, "none" if entry is None else entry.round)
         if entry is not None:
             for reason in problems:
                 note(f"training resumes from round {entry.round}, because a newer entry is damaged: {reason}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -37,6 +38,8 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.plugins import plugin_places
 from netdsl.solver.events import Action, Notice, WorkersRestarted, no_action
+
+_log = logging.getLogger(__name__)
 
 RETRIES = 3  # restarts without progress, after which a run has failed
 _LOOK = 0.2  # seconds between two checks
@@ -195,6 +198,7 @@ class Attempt:
             self._server = stack.enter_context(
                 ControlServer(launcher.bound, run.workers, launcher.port, again=self._elastic)
             )
+            _log.info("starting %d workers of run %s over %s", room, folder, run.transport and run.transport.value)
             self._workers = launcher.start(self._worker_spec(launcher, room))
             stack.callback(self._workers.close)
             self._stack = stack.pop_all()
@@ -222,6 +226,8 @@ class Attempt:
                 self._process_next_event(_LOOK)
                 self._pass_on_stop()
                 reason = self._what_went_wrong()
+                if reason:
+                    _log.info("a worker was lost: %s", reason)
                 if reason and not self._go_on_without_lost(reason):
                     self._server.tell_all(Abort(f"a worker was lost: {reason}"))
                     self._process_until(lambda: not self._connected, _GRACE)
@@ -286,6 +292,7 @@ class Attempt:
 
     def _leave_out(self, rank: int) -> None:
         """Release a lost worker. Its launcher starts it again if it can, unless the worker was lost too often."""
+        _log.info("worker %d is left out", rank)
         self._server.dismiss(rank)
         self._health.forget(rank)
         self._members.discard(rank)
@@ -325,6 +332,7 @@ class Attempt:
         note_membership(self._folder, membership)
         self._members, self._parting, self._trouble = set(membership.members), False, ""
         self._meetings += 1
+        _log.info("%s", membership)
         until = min((each.after for each in self._run.memberships if each.after > after), default=None)
         join = Join(self._meetings, membership, self._elastic, until)
         self._relays.close()
@@ -360,6 +368,7 @@ class Attempt:
                 self._connected.discard(rank)
                 self._note_gone(rank)
             case rank, Hello(host=host):
+                _log.info("worker %d on %s has connected", rank, host)
                 self._connected.add(rank)
                 self._expected.add(rank)
                 self._health.welcome(rank, host)
@@ -378,6 +387,7 @@ class Attempt:
             case rank, Ended(Ending.CRASHED, reason):
                 self._note_end(rank, Ending.CRASHED, f"crashed: {reason}")
             case rank, Ended(ending, _):
+                _log.info("worker %d has ended: %s", rank, ending.name)
                 self._health.note_end(rank, ending)
 
     def _pass_on_report(self, what: Told) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +22,8 @@ from netdsl.model.weights.tensor_files import read_tensors
 from netdsl.model.weights.torch_names import Layout, TensorMatch, map_names
 from netdsl.model.weights.writing import caffe_file_of
 from netdsl.net.build import Built
+
+_log = logging.getLogger(__name__)
 
 _NUMBERED = re.compile(r"(?P<layer>.*)\.(?P<index>0|[1-9][0-9]{0,8})", re.DOTALL)  # the name of a tensor
 _NEVER_WEIGHTS = (".solverstate", ".binaryproto")
@@ -51,6 +54,7 @@ def open_model(
         opened = open_named(named, deployed=deployed, dialect=dialect)
     else:
         opened = open_net(net, dialect=dialect)
+    _log.info("opened net '%s' with the weights of %s", opened.net.name, ", ".join(map(str, paths)) or "no other file")
     return add_weights(replace(opened, items=shapes or {}, level=level, stages=stages), paths)
 
 

@@ -19,7 +19,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import Form
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.data.batches.reading import Loading
-from netdsl.errors import NetError, ShapeError, WeightsWarning
+from netdsl.errors import DeprecatedFormWarning, NetError, ShapeError, WeightsWarning
 from netdsl.layer import BringsData, Layer, Shape
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import insert_splits
@@ -58,7 +58,7 @@ class Net:
     ) -> None:
         if isinstance(phase, (str, Path)):
             new = f"Net('{network_file}', {level}, weights='{phase}')"
-            warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"this form is deprecated; write {new}", DeprecatedFormWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
         open_named = open_net if weights else open_model
         model = open_named(network_file, dialect=process.dialect())

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto.dialects import dialect_named
-from netdsl.errors import NetError
+from netdsl.errors import DeviceWarning, NetError
 from netdsl.layers import LAYERS
 from netdsl.solver.caffe_log import glog_line
 
@@ -52,7 +52,9 @@ def set_mode_gpu() -> None:
     _mode.gpu = torch.cuda.device_count() > 0
     if not _mode.gpu:
         warnings.warn(
-            "torch finds no GPU, so nets are created on the CPU; check the driver or call set_mode_cpu", stacklevel=2
+            "torch finds no GPU, so nets are created on the CPU; check the driver or call set_mode_cpu",
+            DeviceWarning,
+            stacklevel=2,
         )
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
+from netdsl.errors import TrainingWarning
 from netdsl.model.opening import load_weights
 from netdsl.pycaffe import process
 from netdsl.pycaffe.net import Net
@@ -106,7 +107,7 @@ class Solver:
     def _listen(self, event: Event) -> None:
         """Log an event as Caffe's first solver does, and show notices as warnings."""
         if isinstance(event, Notice):
-            warnings.warn(event.text, stacklevel=4)
+            warnings.warn(event.text, TrainingWarning, stacklevel=4)
         elif process.solver_rank() == 0:
             self._log(event)
 

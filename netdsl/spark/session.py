@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -18,6 +19,8 @@ from caffe_proto.errors import import_extra
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import first_line, run_in_this_python
 from netdsl.spark.java import JavaOrigin, find_java
+
+_log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +46,7 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
     """
     spark_session = _pyspark().sql.SparkSession
     existing: SparkSession | None = spark_session.getActiveSession()
+    _log.info("using Spark at master '%s'", master if existing is None else existing.sparkContext.master)
     if existing is not None:
         run_in_this_python(existing.sparkContext)
         yield existing

@@ -48,12 +48,13 @@ from netdsl.data.transforms.pose_transform import LimbPoseTransform
 from netdsl.data.transforms.transform import PairedTransform
 from netdsl.data.writing.convert_annotated import convert_annotated
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
-from netdsl.data.writing.example import Example
+from netdsl.data.writing.example import Example, datum_of
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.pose_database import pose_samples
 from netdsl.data.writing.sample_files import lane_samples, write_images, write_list, write_stacks, write_video
 from netdsl.errors import DataError
+from tests.leveldb_files import add_log, write_tables
 
 _MOST = 10_000  # items that are read of a source; only damage makes more of these files
 _NYUD = ("color", "depth", "hha", "label")
@@ -143,11 +144,13 @@ def make_lmdb(folder: Path) -> None:
 
 
 def make_leveldb(folder: Path) -> None:
-    for count, side in ((1, 3), (90, 3), (20, 45)):
+    for count, side in ((1, 3), (90, 3), (20, 45), (3, 210)):
         with leveldb_writer(folder / f"{count}") as put:
             for example in _examples(count, side):
                 put(example)
-        (folder / f"{count}" / "LOCK").unlink(missing_ok=True)
+    records = [(example.key, datum_of(example).SerializeToString()) for example in _examples(60, 20)]
+    path = write_tables(folder / "log", records[:30])
+    add_log(path, [records[25:28], records[30:], [(records[3][0], None)]])
 
 
 def _columns(count: int) -> dict[str, pa.Array]:
@@ -559,7 +562,6 @@ def make_records(folder: Path) -> None:
     for name in ("lmdb", "leveldb"):
         (folder / name).mkdir()
         convert_annotated(DrawnObjects(DataSplit.TRAIN, count=5, side=32), f"{name}:{folder / name / 'x'}")
-        (folder / name / "x" / "LOCK").unlink(missing_ok=True)
 
 
 def make_maps(kind: str) -> Callable[[Path], None]:

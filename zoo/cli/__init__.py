@@ -16,7 +16,9 @@ from types import FrameType
 import click
 
 from caffe_proto.errors import CaffeError
+from netdsl import __version__
 from netdsl.allowed_modules import PLUGINS
+from netdsl.log_level import check_log_level
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
 from zoo.cli.output import ExitCode, complain
 from zoo.cli.request_command import Command, loaded
@@ -134,7 +136,7 @@ or a file is wrong."""
 
 
 @click.group(cls=_Commands, epilog=_CODES, params=[_plugin()], context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="netdsl", prog_name="zoo")
+@click.version_option(__version__, prog_name="zoo")
 @click.pass_context
 def zoo(ctx: click.Context) -> None:
     """Work with Caffe models: read, check, train and export them."""
@@ -151,6 +153,7 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):  # names that the terminal can't encode are still printed
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        check_log_level()
         sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # a command with its own exit code
     except click.Abort:
         sys.exit(ExitCode.INTERRUPTED)

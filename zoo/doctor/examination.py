@@ -27,6 +27,7 @@ from zoo.doctor.packages import (
     Requirement,
     core_result,
     extra_result,
+    foreign_results,
     netdsl_result,
     package_state,
     plugin_result,
@@ -112,7 +113,12 @@ class Examination:
     def run(self, done: Callable[[], object] = lambda: None) -> list[CheckResult]:
         """Return the results about every part. `done` is called after each probe."""
         outcomes = _all_outcomes(self.requests, done)
-        results = [netdsl_result(), *self._package_results(outcomes), *_results_of("machine", check_machine)]
+        results = [
+            netdsl_result(),
+            *_results_of("names", foreign_results),
+            *self._package_results(outcomes),
+            *_results_of("machine", check_machine),
+        ]
         for name, (meaning, _) in ENGINES.items():
             if (name,) in outcomes:
                 results += _results_of(name, partial(meaning, outcomes[name,]))

@@ -6,18 +6,21 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 
 from netdsl.errors import first_line
 from netdsl.plugins import Plugin
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
+OUR_PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")
+_OURS = Path(__file__).resolve().parents[2]  # the folder that contains them
 EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # the extras for users
 
-_REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;\s*extra\s*==\s*['\"](\w+)['\"])?")
+_REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;.*?extra\s*==\s*['\"](\w+)['\"])?")
 _MODULES = {  # the modules of packages with another name
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
@@ -159,6 +162,26 @@ def netdsl_result() -> CheckResult:
         advice = "pip install --force-reinstall netdsl"
         fact = f"the metadata can't be read: {first_line(problem)}"
         return CheckResult("core", "netdsl", Verdict.WRONG, fact, advice)
+
+
+def foreign_results() -> Iterator[CheckResult]:
+    """Yield a result for each of our packages that another distribution has too, or that Python finds elsewhere."""
+    names = metadata.packages_distributions()
+    for package in OUR_PACKAGES:
+        others, place = sorted(set(names.get(package, [])) - {"netdsl"}), _folder_of(package)
+        if others:
+            fact = f"{', '.join(others)} has a package of this name too, so the files of one replace those of the other"
+            advice = f"pip uninstall {' '.join(others)} && pip install --force-reinstall --no-deps netdsl"
+            yield CheckResult("core", package, Verdict.WRONG, fact, advice)
+        elif place != _OURS / package:
+            fact = f"Python finds another package of this name, {place}"
+            yield CheckResult("core", package, Verdict.WRONG, fact, f"take {place and place.parent} off PYTHONPATH")
+
+
+def _folder_of(package: str) -> Path | None:
+    """Return where Python finds a package."""
+    spec = find_spec(package)
+    return Path(spec.origin or "").resolve().parent if spec is not None else None
 
 
 def plugin_result(plugin: Plugin, outcome: Outcome) -> CheckResult:

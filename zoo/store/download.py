@@ -3,6 +3,7 @@ continues where it stopped."""
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import ssl
@@ -31,6 +32,8 @@ from zoo.store.errors import (
 )
 from zoo.store.records import StoredFile
 from zoo.store.transfers import ExpectedFile, Hashes, TransferProgress, TransferSettings
+
+_log = logging.getLogger(__name__)
 
 PART = ".part"
 PART_NOTE = ".part.json"
@@ -238,6 +241,7 @@ class _Download:
     def run(self) -> StoredFile:
         """Download the file, with several attempts if needed."""
         failures, furthest = 0, self._part.size
+        _log.info("fetching %s", self._address)
         while True:
             try:
                 return self._attempt_transfer()
@@ -253,11 +257,13 @@ class _Download:
 
     def _pause_before_retry(self, problem: InterruptedTransferError, failures: int) -> None:
         pause = min(self._settings.pause * 1.5 ** (failures - 1), _LONGEST_PAUSE)
+        _log.info("attempt %d failed: %s", failures, problem)
         self._settings.listen(Notice(f"{problem}; trying again in {pause:g} seconds"))
         time.sleep(pause)
 
     def _attempt_transfer(self) -> StoredFile:
         note = self._usable_note()
+        _log.debug("%d bytes of %s are here already", 0 if note is None else self._part.size, self._address)
         if note is None or note.total != self._part.size:
             resumed = note is not None
             with _open_address(self._address, self._request_headers(note), self._settings.silence) as response:

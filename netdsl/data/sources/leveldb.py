@@ -1,91 +1,211 @@
-"""Reads LevelDB, Caffe's older database format."""
+"""LevelDB, Caffe's older database, whose files are checked while they are read."""
 
 from __future__ import annotations
 
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import merge
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
-from typing import Any
-from weakref import finalize
 
-from caffe_proto.errors import import_extra
+from caffe_proto.errors import BinaryError
+from caffe_proto.wire import read_varint
 from netdsl.data.sources.datum import DatumRecord, DatumSource, check_folder
-from netdsl.data.sources.files import regular_file
+from netdsl.data.sources.files import file_errors, regular_file
+from netdsl.data.sources.leveldb_log import BatchLog, damaged, log_records
+from netdsl.data.sources.leveldb_tables import SortedTable, Version
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
+CURRENT = "CURRENT"  # the file that names the manifest
+COMPARATOR, LOG, NEXT_FILE, LAST_NUMBER, COMPACTED, REMOVED_TABLE, NEW_TABLE = range(1, 8)  # fields of a manifest
+EARLIER_LOG = 9  # another field
+BYTE_ORDER = b"leveldb.BytewiseComparator"
+LEVELS = 7
+_LOG_NAME = re.compile(r"(\d{1,19})\.log")
+_MANIFEST_NAME = re.compile(r"(MANIFEST-\d{1,19})\n?")
 
-def library() -> Any:
-    """Return the plyvel package, which is imported only here."""
-    return import_extra("plyvel", "data", "LevelDB needs plyvel")
+
+@dataclass
+class _Manifest:
+    """What a database consists of: the size and the first key of each table of each level, and its logs."""
+
+    tables: list[dict[int, tuple[int, bytes]]] = field(default_factory=lambda: [{} for _ in range(LEVELS)])
+    order: bytes = BYTE_ORDER  # of the keys
+    is_whole: bool = False
+    log: int = 0  # the number of the first log whose records aren't in tables
+    earlier_log: int = 0
+
+    def change(self, edit: bytes) -> None:
+        """Make the changes of a record of the manifest. Raises a BinaryError if the record is damaged."""
+        place = 0
+        while place < len(edit):
+            kind, place = read_varint(edit, place, len(edit))
+            if kind == COMPARATOR:
+                self.order, place = _sized(edit, place)
+            elif kind == LOG:
+                self.log, place = read_varint(edit, place, len(edit))
+            elif kind == EARLIER_LOG:
+                self.earlier_log, place = read_varint(edit, place, len(edit))
+            elif kind in (NEXT_FILE, LAST_NUMBER):
+                _, place = read_varint(edit, place, len(edit))
+                self.is_whole = True
+            elif kind in (COMPACTED, REMOVED_TABLE, NEW_TABLE):
+                place = self._change_level(kind, edit, place)
+            else:
+                raise BinaryError(f"it has a field {kind}, which LevelDB doesn't have")
+
+    def _change_level(self, kind: int, edit: bytes, place: int) -> int:
+        level, place = read_varint(edit, place, len(edit))
+        if level >= LEVELS:
+            raise BinaryError(f"it has a level {level}, and there are {LEVELS}")
+        if kind == COMPACTED:
+            return _sized(edit, place)[1]
+        number, place = read_varint(edit, place, len(edit))
+        if kind == REMOVED_TABLE:
+            self.tables[level].pop(number, None)
+            return place
+        size, place = read_varint(edit, place, len(edit))
+        first, place = _sized(edit, place)
+        _, place = _sized(edit, place)
+        self.tables[level][number] = size, first
+        return place
+
+
+def _sized(data: bytes, place: int) -> tuple[bytes, int]:
+    """Return some bytes whose length is at a place, and the place after them."""
+    length, start = read_varint(data, place, len(data))
+    if start + length > len(data):
+        raise BinaryError("it ends within a field")
+    return data[start : start + length], start + length
+
+
+class LevelDbFiles:
+    """The records in the folder of a LevelDB, in the order of their keys.
+
+    LevelDB doesn't know how many records it has, so all keys are read first, and an index of where the records are is
+    kept. Nothing is locked or written: the database may be on a read-only disk, and be read by many threads and
+    processes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files = list[SortedTable | BatchLog]()
+        self._block_files, self._block_offsets, self._block_sizes = array("Q"), array("Q"), array("Q")
+        self._blocks, self._positions = array("Q"), array("Q")  # of records: the block, and the position in it
+        self._newest_blocks: dict[int, int] = {}  # by file
+        self._loaded: tuple[int, list[DatumRecord]] = (-1, [])  # the block that was read last
+        manifest = _read_manifest(path)
+        self._add_to_index(merge(*self._tables(manifest), *self._logs(manifest)))
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def record(self, index: int) -> DatumRecord:
+        """Return one record."""
+        number = self._blocks[index]
+        loaded, records = self._loaded
+        if loaded != number:
+            file = self._files[self._block_files[number]]
+            records = file.records(self._block_offsets[number], self._block_sizes[number])
+            self._loaded = number, records
+        if self._positions[index] >= len(records):
+            raise DataError(f"{self._path}: something changed the database while it was read")
+        return records[self._positions[index]]
+
+    def _tables(self, manifest: _Manifest) -> Iterator[Iterator[Version]]:
+        """Yield the versions of each table of the first level, whose keys may be the same, and of each other level."""
+        for level, tables in enumerate(manifest.tables):
+            in_order = sorted(tables, key=lambda number: tables[number][1])
+            opened = [self._table(number, tables[number][0]) for number in in_order]
+            if level:
+                yield (version for table in opened for version in table.versions())
+            else:
+                yield from (table.versions() for table in opened)
+
+    def _table(self, number: int, size: int) -> SortedTable:
+        names = [self._path / f"{number:06}.{ending}" for ending in ("ldb", "sst")]
+        path = next((name for name in names if name.exists()), None)
+        if path is None:
+            raise DataError(f"{names[0]}: is missing, although the database has it; copy the database again")
+        self._files.append(SortedTable(path, size, len(self._files)))
+        return self._files[-1]  # type: ignore[return-value]
+
+    def _logs(self, manifest: _Manifest) -> Iterator[Iterator[Version]]:
+        """Yield the versions of each log whose records aren't in tables yet."""
+        with file_errors(self._path):
+            names = [name for name in (_LOG_NAME.fullmatch(file.name) for file in self._path.iterdir()) if name]
+        numbers = {int(name[1]): name[0] for name in names}
+        for number in sorted(numbers):
+            if number >= manifest.log or number == manifest.earlier_log:
+                log = BatchLog(self._path / numbers[number], len(self._files))
+                self._files.append(log)
+                yield log.versions()
+
+    def _add_to_index(self, versions: Iterator[Version]) -> None:
+        """Add the newest version of each key to the index, unless it says that the key was deleted."""
+        last: bytes | None = None
+        for version in versions:
+            if last is not None and version.key < last:
+                raise DataError(
+                    f"{self._path}: the tables of a level overlap; the database is damaged, so copy it again"
+                )
+            if version.key != last and not version.is_deleted:
+                self._blocks.append(self._block(version))
+                self._positions.append(version.position)
+            last = version.key
+
+    def _block(self, version: Version) -> int:
+        """Return the number of a version's block. The versions of a file come block by block."""
+        number = self._newest_blocks.get(version.file)
+        if number is None or self._block_offsets[number] != version.offset:
+            number = self._newest_blocks[version.file] = len(self._block_files)
+            self._block_files.append(version.file)
+            self._block_offsets.append(version.offset)
+            self._block_sizes.append(version.size)
+        return number
+
+
+def _read_manifest(path: Path) -> _Manifest:
+    with file_errors(path / CURRENT), regular_file(path / CURRENT).open("rb") as file:
+        name = _MANIFEST_NAME.fullmatch(file.read(100).decode("ascii", "replace"))
+    if name is None:
+        raise DataError(f"{path / CURRENT}: byte 0: doesn't name a manifest; the database is damaged, so copy it again")
+    manifest, manifest_path = _Manifest(), path / name[1]
+    if not manifest_path.exists():
+        raise DataError(f"{manifest_path}: is missing, although {CURRENT} names it; copy the database again")
+    for record in log_records(manifest_path):
+        try:
+            manifest.change(record.data)
+        except BinaryError as problem:
+            raise damaged(manifest_path, record.offsets[0], str(problem)) from None
+    if not manifest.is_whole:
+        raise damaged(manifest_path, 0, "doesn't list the files of the database")
+    if manifest.order != BYTE_ORDER:
+        order = manifest.order[:80].decode("ascii", "backslashreplace")
+        raise DataError(
+            f"{path}: its keys have an order of their own, '{order}'; only those in the order of bytes can be read"
+        )
+    return manifest
 
 
 class LevelDbSource(DatumSource):
-    """The records of a LevelDB. A LevelDB doesn't store their number, so opening one reads all keys.
-
-    LevelDB locks and writes to any database that it opens. So it opens a temporary folder with links to the database's
-    files, which it replaces and never changes. The database can be on a read-only disk, and many processes can read it.
-    """
+    """The records of a LevelDB. Nothing is locked or written, so it may be on a read-only disk."""
 
     def __init__(self, path: str | Path, color: Color = Color.AS_STORED) -> None:
         super().__init__(path, color)
-        check_folder(self.path, "CURRENT", "a LevelDB")
-        self._exceptions = (library().Error, OSError)
-        folder = mkdtemp(prefix="netdsl-leveldb-")
-        self._remove_folder = finalize(self, rmtree, folder, ignore_errors=True)
-        self._position = -2  # the cursor's place, chosen so that record 0 doesn't follow it
-        try:
-            _link(self.path, Path(folder))
-            self._database = library().DB(folder)
-            self._keys = list(self._database.iterator(include_value=False, fill_cache=False))
-            self._cursor = self._database.raw_iterator(verify_checksums=True, fill_cache=False)
-        except DataError:
-            self._remove_folder()
-            raise
-        except self._exceptions as problem:
-            self._remove_folder()
-            raise DataError(f"{path}: can't be read as a LevelDB: {error_text(problem)}") from None
-        if not self._keys:
-            self.close()
-            raise DataError(f"{path}: the LevelDB is empty; name another one")
+        check_folder(self.path, CURRENT, "a LevelDB")
+        self._files = LevelDbFiles(self.path)
+        if not len(self._files):
+            raise DataError(f"{path}: the LevelDB is empty")
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._files)
 
     def fetch(self, index: int) -> DatumRecord:
-        """Return one record. The cursor finds the next record, and the key finds any other."""
-        is_next, self._position = self._position + 1 == index, -2
-        try:
-            if is_next:
-                self._cursor.next()
-            else:
-                self._cursor.seek(self._keys[index])
-            record = DatumRecord(*self._cursor.item())
-        except self._exceptions as problem:
-            raise DataError(f"{self.path}: record number {index} can't be read: {error_text(problem)}") from None
-        if record.key != self._keys[index]:
-            raise DataError(
-                f"{self.path}: record number {index} isn't where its key says; the database is damaged, so convert "
-                "the data again"
-            )
-        self._position = index
-        return record
+        """Return one record."""
+        return self._files.record(index)
 
     def close(self) -> None:
-        """Close the database and remove the temporary folder."""
-        self._cursor.close()
-        self._database.close()
-        self._remove_folder()
-
-
-def _link(database: Path, folder: Path) -> None:
-    for file in database.iterdir():
-        if not file.name.startswith(("LOCK", "LOG")) and not file.is_dir():
-            (folder / file.name).symlink_to(regular_file(file).resolve())
-
-
-def error_text(problem: Exception) -> str:
-    """Return the message of plyvel's exception, which can be bytes, as one line."""
-    message = problem.args[0] if problem.args else ""
-    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(problem)
-    return " ".join(text.split())
+        """Do nothing: no file stays open."""

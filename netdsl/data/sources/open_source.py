@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -22,6 +23,8 @@ from netdsl.data.sources.source_name import (
 from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
+
+_log = logging.getLogger(__name__)
 
 __all__ = [
     "KINDS",
@@ -60,7 +63,9 @@ def open_source(
     With `in_parallel`, all processes of an MPI job call this function together, and libraries that support it open a
     file together.
     """
-    return parse_source(name, Content.ITEMS).open(color=color, blobs=blobs, in_parallel=in_parallel)
+    source = parse_source(name, Content.ITEMS).open(color=color, blobs=blobs, in_parallel=in_parallel)
+    _log.info("opened %s with %d items", name, len(source))
+    return source
 
 
 def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:

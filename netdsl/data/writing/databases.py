@@ -12,18 +12,16 @@ import numpy as np
 from caffe_proto.errors import import_extra
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.class_names import LABELS, classes_of, write_class_names
-from netdsl.data.sources.leveldb import error_text
-from netdsl.data.sources.leveldb import library as leveldb
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put, datum_of
+from netdsl.data.writing.leveldb import LevelDbWriter
 from netdsl.data.writing.map_items import map_items
 from netdsl.errors import DataError
 
 _RECORDS = 1000  # in one transaction
 _BYTES = 1 << 26  # in one transaction, for large records
-_BLOCK = 1 << 16  # the size of LevelDB's blocks, as set by Caffe
 
 PutRecord = Callable[[bytes, bytes], None]  # adds a key and a value to a database that is being written
 
@@ -108,19 +106,9 @@ def leveldb_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
 @contextmanager
 def leveldb_records(path: Path) -> Iterator[PutRecord]:
     """Yield a function that adds records to a new LevelDB."""
-    library, pending = leveldb(), _PendingRecords()
-    try:
-        database = library.DB(str(path), create_if_missing=True, error_if_exists=True, block_size=_BLOCK)
-        with database:
-
-            def put(key: bytes, value: bytes) -> None:
-                if pending.add(key, value):
-                    _write(database, pending)
-
-            yield put
-            _write(database, pending)
-    except library.Error as problem:
-        raise OSError(error_text(problem)) from None
+    writer = LevelDbWriter(path)
+    yield writer.put
+    writer.finish()
 
 
 def _put_items(put_record: PutRecord) -> Put:
@@ -131,13 +119,6 @@ def _put_items(put_record: PutRecord) -> Put:
 def _write_classes(classes: Sequence[str], folder: Path) -> None:
     if classes:
         write_class_names(classes, folder / LABELS)
-
-
-def _write(database: Any, pending: _PendingRecords) -> None:
-    with database.write_batch(sync=True) as batch:
-        for key, value in pending.records:
-            batch.put(key, value)
-    pending.clear()
 
 
 def write_caffe_database(reading: Reading, prepare: Callable[[Array], Array], path: Path, *, seed: int = 0) -> None:

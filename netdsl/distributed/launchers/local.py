@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -18,6 +19,8 @@ from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_wor
 from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+
+_log = logging.getLogger(__name__)
 
 COMMAND = [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_process"]
 
@@ -152,6 +155,7 @@ def _start_process(spec: WorkerSpec, command: Sequence[str], output: IO[bytes] |
         stderr=output,
         process_group=0,  # the supervisor handles a terminal's Ctrl-C
     )
+    _log.debug("worker %d is process %d", spec.rank, process.pid)
     assert process.stdin is not None
     with suppress(BrokenPipeError), process.stdin as pipe:  # if the process has ended, the supervisor notices that
         pipe.write(spec.text().encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import socket
 import struct
@@ -24,6 +25,8 @@ from netdsl.distributed.transports.torch_group import TIMEOUT, Library, TorchGro
 from netdsl.distributed.transports.transport import OF_MPI, Transport, is_memory_shareable
 from netdsl.errors import DistributedError, PeerLostError
 
+_log = logging.getLogger(__name__)
+
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker creates
 _ADDRESS_OF_INTERFACE = 0x8915  # SIOCGIFADDR, which requests the address of an interface from Linux
 _GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
@@ -39,6 +42,7 @@ def connect(
     timeout: float = TIMEOUT,
 ) -> Communicator:
     """Return a worker's communicator. All workers must use the same transport."""
+    _log.info("worker %d of %d exchanges models over %s, on device %s", rank, size, transport.value, device)
     match transport:
         case Transport.SHARED_MEMORY:
             return _share_memory(control, rank, size)

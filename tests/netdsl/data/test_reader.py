@@ -8,7 +8,6 @@ from pathlib import Path
 import cv2
 import h5py
 import numpy as np
-import plyvel
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +17,7 @@ from netdsl import open_reader
 from netdsl.data.reader import Reader
 from netdsl.data.sources.open_source import open_source
 from netdsl.errors import DataError, DistributedError
+from tests.leveldb_files import write_tables
 from tests.small_data import write_lmdb
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
@@ -81,9 +81,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in numbers.tolist()
     }
     write_lmdb(folder / "an_lmdb", datums.items())
-    with plyvel.DB(str(folder / "a_leveldb"), create_if_missing=True) as database:
-        for key, value in datums.items():
-            database.put(key, value)
+    write_tables(folder / "a_leveldb", datums.items())
     for number in numbers.tolist():
         (folder / f"classes/{number:02}").mkdir()
         cv2.imwrite(str(folder / f"classes/{number:02}/image.png"), PIXELS[number].transpose(1, 2, 0))

@@ -16,12 +16,12 @@ from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from tests.leveldb_files import write_tables
 from tests.nets import net_module
 
 cv2 = pytest.importorskip("cv2")
 h5py = pytest.importorskip("h5py")
 lmdb = pytest.importorskip("lmdb")
-plyvel = pytest.importorskip("plyvel")
 
 COUNT, SHAPE = 5, (3, 7, 6)
 
@@ -46,9 +46,7 @@ def write_databases() -> None:
     with lmdb.open("lmdb", map_size=1 << 20) as database, database.begin(write=True) as transaction:
         for pair in records():
             transaction.put(*pair)
-    with plyvel.DB("leveldb", create_if_missing=True) as database:
-        for pair in records():
-            database.put(*pair)
+    write_tables(Path("leveldb"), records())
 
 
 def write_images() -> None:

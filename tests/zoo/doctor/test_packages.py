@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib import invalidate_caches
+from pathlib import Path
+
 import pytest
 
 from zoo.doctor.packages import (
@@ -11,6 +16,7 @@ from zoo.doctor.packages import (
     core_result,
     extra_result,
     fits,
+    foreign_results,
     package_state,
     requirements,
 )
@@ -42,17 +48,58 @@ def test_the_requirements_are_those_of_the_installed_package() -> None:
 
 
 def test_an_extra_says_what_is_missing_and_what_to_type() -> None:
-    h5py, plyvel = Requirement("h5py", ">=3.11", "data"), Requirement("plyvel", ">=1.5", "data")
-    missing = [PackageState(h5py, "3.16"), PackageState(plyvel)]
+    h5py, lmdb = Requirement("h5py", ">=3.11", "data"), Requirement("lmdb", ">=1.4", "data")
+    missing = [PackageState(h5py, "3.16"), PackageState(lmdb)]
     assert extra_result("data", missing) == CheckResult(
-        "extras", "data", Verdict.MISSING, "plyvel isn't installed", "pip install 'netdsl[data]'"
+        "extras", "data", Verdict.MISSING, "lmdb isn't installed", "pip install 'netdsl[data]'"
     )
-    broken = [PackageState(h5py, "3.16", "can't be imported: ImportError: libhdf5.so"), PackageState(plyvel)]
+    broken = [PackageState(h5py, "3.16", "can't be imported: ImportError: libhdf5.so"), PackageState(lmdb)]
     result = extra_result("data", broken)
     assert result.verdict is Verdict.WRONG
     assert result.fact == "h5py 3.16 can't be imported: ImportError: libhdf5.so"
     assert result.advice == "pip install 'h5py>=3.11' --force-reinstall --no-deps"
     assert extra_result("data", [PackageState(h5py, "3.16")]).verdict is Verdict.GOOD
+
+
+def test_packages_of_no_other_distribution_are_not_mentioned() -> None:
+    assert list(foreign_results()) == []
+
+
+def test_a_distribution_with_a_package_of_our_name_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = tmp_path / "animals-2.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: animals\nVersion: 2.0\n")
+    (metadata / "top_level.txt").write_text("zoo\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (result,) = foreign_results()
+    assert (result.part, result.verdict) == ("zoo", Verdict.WRONG)
+    assert result.fact.startswith("animals has a package of this name too")
+    assert result.advice == "pip uninstall animals && pip install --force-reinstall --no-deps netdsl"
+
+
+def test_a_package_of_our_name_in_another_folder_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "converters").mkdir()
+    (tmp_path / "converters/__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "converters", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    invalidate_caches()
+    (result,) = foreign_results()
+    assert result.fact == f"Python finds another package of this name, {tmp_path / 'converters'}"
+    assert result.advice == f"take {tmp_path} off PYTHONPATH"
+
+
+def test_the_command_line_refuses_another_zoo_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "zoo/__init__.py").touch()
+    root = Path(__file__).parents[3]
+    run = subprocess.run(
+        [sys.executable, "-P", "-m", "netdsl", "--version"],
+        env={"PYTHONPATH": f"{tmp_path}:{root}"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1 and "Traceback" not in run.stderr
+    assert f"{tmp_path / 'zoo'}: Python finds this package in place of netdsl's own 'zoo'; pip uninstall" in run.stderr
 
 
 def test_what_netdsl_cannot_be_without_is_wrong_where_it_is_missing() -> None:

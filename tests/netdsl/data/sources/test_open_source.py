@@ -11,7 +11,6 @@ from typing import Any
 
 import h5py
 import numpy as np
-import plyvel
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -37,6 +36,7 @@ from netdsl.data.writing import contact_sheet
 from netdsl.data.writing.sample_files import write_video
 from netdsl.errors import DataError, RegistryError
 from netdsl.registry import register_source
+from tests.leveldb_files import write_tables
 from tests.small_data import png, write_lmdb
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
@@ -48,8 +48,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     image = png(np.full((4, 5, 3), 9, np.uint8))
     write_lmdb(tmp_path / "an_lmdb", [(b"0", pb.Datum(data=image, label=1, encoded=True).SerializeToString())])
-    with plyvel.DB("a_leveldb", create_if_missing=True) as database:
-        database.put(b"0", pb.Datum(data=image, label=2, encoded=True).SerializeToString())
+    write_tables(tmp_path / "a_leveldb", [(b"0", pb.Datum(data=image, label=2, encoded=True).SerializeToString())])
     for prefix, label in {"train": 3, "t10k": 4}.items():
         Path("idx").mkdir(exist_ok=True)
         Path(f"idx/{prefix}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, 1, 4, 5) + bytes(20))

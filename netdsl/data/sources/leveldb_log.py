@@ -1,0 +1,162 @@
+"""LevelDB's logs: files of checked records, which have what isn't in a sorted table yet, and the list of the tables."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from caffe_proto.errors import BinaryError
+from caffe_proto.wire import read_varint
+from netdsl.data.sources.crc32c import masked_crc32c
+from netdsl.data.sources.datum import DatumRecord
+from netdsl.data.sources.files import file_errors, regular_file
+from netdsl.data.sources.leveldb_tables import VALUE, Version
+from netdsl.errors import DataError, DataWarning
+
+BLOCK = 1 << 15  # bytes; no fragment of a record is in two blocks
+HEADER = 7  # bytes: a checksum, the length, the kind
+UNUSED, WHOLE, FIRST, MIDDLE, LAST = range(5)  # kinds of fragments
+_INCOMPLETE = -1  # a kind of our own: the file ends within the fragment
+BATCH_HEADER = 12  # bytes: the number of the first version, and how many there are
+
+
+class LogRecord(NamedTuple):
+    """A record of a log, which consists of fragments."""
+
+    data: bytes
+    offsets: list[int]  # of the fragments in the file
+    lengths: list[int]
+
+
+def log_records(path: Path) -> Iterator[LogRecord]:
+    """Yield the records of a log, whose checksums are compared.
+
+    The process that wrote the log may have ended within a record: that one is left out, with a warning.
+    """
+    pieces, offsets = list[bytes](), list[int]()
+    for offset, kind, data in _fragments(path):
+        if kind == _INCOMPLETE:
+            pieces.append(data)
+            break
+        if kind in (WHOLE, FIRST) and pieces:
+            _warn_of_end(path)
+            pieces, offsets = [], []
+        elif kind in (MIDDLE, LAST) and not pieces:
+            raise damaged(path, offset, "a record has no beginning")
+        pieces.append(data)
+        offsets.append(offset)
+        if kind in (WHOLE, LAST):
+            yield LogRecord(b"".join(pieces), offsets, [len(piece) for piece in pieces])
+            pieces, offsets = [], []
+    if pieces:
+        _warn_of_end(path)
+
+
+def damaged(path: Path, offset: int, what: str) -> DataError:
+    """Return the error for a damaged place of a log."""
+    return DataError(f"{path}: byte {offset:,}: {what}; the database is damaged, so copy it again")
+
+
+def _warn_of_end(path: Path) -> None:
+    what = "a record is incomplete, so what was written last may be missing"
+    warnings.warn(f"{path}: {what}", DataWarning, stacklevel=4)
+
+
+def _fragments(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the offset of each fragment's data, its kind and its data."""
+    block_start = 0
+    with file_errors(path), regular_file(path).open("rb") as file:
+        while block := file.read(BLOCK):
+            place = 0
+            while place + HEADER <= len(block):
+                checksum, length, kind = block[place : place + 4], block[place + 4 : place + 6], block[place + 6]
+                start = place + HEADER
+                end = start + int.from_bytes(length, "little")
+                if kind == UNUSED and start == end:
+                    break  # the rest of the block was reserved and never written
+                if end > len(block):
+                    if len(block) == BLOCK:
+                        raise damaged(path, block_start + place, "a record is longer than its block")
+                    break
+                if masked_crc32c(block[place + 6 : end]) != int.from_bytes(checksum, "little"):
+                    raise damaged(path, block_start + place, "the checksum of a record is wrong")
+                if not WHOLE <= kind <= LAST:
+                    raise damaged(path, block_start + place, f"a record can't be of kind {kind}")
+                yield block_start + start, kind, block[start:end]
+                place = end
+            if place < len(block) < BLOCK and any(block[place:]):
+                yield block_start + place, _INCOMPLETE, b""
+            block_start += len(block)
+
+
+class BatchLog:
+    """The batches of versions in a log. Only the places of the records are kept, and their values are read again."""
+
+    def __init__(self, path: Path, file: int) -> None:
+        self._path, self._file = path, file
+        self._starts, self._offsets = array("Q"), array("Q")  # of fragments: in all data, and in the file
+        self._size = 0  # of all data
+
+    def versions(self) -> Iterator[Version]:
+        """Yield all versions of all keys in their order, which is that of the log only after sorting."""
+        found = list[Version]()
+        for record in log_records(self._path):
+            found += self._batch(record)
+            for offset, length in zip(record.offsets, record.lengths, strict=True):
+                self._starts.append(self._size)
+                self._offsets.append(offset)
+                self._size += length
+        yield from sorted(found)
+
+    def records(self, offset: int, size: int) -> list[DatumRecord]:
+        """Return the record of a version, as the only one of its block."""
+        data = self._read(offset, size)
+        start, length = _sized(data, 1)
+        return [DatumRecord(data[start : start + length], data[size - _sized(data, start + length)[1] :])]
+
+    def _batch(self, record: LogRecord) -> Iterator[Version]:
+        data, place = record.data, BATCH_HEADER
+        count = int.from_bytes(data[8:BATCH_HEADER], "little")
+        number = int.from_bytes(data[:8], "little")
+        while place < len(data):
+            start, kind = place, data[place]
+            try:
+                key, length = _sized(data, place + 1)
+                place = key + length
+                if kind == VALUE:
+                    value, size = _sized(data, place)
+                    place = value + size
+            except BinaryError:
+                place = len(data) + 1
+            if place > len(data) or kind > VALUE or not count:
+                raise damaged(self._path, record.offsets[0], f"byte {start:,} of a batch isn't the start of a record")
+            tag = -(number << 8 | kind)
+            yield Version(data[key : key + length], tag, self._file, self._size + start, place - start, 0)
+            number, count = number + 1, count - 1
+        if count or len(data) < BATCH_HEADER:
+            raise damaged(self._path, record.offsets[0], "a batch has fewer records than it should have")
+
+    def _read(self, start: int, size: int) -> bytes:
+        """Return data that may be in several fragments."""
+        pieces, number = list[bytes](), bisect_right(self._starts, start) - 1
+        with file_errors(self._path), self._path.open("rb", buffering=0) as file:
+            while size:
+                end = self._starts[number + 1] if number + 1 < len(self._starts) else self._size
+                skipped = start - self._starts[number]
+                piece = os.pread(file.fileno(), min(size, end - start), self._offsets[number] + skipped)
+                if len(piece) < min(size, end - start):
+                    raise DataError(f"{self._path}: ends within a record; something truncated it meanwhile")
+                pieces.append(piece)
+                start, size, number = end, size - len(piece), number + 1
+        return b"".join(pieces)
+
+
+def _sized(data: bytes, place: int) -> tuple[int, int]:
+    """Return where some bytes start whose length is at a place, and their length."""
+    length, start = read_varint(data, place, len(data))
+    return start, length
