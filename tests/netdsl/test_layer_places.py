@@ -113,7 +113,7 @@ def test_rows_of_another_width_than_the_net_takes(path) -> None:
     text = INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 } loss_weight: 1")
     net = Net(path(text), phase="TRAIN")
     net.set_training_data([{"x": np.ones((3, 8, 6))}] * 2)
-    what = r"layer 'one': the weights are for 168 values .* has 144; input 'x' has shape .* but was built for \[2, 3, 8, 7\]$"
+    what = r"layer 'one': the weights are for 168 values .* has 144; input 'x' .* but was built for \[2, 3, 8, 7\]$"
     with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {what}"):
         net.train(1)
 
