@@ -136,7 +136,7 @@ class Blobs:
         if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= 2**60:
             raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged")
         if proto.HasField("stored") and proto.stored >= len(self):
-            raise BlobError(f"{what}: its values can't be found; the file is damaged")
+            raise BlobError(f"{what}: the values can't be found; the file is damaged")
         self._check_raw(proto, what)
         for kind, kinds in (("values", VALUES), ("gradients", GRADIENTS)):
             flat = self._flat(proto, kinds)

@@ -18,8 +18,8 @@ class Field(NamedTuple):
 
     number: int
     kind: int
-    start: int  # of the tag
-    value: int  # of the value, after its length if there is one
+    start: int  # the offset of the tag
+    value: int  # the offset of the value, after its length if there is one
     end: int
 
 

@@ -242,7 +242,7 @@ def _overflows(before: AnyArray, after: AnyArray) -> bool:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The preprocessing that a net expects: an order of channels, then a mean to subtract from each."""
+    """The preprocessing that a net expects: an order of channels, then a mean to subtract from each channel."""
 
     order: Sequence[int]
     mean: Sequence[float]

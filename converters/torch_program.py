@@ -103,7 +103,7 @@ def _agreement(net: NetToRun, path: Path) -> Agreement:
 
 
 def _run_twice(path: Path, built: Built) -> tuple[list[tuple[Tensor, ...]], list[Arrays]]:
-    """Return the inputs of two runs of a program, and its outputs."""
+    """Return the inputs and the outputs of two runs of a program."""
     with path.open("rb") as file:
         program = torch.export.load(file)
     open_inputs = _open_inputs(built, program)

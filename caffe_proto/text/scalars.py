@@ -15,7 +15,7 @@ from caffe_proto.text.document import excerpt
 
 _INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?f?|inf(inity)?f?|nanf?)", re.IGNORECASE | re.ASCII)
-_MANY_DIGITS = 40  # digits; longer than any valid number, and shorter than Python's limit for reading one
+_MANY_DIGITS = 40  # digits; more than any number in range has, and fewer than Python refuses to read
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 _STRING = re.compile(r""""([^"\\]*(?:\\.[^"\\]*)*)"|'([^'\\]*(?:\\.[^'\\]*)*)'""", re.DOTALL)
 _ESCAPE = re.compile(r"\\([xX][0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
@@ -96,7 +96,7 @@ def _enum(text: str, field: FieldDescriptor) -> int:
 
 def _not_a_number(text: str, field: FieldDescriptor) -> str:
     worded = re.search("[A-Za-z]", text) and not _FLOAT.fullmatch(text)
-    hint = "; is this a template? Fill in its placeholders first" if worded else ""
+    hint = "; if this is a template, fill in its placeholders first" if worded else ""
     return f"expected {_expected_value(field)}, found {excerpt(text)}{hint}"
 
 

@@ -129,7 +129,7 @@ def _upgrade_batch_norms(net: pb.NetParameter) -> list[str]:
         if layer.type == "BatchNorm" and len(layer.param) == 3 and not all(map(_is_frozen, layer.param)):
             for param in layer.param:
                 param.lr_mult = param.decay_mult = 0
-            changes.append(f"{v1.layer_label(layer.name, index)}: lr_mult and decay_mult of its 3 params set to 0")
+            changes.append(f"{v1.layer_label(layer.name, index)}: lr_mult and decay_mult of its 3 params were set to 0")
     return changes
 
 

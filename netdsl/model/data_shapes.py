@@ -50,9 +50,9 @@ _TYPICAL_SIDES = (224, 227, 299, 300, 256, 512, 28, 32, 64, 96, 112, 128, 12, 24
 class Known(Enum):
     """The source of a shape. Earlier sources take precedence over later ones."""
 
-    SAID = "said"  # by the user
+    SAID = "said"  # stated by the user
     STATED = "stated"  # by the settings of the layer that produces it
-    READ = "read"  # from the data
+    READ = "read"  # read from the data
     WEIGHTS = "weights"  # no other shape fits the weights
     BESIDE = "beside"  # a card, or the net to use in the same folder, states it
     GUESSED = "guessed"  # the first typical shape that fits
@@ -558,7 +558,7 @@ class _Settling:
         return infer(connect(net), stub_unknown=self._stub_unknown)
 
     def _build(self, items: Items) -> Built:
-        """Return the layers with these items."""
+        """Build the layers for data of these shapes."""
         self._state(items)
         return self._infer(self._net)
 

@@ -75,17 +75,17 @@ class FileModel:
 
     @property
     def origin(self) -> str:
-        """The path."""
+        """The path of the file as text."""
         return str(self.path)
 
     @property
     def net(self) -> Path:
-        """The file."""
+        """The file, whose net is the net to train."""
         return self.path
 
     @property
     def deployed(self) -> Path:
-        """The same file."""
+        """The same file, because a file contains only one net."""
         return self.path
 
     @property

@@ -1,4 +1,4 @@
-"""Computes Caffe's gradients of layers that find other data in their blobs backward than they wrote there."""
+"""Computes Caffe's gradients of layers whose blobs are overwritten before the backward pass."""
 
 from __future__ import annotations
 

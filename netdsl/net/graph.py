@@ -14,7 +14,7 @@ from netdsl.errors import GraphError, NetError
 
 
 class Phase(IntEnum):
-    """The phase of a net, by Caffe's numbers."""
+    """A phase of a net. The values are Caffe's numbers."""
 
     TRAIN = pb.TRAIN
     TEST = pb.TEST

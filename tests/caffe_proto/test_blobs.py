@@ -178,7 +178,7 @@ def test_gradients_must_fit_the_shape_too() -> None:
 
 
 def test_a_reference_to_values_that_are_not_there_is_an_error_of_ours() -> None:
-    with pytest.raises(CaffeError, match="its values can't be found"):
+    with pytest.raises(CaffeError, match="the values can't be found"):
         Blobs().check(proto_of(1, stored=3), "blob")
 
 

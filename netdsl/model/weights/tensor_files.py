@@ -28,7 +28,7 @@ Tensors = dict[str, Tensor]
 
 _PICKLE = re.compile(
     r"weights.only|pickle", re.IGNORECASE
-)  # numpy and torch advise to unpickle a file in errors with these words
+)  # words in errors of numpy and torch that advise unpickling the file
 _SHOWN, _LONGEST = 60, 300  # letters of a name, and of an error, in a message
 _LARGEST_VALUE = 8  # the size of a value in bytes
 _WRAPPERS = ("state_dict", "model", "model_state_dict")  # keys under which training programs store a state_dict

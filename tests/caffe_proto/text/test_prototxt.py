@@ -149,7 +149,7 @@ def test_a_wrong_value_is_told_with_its_place_and_what_was_expected(text: str, w
 @pytest.mark.parametrize("value", ["cls3x", "NUM_CLASSES", "3n"])
 def test_a_word_for_a_number_may_be_a_template(value: str) -> None:
     what = refusal(f"layer {{ name: 'fc' inner_product_param {{ num_output: {value} }} }}")
-    assert what.endswith(f"number of 0 or more, found {value}; is this a template? Fill in its placeholders first")
+    assert what.endswith(f"number of 0 or more, found {value}; if this is a template, fill in its placeholders first")
 
 
 @pytest.mark.parametrize("value", ["1e4", "10.", "-", "1_000", "08", "٣"])

@@ -73,7 +73,7 @@ def test_changes_come_in_the_order_of_the_steps() -> None:
         "layer 'd': V1 type DATA became Data",
         "layer 'n': V1 type BATCH_NORM became BatchNorm",
         "input and input_dim became layer 'input' of type Input",
-        "layer 'n': lr_mult and decay_mult of its 3 params set to 0",
+        "layer 'n': lr_mult and decay_mult of its 3 params were set to 0",
     )
 
 

@@ -50,7 +50,7 @@ def test_a_template_is_not_parsed(check) -> None:
     found = check(IMAGE, convolution("conv", "data", "num_output: cls3x kernel_size: 3"))
     assert (found.parsed, found.resolved, found.ran) == (False, False, None)
     assert found.reason.startswith(f"{found.file}:2:")
-    assert "is this a template?" in found.reason
+    assert "if this is a template, fill in" in found.reason
 
 
 def test_a_file_that_is_not_there_is_a_finding() -> None:

@@ -54,7 +54,7 @@ def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
     assert (code, err) == (1, "")
     template, unknown, gone, good = out.splitlines()
     assert template.startswith("template.prototxt:2:")
-    assert template.endswith("is this a template? Fill in its placeholders first")
+    assert template.endswith("if this is a template, fill in its placeholders first")
     assert "'Convolutoin' (layers conv, did you mean Convolution?)" in unknown
     assert gone == "gone.prototxt: can't be opened: No such file or directory"
     assert good == "good.prototxt: good for TEST and TRAIN"
