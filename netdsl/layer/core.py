@@ -43,7 +43,7 @@ class Layer(LayerBlobs):
     bottoms: ClassVar[Count] = (1, 1)
     tops: ClassVar[Count] = (1, 1)
     in_place: ClassVar[bool] = False  # whether a top may be a bottom
-    in_place_in_caffe: ClassVar[str] = ""  # Caffe's fault in place, for types that Caffe accepts in place
+    in_place_in_caffe: ClassVar[str] = ""  # how Caffe fails in place, for types that it accepts in place
     no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get a gradient
     bottom_kinds: ClassVar[tuple[BlobKind, ...]] = ()  # the kinds of the bottoms, if arbitrary numbers aren't valid
     any_layout: ClassVar[bool] = False  # whether images can be stored with channels last; the tops then are, too

@@ -80,6 +80,6 @@ class LSTM(Recurrent):
 
 
 def _stretches(cont: Tensor) -> list[slice]:
-    """Return ranges of steps. Only the first step of a range changes the state before it."""
+    """Return ranges of steps in which only the first step may have a cont other than 1."""
     starts = [0, *(1 + (cont[1:] != 1).flatten(1).any(1).nonzero().flatten()).tolist()]
     return [slice(*ends) for ends in pairwise([*starts, len(cont)])]

@@ -82,7 +82,7 @@ class Python(RunsUserCode, ReadsInBackward):
         return tuple(tops)
 
     def reads_bottoms(self) -> Reads:
-        """Return that all values may be read, because user code can read anything."""
+        """Return VALUES, because user code can read anything."""
         return Reads.VALUES
 
     def reads_tops(self) -> Reads:

@@ -81,9 +81,9 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         return torch.cat((boxes.new_zeros((len(boxes), 1)), boxes), 1), score[stay]
 
     def _as_used(self, codes: Tensor) -> Tensor:
-        """Return predictions in pixels.
+        """Return predictions without normalisation.
 
-        R-FCN's rule: in training they are in the units of the targets; saved weights already include the units.
+        R-FCN's rule: in training, they are in the units of the targets. Saved weights already include the units.
         """
         s = self.settings
         if not (s.rpn_normalize_targets and self.layer.phase == pb.TRAIN):
