@@ -189,7 +189,7 @@ def test_a_run_keeps_the_names_of_its_plugins_and_allows_none(folder: Path) -> N
         run.save(folder / "run")
         assert Run.load(folder / "run") == run
     sys.modules.pop("lazy_strategy")
-    advice = rf"run was begun with --plugin lazy_strategy, .*: zoo train --resume {folder}/run --plugin lazy_strategy"
+    advice = rf"run was started with --plugin lazy_strategy, .*: zoo train --resume {folder}/run --plugin lazy_strategy"
     with pytest.raises(DistributedError, match=advice):
         Run.load(folder / "run")
     assert "lazy_strategy" not in sys.modules

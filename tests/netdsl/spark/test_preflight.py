@@ -53,7 +53,7 @@ def test_another_version(spec):
 
 def test_a_run_that_isnt_shared(spec, tmp_path):
     ((problem, only_apart),) = problems_of(spec, probe="another")
-    assert f"the run's folder {tmp_path}/run isn't the one that the driver sees" in problem
+    assert f"the run's folder {tmp_path}/run isn't the one on the driver" in problem
     assert not only_apart
 
 

@@ -223,7 +223,7 @@ def test_what_cannot_be_replayed_and_what_cannot_be_elastic(tmp_path: Path) -> N
     note_membership(tmp_path / "run", Membership(0, (0, 1)))
     with pytest.raises(DistributedError, match="workers with the strategy elastic meet at no fixed times"):
         job.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
-    with pytest.raises(DistributedError, match="with allreduce the workers divide each batch, so their number can't"):
+    with pytest.raises(DistributedError, match="the strategy allreduce divides each batch among the workers, so"):
         replace(digits(tmp_path, 4), strategy=parse("allreduce"), workers=4, fewest=2)
     with pytest.raises(DistributedError, match="the range of 4 to 2 workers is invalid; give the smaller number first"):
         replace(digits(tmp_path, 4), workers=2, fewest=4)
