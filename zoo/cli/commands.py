@@ -24,7 +24,7 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
                     "models:CardRequest", "models:card", "models:show_card"),
     "import": Command("Write a model's files, or a net as a Python program.",
                       "models:ImportRequest", "models:import_model", "models:show_imported"),
-    "pull": Command("Pull a model into the store, so that its name stands for its net.",
+    "pull": Command("Pull a model into the store and verify its files.",
                     "models:FetchRequest", "models:fetch", "models:show_pulled"),
     "push": Command("Push a model to a folder or a hub.",
                     "models:PushRequest", "models:give", "models:show_given"),

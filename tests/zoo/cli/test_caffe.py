@@ -240,8 +240,8 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
     code, out, err = zoo("caffe", "train", word)
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]
-    assert "device_query  What GPUs there are.           -gpu" in lines
-    assert "-level N, -stage A,B   For the net's include rules." in lines
+    assert "device_query  Show the GPUs.                 -gpu" in lines
+    assert "-level N, -stage A,B   Level and stages for the net's include rules." in lines
 
 
 @pytest.mark.usefixtures("signs")
@@ -269,7 +269,7 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
         ),
         (
             "train -solver solver.prototxt -sigint_effect halt",
-            "-sigint_effect is 'halt'; it can be none, stop, snapshot",
+            "-sigint_effect is 'halt'; set it to one of none, stop, snapshot",
         ),
         (
             "train -solver solver.prototxt -gpu one",

@@ -51,7 +51,7 @@ def test_other_words_may_stand_anywhere() -> None:
     ("words", "what"),
     [
         ("-modle a", "there is no flag -modle; did you mean -model?"),
-        ("--zyx", "there is no flag -zyx; there are -model, -iterations, -sigint_effect, -help, -loud"),
+        ("--zyx", "there is no flag -zyx; the flags are -model, -iterations, -sigint_effect, -help, -loud"),
         ("-nomodel", "there is no flag -nomodel; did you mean -model?"),
         ("-model", "-model needs a value; write -model=VALUE"),
         ("-model -help", "-model needs a value; write -model=VALUE"),
