@@ -29,10 +29,8 @@ def stored(array: np.ndarray, *dims: int, number: int | None = None, **fields) -
         (proto_of(), ()),
         (pb.BlobProto(), ()),
         (pb.BlobProto(num=2, channels=3, height=4, width=5), (2, 3, 4, 5)),
-        (
-            pb.BlobProto(width=5),
-            (0, 0, 0, 5),
-        ),  # as in Caffe, one of the four legacy fields is enough for all four to count
+        # as in Caffe, one of the four legacy fields is enough for all four to count
+        (pb.BlobProto(width=5), (0, 0, 0, 5)),
         (proto_of(2, 3, num=1, channels=1, height=2, width=3), (2, 3)),
     ],
 )

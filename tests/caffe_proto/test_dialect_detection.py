@@ -248,6 +248,5 @@ def test_no_file_makes_guessing_slow(data: bytes) -> None:
 def test_damage_is_an_error_of_ours() -> None:
     with pytest.raises(BinaryError):
         detect_dialect(layer("Pooling", length(121, b"\x0a\x7f")), NET)
-    assert detect_dialect(
-        layer("Interp", length(143, b"\x0a\x7f")), NET
-    )  # a file that no fork can read gets a dialect, but isn't parsed
+    # a file that no fork can read gets a dialect, but isn't parsed
+    assert detect_dialect(layer("Interp", length(143, b"\x0a\x7f")), NET)

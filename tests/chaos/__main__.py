@@ -44,10 +44,8 @@ def main() -> int:
     seconds = options.seconds if options.seconds is not None else 0.0 if options.seed is not None else _SECONDS
     folder, until = Path(tempfile.mkdtemp(prefix="netdsl-chaos-")), time.monotonic() + seconds
     print(f"the first seed is {seed}; everything is in {folder}", flush=True)
-    for stop in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # a background program may ignore SIGINT, and its children inherit that
+    # a background program may ignore SIGINT, and its children inherit that
+    for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.default_int_handler)
     references, rows, wrong = References(folder / "references"), dict[str, Counter[str]](), 0
     try:

@@ -76,6 +76,5 @@ def test_an_export_holds_the_weights_once(tmp_path: Path) -> None:
     )
     added = json.loads(done.stdout)
     assert added["caffe"] < 1.5 * WEIGHTS, added  # weights in the layers, and parts of the mapped file
-    assert added["onnx"] < max(added["session"], WEIGHTS) + WEIGHTS / 2, (
-        added
-    )  # torch and onnxruntime don't need their memory at the same time
+    # torch and onnxruntime don't need their memory at the same time
+    assert added["onnx"] < max(added["session"], WEIGHTS) + WEIGHTS / 2, added

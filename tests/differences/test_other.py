@@ -79,10 +79,8 @@ def test_the_gradient_of_reorg() -> None:
     places = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2)
     top = layer(torch.from_numpy(places)).numpy()  # the place that each value came from
     back = np.random.default_rng(0).normal(size=top.shape).astype(np.float32)
-    found, buffer = (
-        gradient(layer, places, top=back),
-        np.zeros(16),
-    )  # the fork adds to the buffer's old values, here zeros
+    # the fork adds to the buffer's old values, here zeros
+    found, buffer = gradient(layer, places, top=back), np.zeros(16)
     np.testing.assert_array_equal(found.flatten()[top.flatten().astype(int)], back.flatten())
     assert not np.array_equal(found.flatten(), buffer)
 
@@ -118,9 +116,8 @@ def test_ignored_labels_of_softmax_with_loss_ohem() -> None:
     loss = layer(torch.from_numpy(SCORES), torch.from_numpy(LABELS)).item()
     assert loss == pytest.approx(LOSSES.sum() / 2)
     assert loss != pytest.approx(LOSSES[:2].sum() / 2)  # the sum of the first two rows over two, since two count
-    slopes = (
-        (softmax(SCORES) - np.array([[0, 0], [0, 1], [1, 0]])) / 2 * [[0], [1], [1]]
-    )  # the gradients are the same for both
+    # the gradients are the same for both
+    slopes = (softmax(SCORES) - np.array([[0, 0], [0, 1], [1, 0]])) / 2 * [[0], [1], [1]]
     np.testing.assert_allclose(gradient(layer, SCORES, LABELS, top=np.array(1.0)), slopes)
 
 
@@ -129,9 +126,8 @@ def test_three_tops_of_softmax_with_loss_ohem() -> None:
     bottoms = torch.from_numpy(SCORES), torch.from_numpy(np.maximum(LABELS, 0))
     for tops in (2, 3):
         layer = allocated_layer("SoftmaxWithLossOHEM", "", (3, 2), (3,), tops=tops, dialect="intel")
-        np.testing.assert_allclose(
-            layer(*bottoms)[1], softmax(SCORES)
-        )  # the fork doesn't write the second of its three
+        # the fork doesn't write the second of its three
+        np.testing.assert_allclose(layer(*bottoms)[1], softmax(SCORES))
 
 
 @shows("`YoloDetectionOutput` and `Yolov3DetectionOutput` of a batch")

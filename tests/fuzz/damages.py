@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-DamageFunction = Callable[
-    [Random, bytearray, bytes], None
-]  # changes a file in place; `bytes` is another file's content
+# changes a file in place; `bytes` is another file's content
+DamageFunction = Callable[[Random, bytearray, bytes], None]
 
 _TELLING = bytes.fromhex("00017f80ff0a0b0c2a2d3a525b5d626878a2f8") + b"{}<>\"'\\#,;.:= 9e"
 _LENGTHS = [0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 40), (1 << 63) - 1]

@@ -82,9 +82,8 @@ def test_products_are_exact_unless_tf32_is_asked_for() -> None:
 
 @on_a_gpu
 def test_training_takes_the_memory_that_is_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        torch.backends.cudnn, "enabled", False
-    )  # cuDNN's algorithms may take more memory, which isn't predicted
+    # cuDNN's algorithms may take more memory, which isn't predicted
+    monkeypatch.setattr(torch.backends.cudnn, "enabled", False)
     memory_of_a_step(16)  # the first run loads libraries, which keep memory
     measured, foreseen = memory_of_a_step(2048)
     assert foreseen == pytest.approx(measured, rel=0.1)

@@ -22,9 +22,8 @@ class SeenItems:
     def forward(self, bottom: list[Any], top: list[Any]) -> None:
         images, labels = bottom[0].data, bottom[1].data.reshape(-1)
         items = [f"{int(label)}:{zlib.crc32(image.tobytes())}" for image, label in zip(images, labels, strict=True)]
-        file = os.open(
-            self.param_str, os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        )  # shared by all workers, which append whole lines
+        # shared by all workers, which append whole lines
+        file = os.open(self.param_str, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(file, f"{' '.join(items)}\n".encode())
         os.close(file)
 

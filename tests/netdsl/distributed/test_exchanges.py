@@ -13,9 +13,8 @@ from netdsl.distributed.transports.shared_block import CELLS, SLOTS
 from netdsl.distributed.transports.shared_block import PIECE as OF_MEMORY
 from tests.netdsl.distributed.workers import around_a_relay, in_shared_memory, over_gloo, own, simulated
 
-LONG = (
-    max(OF_MEMORY * (SLOTS + 1), OF_A_RELAY) // 4 + 17
-)  # uses every slot and wraps around, in several pieces, with a remainder
+# uses every slot and wraps around, in several pieces, with a remainder
+LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_RELAY) // 4 + 17
 LENGTHS = [0, 1, 63, 5_003, LONG]
 
 
@@ -130,9 +129,8 @@ def test_the_variable_loses_no_exchange(everybody):
     (first, variable, pair), (second, seen, other) = everybody(2, task)
     assert torch.equal(variable, seen)
     assert pair == other == [5.0, 6.0, 7.0]
-    torch.testing.assert_close(
-        first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12
-    )  # the last bits may differ
+    # the last bits may differ
+    torch.testing.assert_close(first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12)
 
 
 def test_what_a_worker_does_with_the_variable_comes_after_its_own_push(everybody):

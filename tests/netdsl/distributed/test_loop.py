@@ -146,9 +146,8 @@ def test_tau_by_itself(run: Simulate, param: pb.SolverParameter) -> None:
     ran = run("averaging:tau=auto", link=Link(1e5))
     first = [each for each in ran.records if each.rank == 0]
     assert [each.steps for each in first[:2]] == [1, 1]
-    assert first[2].steps == min(
-        10, math.ceil(5 * first[0].exchange)
-    )  # computing takes five times as long as exchanging
+    # computing takes five times as long as exchanging
+    assert first[2].steps == min(10, math.ceil(5 * first[0].exchange))
 
 
 @pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])

@@ -29,9 +29,8 @@ def test_what_700_bytes_take_among_five(kind: ExchangeKind, wanted: float) -> No
 @pytest.mark.parametrize(("mebibytes", "published"), [(7, 1.1), (83, 9.2), (223, 23.6), (491, 51.1)])
 def test_binary_trees_over_gigabit_take_what_the_mpca_paper_measured(mebibytes: int, published: float) -> None:
     link = SparkLink(125e6, codec=170e6, job=0.36, depth=3)
-    assert link.seconds(ExchangeKind.MEAN, 8, mebibytes << 20) == pytest.approx(
-        published, rel=0.03
-    )  # the figure as read from the paper
+    # the figure as read from the paper
+    assert link.seconds(ExchangeKind.MEAN, 8, mebibytes << 20) == pytest.approx(published, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -142,9 +142,8 @@ def test_the_batch_s_own_statistics_in_a_test_are_added_to_the_sums_too(made):
     layer = made("BatchNorm", "batch_norm_param { use_global_stats: false }", (4, 3))
     x = torch.randn(4, 3)
     assert layer(x).mean(0).abs().max() < 1e-6
-    np.testing.assert_allclose(
-        layer.mean, x.mean(0), rtol=1e-6, atol=1e-6
-    )  # a mean near 0 loses its relative precision
+    # a mean near 0 loses its relative precision
+    np.testing.assert_allclose(layer.mean, x.mean(0), rtol=1e-6, atol=1e-6)
     assert layer.factor.item() == 1
 
 

@@ -74,11 +74,8 @@ def test_a_square_is_drawn_mirrored_and_turned_with_its_joints(seed: int) -> Non
     assert np.allclose(maps, [gaussian(x / 2, y / 2) for x, y in turned], atol=1e-4)
 
     square = np.ascontiguousarray(shown[top : top + 20, left : left + 20])
-    for row, column in (
-        (19, 23),
-        (25, 17),
-        (20, 20),
-    ):  # places around the middle, which stay in the square after rotation
+    # places around the middle, which stay in the square after rotation
+    for row, column in ((19, 23), (25, 17), (20, 20)):
         right, down = ((place + 0.5) / 2 - 0.5 - 10 for place in (column, row))
         x, y = (
             math.cos(angle) * right - math.sin(angle) * down + 10,

@@ -59,9 +59,8 @@ def test_rectangles_are_grouped_as_opencv_does():
     boxes = [[10, 10, 20, 20], [80, 80, 9, 9], [11, 10, 21, 20], [13, 12, 20, 20], [11, 10, 20, 20], [12, 12, 8, 8],
              [12, 12, 8, 8]]  # fmt: skip
     rectangles, counts = group_rectangles(np.array(boxes), 1, 0.2)
-    assert rectangles.tolist() == [
-        [11, 10, 20, 20]
-    ]  # means of 11.25, 10.5 and 20.25, with halves rounded to the even number
+    # means of 11.25, 10.5 and 20.25, with halves rounded to the even number
+    assert rectangles.tolist() == [[11, 10, 20, 20]]
     assert counts.tolist() == [4]  # two boxes are within the four, and one is alone
     assert group_rectangles(np.array(boxes), 1, 0.0)[1].tolist() == [2]
     assert group_rectangles(np.array(boxes), 0, 0.2)[1].tolist() == [1] * 7

@@ -76,9 +76,8 @@ def test_rows_that_say_that_there_is_nothing():
 def test_sizes_of_images_come_in_order_and_again(tmp_path):
     (tmp_path / "sizes.txt").write_text("first 10 10\nsecond 400 400\n")
     layer = made(f'name_size_file: "{tmp_path}/sizes.txt" overlap_threshold: 0.79', 1, 1)
-    found = torch.tensor(
-        [[[(0, 1, 0.5, 0.1, 0.1, 0.4, 0.5)]]]
-    )  # covers 0.75 of the object, but 4 x 5 of its 5 x 5 small pixels
+    # covers 0.75 of the object, but 4 x 5 of its 5 x 5 small pixels
+    found = torch.tensor([[[(0, 1, 0.5, 0.1, 0.1, 0.4, 0.5)]]])
     objects = torch.tensor([[[(0, 1, 0, 0.1, 0.1, 0.5, 0.5, 0)]]])
     assert [layer(found, objects)[0, 0, 3, 3].item() for _ in range(3)] == [1, 0, 1]
 

@@ -57,9 +57,8 @@ def test_the_lattice(features):
     draw = np.random.default_rng(features)
     points, values = draw.normal(size=(40, features)) * 2, draw.uniform(size=(3, 40))
     found = Lattice.of(torch.from_numpy(points)).blur(torch.from_numpy(values))
-    np.testing.assert_allclose(
-        found, plain_blur(values, points), atol=1e-4
-    )  # the layer's positions are in single precision
+    # the layer's positions are in single precision
+    np.testing.assert_allclose(found, plain_blur(values, points), atol=1e-4)
 
 
 def test_a_blur_of_near_points_has_the_shape_of_a_bell():

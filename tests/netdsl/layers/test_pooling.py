@@ -137,9 +137,8 @@ def test_stochastic_pooling_draws_in_proportion_in_training():
     for value in (1, 3, 4):
         assert abs((left == value).double().mean() - value / 8) < 0.05  # six standard deviations
     y.sum().backward()
-    assert (
-        (x.grad[:, 0, :, :2].flatten(1) * x[:, 0, :, :2].flatten(1)).sum(1) == left
-    ).all()  # the gradient goes to the value that was drawn
+    # the gradient goes to the value that was drawn
+    assert ((x.grad[:, 0, :, :2].flatten(1) * x[:, 0, :, :2].flatten(1)).sum(1) == left).all()
 
 
 def test_stochastic_pooling_weighs_in_testing():

@@ -32,9 +32,8 @@ REGIONS = np.array(
 def roi_pooling(settings: str, channels: int = 3, regions: tuple[int, ...] = (6, 5)) -> Layer:
     text = f'type: "ROIPooling" bottom: "x" bottom: "r" top: "y" roi_pooling_param {{ {settings} }}'
     message = from_text(text, pb.LayerParameter)
-    message.dialects.append(
-        "intel"
-    )  # here the gradient is the derivative, even for a region that ends before it begins
+    # here the gradient is the derivative, even for a region that ends before it begins
+    message.dialects.append("intel")
     return LAYERS["ROIPooling"](message, [(IMAGES, channels, HEIGHT, WIDTH), regions])
 
 
@@ -77,9 +76,8 @@ def test_largest_values_and_where_gradients_go(scale, ties):
             for pw, columns in enumerate(max_bins(x1, x2, 3, WIDTH)):
                 for c in range(3) if rows and columns else ():
                     plane = x[int(image), c]
-                    y, z = max(
-                        ((i, j) for i in rows for j in columns), key=lambda at: plane[at]
-                    )  # the first of equal values
+                    # the first of equal values
+                    y, z = max(((i, j) for i in rows for j in columns), key=lambda at: plane[at])
                     expected[r, c, ph, pw] = plane[y, z]
                     gradient[int(image), c, y, z] += weights[r, c, ph, pw]
     assert np.array_equal(top.detach(), expected)

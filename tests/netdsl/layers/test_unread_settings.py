@@ -158,10 +158,8 @@ def test_every_field_for_the_settings_of_a_type_is_read() -> None:
         if field.message_type is not None and field.message_type.full_name in configs
     ]
     assert len(fields) > 80
-    assert {name for name in fields if name not in used} <= {
-        "sigmoid_param",
-        "tanh_param",
-    }  # their only field is engine
+    # their only field is engine
+    assert {name for name in fields if name not in used} <= {"sigmoid_param", "tanh_param"}
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,8 @@ def test_canvases_are_as_often_as_large_and_as_far_around_the_image_as_the_rule_
     larger = [each for each in canvases if each != Canvas(100, 200)]
     assert abs(len(larger) / len(canvases) - 0.25) < 0.02
     heights = np.array([each.height for each in larger])
-    np.testing.assert_allclose(
-        np.quantile(heights, [0.1, 0.5, 0.9]), [130, 250, 370], atol=8
-    )  # uniform from 100 to 400
+    # uniform from 100 to 400
+    np.testing.assert_allclose(np.quantile(heights, [0.1, 0.5, 0.9]), [130, 250, 370], atol=8)
     assert all(abs(each.width - 2 * each.height) <= 1 for each in larger)
     free = [(each.top / (each.height - 100), each.left / (each.width - 200)) for each in larger if each.height > 150]
     np.testing.assert_allclose(np.quantile(free, [0.1, 0.5, 0.9], axis=0), [[0.1] * 2, [0.5] * 2, [0.9] * 2], atol=0.04)

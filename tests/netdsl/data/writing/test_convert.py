@@ -189,9 +189,8 @@ def test_images_lose_their_colours(encoded: ImageFormat | None) -> None:
     expected = [cv2.imread(f"in/{name}", cv2.IMREAD_GRAYSCALE)[np.newaxis] for name in ("cat/0.png", "dog/1.png")]
     convert(open_source("in", color=Color.GRAY), "a_lmdb", Conversion(gray=True, encoded=encoded))
     np.testing.assert_array_equal([image for image, _ in read("a_lmdb")[:2]], expected)
-    convert(
-        made(PIXELS, LABELS), "b_lmdb", Conversion(gray=True, encoded=encoded)
-    )  # this source has no files to decode
+    # this source has no files to decode
+    convert(made(PIXELS, LABELS), "b_lmdb", Conversion(gray=True, encoded=encoded))
     # OpenCV rounds differently when it decodes to gray and when it converts to gray
     np.testing.assert_allclose([image.astype(int) for image, _ in read("b_lmdb")[:2]], expected, atol=1)
 

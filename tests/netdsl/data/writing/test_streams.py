@@ -92,10 +92,8 @@ def test_streams_are_lrcns(captions: Path, tmp_path: Path) -> None:
     assert inputs[:4].T.tolist() == [[0, 2, 3, 0], [0, 2, 1, 3]]  # inputs after the end aren't used; here they are 0
     assert targets[:4].T.tolist() == [[2, 3, 0, -1], [2, 1, 3, 1]]  # the second caption is cut
     assert cont[:4].T.tolist() == [[0, 1, 1, 0], [0, 1, 1, 1]]
-    assert targets[4:].T.tolist() == [
-        [2, 1, 0, -1],
-        [2, 3, 0, -1],
-    ]  # the first caption is repeated to fill the last stream
+    # the first caption is repeated to fill the last stream
+    assert targets[4:].T.tolist() == [[2, 1, 0, -1], [2, 3, 0, -1]]
     source = ImageSource(tmp_path / "h5/images.txt")
     assert [source.name(index) for index in range(4)] == [f"{tmp_path}/{x}.png" for x in ("a", "a", "b c", "a")]
 

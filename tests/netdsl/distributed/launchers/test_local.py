@@ -152,9 +152,8 @@ def listening(process: int) -> set[str]:
         for path in Path(f"/proc/{process}/fd").iterdir():
             with suppress(OSError):  # the descriptor was just closed
                 sockets.add(str(path.readlink()))
-    tables = (
-        Path(f"/proc/self/net/{name}") for name in ("tcp", "tcp6")
-    )  # the machine's tables, which outlive a process
+    # the machine's tables, which outlive a process
+    tables = (Path(f"/proc/self/net/{name}") for name in ("tcp", "tcp6"))
     rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()]
     return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 

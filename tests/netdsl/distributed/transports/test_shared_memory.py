@@ -96,9 +96,8 @@ def test_what_it_cost_is_counted(everybody):
     assert first.waited > 0
     assert first.moved > 0
     message = 2 * 4
-    assert (
-        first.bytes + second.bytes - message == 4 * 8000
-    )  # each half is sent to its owner, and its mean to the other worker
+    # each half is sent to its owner, and its mean to the other worker
+    assert first.bytes + second.bytes - message == 4 * 8000
 
 
 @pytest.mark.parametrize(
