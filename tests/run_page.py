@@ -1,7 +1,7 @@
-"""Runs the commands and programs of a page of the documentation, each in a process of its own.
+"""Runs the commands and programs of a documentation page, each in a separate process.
 
-The processes are forked from one that has torch loaded already, which would take longer than most of them.
-Run as `python run_page.py` with a list of steps as JSON on standard input.
+The processes are forked from one that has already loaded torch, since loading takes longer than most of them. Run it as
+`python run_page.py` with a list of steps as JSON on standard input.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import zoo.cli
 
 
 def run_program(text: str) -> None:
-    """Run a Python program as if it were the main one."""
+    """Run a Python program as the main program."""
     main = ModuleType("__main__")
     sys.modules["__main__"] = main
     exec(compile(text, "<the page>", "exec"), main.__dict__)
 
 
 def run_command(line: str) -> None:
-    """Run a command; the command line's own entry point is called here."""
+    """Run a command. The command line's own entry point is called in this process."""
     words = shlex.split(line)
     if words[0] != "zoo":
         sys.exit(subprocess.run(line, shell=True).returncode)
@@ -37,7 +37,7 @@ def run_command(line: str) -> None:
 
 
 def run_step(kind: str, text: str) -> int:
-    """Run one step in a process of its own; returns its exit code."""
+    """Run one step in a forked process. Returns its exit code."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -55,8 +55,8 @@ def run_step(kind: str, text: str) -> int:
 
 
 def main() -> None:
-    """Run all steps in their order, until one fails."""
-    sys.path[0] = ""  # modules that a step writes are found, as in an interactive Python
+    """Run all steps in order, until one fails."""
+    sys.path[0] = ""  # finds modules that a step writes, as in an interactive Python
     for kind, text in json.load(sys.stdin):
         sys.stdout.flush()
         code = run_step(kind, text)

@@ -1,4 +1,4 @@
-"""The documentation is true: its commands and programs work as typed, its links and its code are those of the files."""
+"""The documentation is correct: its commands and programs work as typed, and its links and code match the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.test_house import ROOT, load
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 ZOO = Path(sys.executable).with_name("zoo")
-COMMANDS = ("zoo", "torchrun", "mpiexec")  # the others of a page are the reader's own: make, pip, spark-submit
+COMMANDS = ("zoo", "torchrun", "mpiexec")  # readers run a page's other commands themselves: make, pip, spark-submit
 MARKS = {
     "run_a_script.md": [pytest.mark.slow],
     "several_workers.md": [pytest.mark.slow],
@@ -31,7 +31,7 @@ _LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """A block of code in a page, and the comment before it."""
+    """A code block of a page, and the comment before it."""
 
     kind: str
     body: str
@@ -42,7 +42,7 @@ class CodeBlock:
         return self.kind in ("console", "python") and not self.note.startswith(("not run: ", "code: "))
 
     def steps(self) -> Iterator[tuple[str, str]]:
-        """The block's program, or its commands one by one."""
+        """Return the block's program, or its commands one by one."""
         if self.kind == "python":
             yield "python", self.body
             return

@@ -421,7 +421,7 @@ def test_a_map_of_lanes_is_mirrored_with_its_image_and_its_points() -> None:
 
 
 def pose_maps(visibility: int) -> NDArray[np.float32]:
-    """Return the maps of a person without a right ankle. The person is in the left half of the image."""
+    """Return the maps of a person whose right ankle has this visibility. The mask shows only the left half."""
     people, mask = np.ones((1, 18, 3), np.float32), np.zeros((1, 16, 24), np.uint8)
     people[0, 17, 2], mask[:, :, :12] = visibility, 255
     transform = LimbPoseTransform(pb.CPMTransformationParameter(num_parts=56), COCO, train=False)

@@ -1,4 +1,4 @@
-"""Plots of trainings, and the limits of their axes."""
+"""Plots of training runs, and the limits of their axes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from zoo.logs.plots import TrainingCurves, limits_of_losses, limits_of_scores
 @pytest.mark.parametrize(
     ("values", "low", "high"),
     [
-        ([0.9805, 0.983], 0.9, 1.0),  # a tenth of what accuracies can be, although there is no room above
+        ([0.9805, 0.983], 0.9, 1.0),  # a tenth of the range of accuracies, even without room above
         ([0.0, 0.004], 0.0, 0.1),
         ([0.5], 0.45, 0.55),
         ([0.1, 0.98], 0.1, 0.98),
         ([0.9, nan, inf, 0.91], 0.855, 0.955),
-        ([71.9, 72.0], 68.35, 75.55),  # a tenth of the largest
+        ([71.9, 72.0], 68.35, 75.55),  # a tenth of the largest value
         ([10.0, 72.0], 10.0, 72.0),
         ([-3.0, -2.9], -3.1, -2.8),
     ],
