@@ -1,10 +1,10 @@
-"""What holds for all tests."""
+"""Rules and fixtures for all tests."""
 
 from __future__ import annotations
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: tests and what they start run side by side
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # set before torch is loaded: tests and their processes run in parallel
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 import torch
 
 TESTS = Path(__file__).parent
-BROAD = (  # what is tested there are whole programs in processes of their own, whole trainings, all types or a compiler
+BROAD = (  # tests of whole programs in their own processes, whole training runs, all types, or a compiler
     "chaos",
     "converters/test_memory.py",
     "fuzz",
@@ -51,7 +51,7 @@ def _is_broad(path: Path) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what `make check` leaves to `make test`, without the time that importing it takes."""
+    """Ignore files that `make check` leaves to `make test`, to save the time of importing them."""
     return True if "not broad" in config.option.markexpr and _is_broad(collection_path) else None
 
 
@@ -64,11 +64,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What is fetched or made once stays in the tests' own folders."""
+    """Keep downloads and caches in the tests' own folders."""
     os.environ["NETDSL_HOME"] = str(tmp_path_factory.mktemp("home"))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Random weights are the same whenever a test runs, and whatever ran before it."""
+    """Seed the random numbers, so that weights are the same in any order of tests."""
     torch.manual_seed(1701)

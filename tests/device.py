@@ -1,4 +1,4 @@
-"""The device that tests of numbers run on, which NETDSL_DEVICE names: by default the CPU."""
+"""The device for tests of numbers, which NETDSL_DEVICE names. The default is the CPU."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import os
 import torch
 
 DEVICE = torch.device(os.environ.get("NETDSL_DEVICE", "cpu"))
-if DEVICE.type == "cuda":  # cuBLAS reads this once, with a process's first product, which may not be a repeatable one
+if DEVICE.type == "cuda":  # cuBLAS reads this once, at a process's first product; its default may not be repeatable
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -1,4 +1,4 @@
-"""Small nets and layers for tests, made from prototxt."""
+"""Small nets and layers for tests, from prototxt."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from netdsl.net.module import NetModule
 def layer_of(
     kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = True, dialect: str = ""
 ) -> Layer:
-    """A layer on bottoms of some shapes, which has no memory yet. The settings may name its bottoms and tops.
+    """Return a layer on bottoms of some shapes, without memory. The settings may name its bottoms and tops.
 
-    Of type Python it is the type that does what the layer that is named in `python_param` does.
+    For the type Python it is the type that replaces the layer in `python_param`.
     """
     message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
     if not message.bottom:
@@ -33,7 +33,8 @@ def layer_of(
 def allocated_layer(
     kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False, dialect: str = ""
 ) -> Layer:
-    """The same with memory, once the shapes of its tops are known; in the TEST phase unless it is to train."""
+    """Return the layer with memory, once the shapes of its tops are known. It is in the TEST phase unless `train` is
+    set."""
     layer = layer_of(kind, settings, *shapes, tops=tops, train=train, dialect=dialect)
     layer.top_shapes(shapes)
     layer.allocate("cpu", {})
@@ -41,10 +42,10 @@ def allocated_layer(
 
 
 def built_net(text: str, phase: Phase = Phase.TEST) -> Built:
-    """The layers of a net in a phase, without memory."""
+    """Return the layers of a net in a phase, without memory."""
     return build(resolve(from_text(text, pb.NetParameter), phase))
 
 
 def net_module(text: str, phase: Phase = Phase.TEST, *, caffe_gradients: bool = False) -> NetModule:
-    """A net in a phase as a torch module, with memory."""
+    """Return a net in a phase as a torch module, with memory."""
     return NetModule(built_net(text, phase), caffe_gradients=caffe_gradients).allocate()

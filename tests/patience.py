@@ -1,5 +1,5 @@
-"""How long tests wait for what must come."""
+"""How long tests wait for something that must happen."""
 
 from __future__ import annotations
 
-PATIENCE = 300.0  # seconds: on a machine with far too much to do, too; only what never comes is missed
+PATIENCE = 300.0  # seconds; enough for a badly overloaded machine too, since the wait ends only if it never happens

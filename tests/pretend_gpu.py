@@ -1,8 +1,8 @@
-"""A GPU where there is none: tensors of main memory that say they are on `cuda:0`, and are held to it.
+"""A GPU where there is none: tensors in main memory that claim to be on `cuda:0` and are treated accordingly.
 
-Inside `pretend_gpu`, what is made or moved to `cuda` lies on the pretended GPU, and says so to whoever asks. To mix it
-with what lies in main memory is an error, as on a real GPU, and whatever would make a program wait there is noted. As
-with CUDA, backward passes run in a thread of their own. torch's own functions find themselves on a CPU.
+Inside `pretend_gpu`, tensors that are created on or moved to `cuda` are on the pretended GPU, and report that device.
+Mixing them with tensors in main memory is an error, as on a real GPU, and every operation that would make a program
+wait is noted. As with CUDA, backward passes run in a separate thread. torch's own functions see a CPU.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ ROOT = Path(__file__).parents[1]
 SOURCES = tuple(f"{ROOT / name}/" for name in ("netdsl", "converters", "zoo", "tests"))
 
 _ATEN = torch.ops.aten
-_CHOOSING = {_ATEN.index, _ATEN.index_put, _ATEN.index_put_, _ATEN._index_put_impl_}  # a mask becomes places first
-_WAITING = {  # what comes back is known only when it is computed: a number, or how many there are
+# a mask is converted to places first
+_CHOOSING = {_ATEN.index, _ATEN.index_put, _ATEN.index_put_, _ATEN._index_put_impl_}
+_WAITING = {  # the result is known only after computing: a number, or a count
     *(_ATEN._local_scalar_dense, _ATEN.equal, _ATEN.nonzero, _ATEN.masked_select, _ATEN.bincount),
     *(_ATEN._unique, _ATEN._unique2, _ATEN.unique_dim, _ATEN.unique_consecutive),
 }
-_FILLING = {_ATEN.fill, _ATEN.fill_, _ATEN.masked_fill, _ATEN.masked_fill_}  # with one number
+_FILLING = {_ATEN.fill, _ATEN.fill_, _ATEN.masked_fill, _ATEN.masked_fill_}  # filled with one number
 _FROM_PYTHON = {torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor}
 _MASKS = (torch.bool, torch.uint8)
 
 
 class WrongDeviceError(RuntimeError):
-    """Tensors of several devices in one operation."""
+    """Tensors on several devices in one operation."""
 
 
 class StopKind(Enum):
-    """What a GPU's program would better do without."""
+    """The kinds of operations that a GPU program should avoid."""
 
     COPY_TO_HOST = "a copy to the host"
     WAIT = "a wait"
@@ -67,21 +68,21 @@ class Stop:
 
 
 class _OfThread(threading.local):
-    """What a thread, such as one that stands for a worker, does with its backward passes."""
+    """The state of a thread, such as one that acts as a worker, and of its backward passes."""
 
-    recording: PretendedGraph | None = None  # to which what is done is added
-    making = False  # a tensor there from nothing
+    recording: PretendedGraph | None = None  # operations are added to it
+    making = False  # a tensor is being created there
 
 
 class PretendedGPU:
-    """What happened on a pretended GPU."""
+    """The events on a pretended GPU."""
 
     def __init__(self) -> None:
         self.stops: list[Stop] = []
-        self.recorded, self.caught_up = 0, 0  # events, and how often everything was waited for
-        self.ahead: list[int] = []  # how many events were recorded after one, when it was waited for
-        self.own_stream = False  # of the program, in which it works now
-        self.bytes_sent = {True: 0, False: 0}  # to the GPU, in a stream of its own or not
+        self.recorded, self.caught_up = 0, 0  # events, and the number of waits for everything
+        self.ahead: list[int] = []  # for each wait, the number of events recorded after the awaited one
+        self.own_stream = False  # whether the program currently works in its own stream
+        self.bytes_sent = {True: 0, False: 0}  # sent to the GPU, by whether the program's own stream did it
         self.graphs: list[PretendedGraph] = []
         self.capturing = False  # in any thread
         self.now = _OfThread()
@@ -100,13 +101,13 @@ class PretendedGPU:
         self.bytes_sent[self.own_stream] += tensor.nbytes
 
     def own_stops(self) -> list[str]:
-        """What the test's own thread, and its backward passes, wait for."""
+        """Return the waits of the test's own thread and of its backward passes."""
         return [str(stop) for stop in self.stops if stop.thread in self._own_threads]
 
 
 @contextmanager
 def pretend_gpu() -> Iterator[PretendedGPU]:
-    """Inside, and in threads that are begun inside, there is one GPU."""
+    """Pretend that one GPU exists, here and in threads that start inside."""
     gpu = PretendedGPU()
     run_thread, run_backward = threading.Thread.run, torch.autograd._engine_run_backward
 
@@ -126,7 +127,7 @@ def pretend_gpu() -> Iterator[PretendedGPU]:
 
 
 def _where_it_runs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of torch's about a type of device, which is a CPU where a GPU is pretended."""
+    """Wrap a torch function about a device type, so that it sees a CPU where a GPU is pretended."""
 
     def run(kind: str = "cuda", *args: Any, **kwargs: Any) -> Any:
         return function("cpu" if kind == "cuda" else kind, *args, **kwargs)
@@ -141,7 +142,8 @@ def _modes(gpu: PretendedGPU) -> Iterator[None]:
 
 
 def on_gpu(tensor: Tensor) -> bool:
-    """Whether a tensor's memory is the pretended GPU's: its storage knows, which views share."""
+    """Return whether a tensor's memory is on the pretended GPU. Its storage records that, and views share the
+    storage."""
     return not _is_meta(tensor) and getattr(tensor.untyped_storage(), "on_gpu", False)
 
 
@@ -151,7 +153,7 @@ def _is_meta(tensor: Tensor) -> bool:
 
 
 def _put(value: Any, *, gpu: bool) -> Any:
-    """Say where the memory of what an operation made lies."""
+    """Record where the memory of an operation's result is."""
     for tensor in tree_leaves(value):
         if isinstance(tensor, Tensor) and not _is_meta(tensor):
             tensor.untyped_storage().on_gpu = gpu
@@ -159,7 +161,7 @@ def _put(value: Any, *, gpu: bool) -> Any:
 
 
 class _Operations(TorchDispatchMode):
-    """Every operation that torch does in the end, also those of backward passes."""
+    """Every low-level operation of torch, including those of backward passes."""
 
     def __init__(self, gpu: PretendedGPU) -> None:
         super().__init__()
@@ -199,13 +201,13 @@ class _Operations(TorchDispatchMode):
         (_, to), (_, of) = tensors[:2]
         if of and not to and not (non_blocking and getattr(tensors[0][0].untyped_storage(), "pinned", False)):
             self._gpu.note(StopKind.COPY_TO_HOST, "aten.copy_")
-        elif to and not of and not non_blocking and tensors[1][0].dim():  # numbers that Python gives are filled in
+        elif to and not of and not non_blocking and tensors[1][0].dim():  # fills in numbers from Python
             self._gpu.note(StopKind.WAIT, "aten.copy_ from the host")
         elif to and not of and tensors[1][0].dim():
             self._gpu.send(tensors[1][0])
 
     def _choose(self, packet: Any, args: Any) -> None:
-        """Places on the host are allowed, and moved; a mask is turned into places, but where it is filled at once."""
+        """Accept places on the host and move them. Convert a mask to places, except where it fills values directly."""
         indices = [index for index in args[1] if index is not None]
         fills = packet is not _ATEN.index and args[2].numel() == 1 and not (len(args) > 3 and args[3])
         if not on_gpu(args[0]) or (packet is not _ATEN.index and args[2].dim() and not on_gpu(args[2])):
@@ -217,9 +219,8 @@ class _Operations(TorchDispatchMode):
 
 
 def _refuse_mixture(func: Any, args: Any, tensors: list[tuple[Tensor, bool]]) -> None:
-    """torch's rule: where values are computed one by one, numbers without axes may lie in main memory, but not be
-    written to.
-    """
+    """Apply torch's rule: elementwise operations may read zero-dimensional tensors from main memory, but not write to
+    them."""
     one_by_one = torch.Tag.pointwise in func.tags or func.overloadpacket in _FILLING
     written = [arg for arg, spec in zip(args, func._schema.arguments, strict=False) if _is_written(spec)]
     wrong = [
@@ -239,7 +240,7 @@ def _is_written(argument: Any) -> bool:
 
 
 class _Calls(TorchFunctionMode):
-    """What programs ask tensors and torch for: where they are, and to make or move them."""
+    """The calls by which programs find a tensor's device, or create or move tensors."""
 
     def __init__(self, gpu: PretendedGPU) -> None:
         super().__init__()
@@ -270,7 +271,7 @@ class _Calls(TorchFunctionMode):
         return result
 
     def _from_python(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Values of Python, which lie in main memory first."""
+        """Return values of Python, which are in main memory first."""
         like, device = args[0], kwargs.pop("device", None)
         there = isinstance(like, Tensor) and on_gpu(like)
         wanted = there if device is None else torch.device(device).type == "cuda"
@@ -281,7 +282,7 @@ class _Calls(TorchFunctionMode):
 
 
 def _to(gpu: PretendedGPU, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """`Tensor.to` in all its forms; a tensor that is on the device already isn't copied."""
+    """Handle `Tensor.to` in all its forms. A tensor that is already on the device isn't copied."""
     like = next((arg for arg in (*args, kwargs.get("other")) if isinstance(arg, Tensor)), None)
     devices = [arg for arg in args if isinstance(arg, str | torch.device) or type(arg) is int]
     dtypes = [arg for arg in args if isinstance(arg, torch.dtype)] + ([] if like is None else [like.dtype])
@@ -351,7 +352,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 
 
 class _Backward:
-    """Backward passes, in a thread of their own: what a program keeps for its thread alone isn't there."""
+    """Backward passes in a separate thread, where the program's thread-local state is missing."""
 
     NAME: ClassVar[str] = "backward passes of the pretended GPU"
 
@@ -379,7 +380,7 @@ class _Backward:
 
 
 class _Stream:
-    """A stream whose work is always done; what is copied in one of the program's own is noted."""
+    """A stream whose work is always done. Copies in the program's own stream are noted."""
 
     def __init__(self, gpu: PretendedGPU) -> None:
         self._gpu = gpu
@@ -405,7 +406,7 @@ class _Stream:
 
 
 class _Capture:
-    """Inside, what the GPU is asked to do is recorded."""
+    """A context that records the operations on the GPU."""
 
     def __init__(self, gpu: PretendedGPU, graph: PretendedGraph) -> None:
         self._gpu, self._graph = gpu, graph
@@ -426,7 +427,7 @@ class _Capture:
 
 
 class _Event:
-    """A moment in a stream; whoever waits for it may have gone on for some others."""
+    """A moment in a stream. A program that waits for it may have recorded later events."""
 
     def __init__(self, gpu: PretendedGPU) -> None:
         self._gpu, self._number = gpu, 0
@@ -443,7 +444,7 @@ class _Event:
 
 
 def _cuda(gpu: PretendedGPU) -> dict[str, Any]:
-    """What `torch.cuda` says with a GPU."""
+    """Return replacements for `torch.cuda` with a GPU."""
     properties = SimpleNamespace(name="pretended", total_memory=1 << 34, major=9, minor=0)
     return {
         "is_available": lambda: True,
@@ -466,7 +467,7 @@ def _cuda(gpu: PretendedGPU) -> dict[str, Any]:
 
 
 def place() -> str:
-    """Where the program is: in which layer, or in whose gradient, and in which line of ours."""
+    """Return the program's position: the layer, or the layer whose gradient is computed, and the line of netdsl."""
     frames = list(_frames(sys._getframe(1)))
     layers = (frame.f_locals.get("self") for frame in frames)
     layer = next((layer.layer.name for layer in layers if isinstance(layer, Layer)), None)

@@ -1,7 +1,8 @@
-"""CUDA graphs of a pretended GPU: what is recorded is done again, with the very tensors and numbers of the recording.
+"""CUDA graphs for a pretended GPU: a replay repeats the recorded operations with the very tensors and numbers of the
+recording.
 
-As on a real one, nothing is done while it is recorded: what was written is put back, also the random numbers, and what
-was made has no values before the first replay. A number that Python handed over stays what it was.
+As on a real GPU, recording computes nothing: overwritten values and random numbers are restored, and new tensors have
+no values before the first replay. A number that Python passed keeps its value.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 
 class CaptureError(RuntimeError):
-    """Something that can't be recorded."""
+    """An operation that can't be recorded."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +26,24 @@ class _Operation:
     func: Any
     args: Any
     kwargs: Any
-    made: Sequence[Tensor | None]  # a tensor for each result that is memory of its own
+    made: Sequence[Tensor | None]  # the result's tensor, if it has its own memory
 
 
 class PretendedGraph:
-    """What a pretended GPU was asked to do, which it can do again."""
+    """The recorded operations of a pretended GPU, which can be replayed."""
 
     def __init__(self) -> None:
         self._operations: list[_Operation] = []
-        self._before: dict[int, tuple[Any, Any]] = {}  # storages that are written, with what was in them
+        self._before: dict[int, tuple[Any, Any]] = {}  # the storages that are written, with their previous content
         self._random: Tensor | None = None
         self.replays = 0
 
     def begin(self) -> None:
-        """Begin to record."""
+        """Begin recording."""
         self._random = torch.get_rng_state()
 
     def note_written(self, func: Any, args: Any, kwargs: Any) -> None:
-        """Remember what an operation will write over."""
+        """Save the memory that an operation will overwrite."""
         named = [*zip(func._schema.arguments, args, strict=False)]
         named += [(each, kwargs[each.name]) for each in func._schema.arguments if each.name in kwargs]
         for argument, value in named:
@@ -52,19 +53,19 @@ class PretendedGraph:
                     self._before.setdefault(storage._cdata, (storage, storage.clone()))
 
     def add(self, func: Any, args: Any, kwargs: Any, result: Any, on_gpu: Callable[[Tensor], bool]) -> None:
-        """Record an operation that was done. What lies on the host is what it is now."""
+        """Record an operation that was done. Host values keep their current state."""
 
         def kept(value: Any) -> Any:
             if not isinstance(value, Tensor):
                 return value
-            return value.data if on_gpu(value) else value.data.clone()  # later changes of the tensor don't matter
+            return value.data if on_gpu(value) else value.data.clone()  # later changes of the tensor have no effect
 
         given = {tensor.untyped_storage()._cdata for tensor in _tensors((args, kwargs))}
         own = [None if tensor.untyped_storage()._cdata in given else tensor.data for tensor in _tensors(result)]
         self._operations.append(_Operation(func, *tree_map(kept, (args, dict(kwargs))), own))
 
     def end(self) -> None:
-        """Put back what was written, and forget what was computed."""
+        """End recording: restore what was written, and discard what was computed."""
         assert self._random is not None
         with _disable_current_modes():
             torch.set_rng_state(self._random)
@@ -76,7 +77,7 @@ class PretendedGraph:
         self._before.clear()
 
     def replay(self) -> None:
-        """Do everything again."""
+        """Repeat all operations."""
         self.replays += 1
         with _disable_current_modes(), torch._C._AutoDispatchBelowAutograd():
             for operation in self._operations:

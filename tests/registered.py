@@ -1,4 +1,4 @@
-"""What tests make known for a while."""
+"""Temporary registrations for tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from zoo.catalogue import MODELS
 
 @contextmanager
 def registered(**layer_classes: type[Layer]) -> Iterator[None]:
-    """Have layer types by these names, also in place of netdsl's own; afterwards all is as before."""
+    """Register layer types under these names, which may replace netdsl's own. Afterwards the registry is restored."""
     with restored(LAYERS):
         LAYERS._values.update(layer_classes)
         yield
@@ -33,7 +33,7 @@ def registered(**layer_classes: type[Layer]) -> Iterator[None]:
 
 @contextmanager
 def forgotten_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Begin without plug-ins; forget afterwards which were imported, and all that they registered."""
+    """Start without plug-ins. Afterwards forget which plug-ins were imported, and everything that they registered."""
     monkeypatch.setattr(plugins, "_loaded", set())
     monkeypatch.setattr(plugins, "_installed", None)
     monkeypatch.setattr(plugins, "_complete", ("never",))
@@ -50,7 +50,8 @@ def forgotten_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def installed_as_package(folder: Path, module: str, package: str = "netdsl-of-somebody 1.2") -> None:
-    """Put what pip would put beside a module in a folder: who has it, and that it is a plug-in."""
+    """Write the metadata that pip would write for a module in a folder: its distribution, and its plug-in entry
+    point."""
     name, version = package.split()
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
@@ -59,7 +60,7 @@ def installed_as_package(folder: Path, module: str, package: str = "netdsl-of-so
 
 
 def forget_dialects() -> None:
-    """Forget the dialects that are no tables of caffe_proto's own."""
+    """Forget all dialects except caffe_proto's own tables."""
     for name in dialects.registered_tables():
         dialects.unregister_dialect(name)
 

@@ -1,4 +1,4 @@
-"""Small files of data for tests: encoded images, and LMDBs by LMDB's own library."""
+"""Small data files for tests: encoded images, and LMDBs from LMDB's own library."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """An image of height, width and maybe channels as a PNG."""
+    """Encode an image (height, width, optional channels) as a PNG."""
     cv2 = pytest.importorskip("cv2")
     return bytes(cv2.imencode(".png", pixels)[1])
 
 
 def png_of(image: np.ndarray) -> bytes:
-    """An image of channels, height and width, as sources give it, as a PNG."""
+    """Encode an image (channels, height, width), as sources return it, as a PNG."""
     return png(image.transpose(1, 2, 0))
 
 
 def write_lmdb(path: Path, records: Iterable[tuple[bytes, bytes]]) -> Path:
-    """An LMDB of records, without the file of its lock."""
+    """Write records to an LMDB, without the lock file."""
     lmdb = pytest.importorskip("lmdb")
     with lmdb.open(str(path), map_size=1 << 24) as environment, environment.begin(write=True) as transaction:
         for key, value in records:
@@ -31,7 +31,7 @@ def write_lmdb(path: Path, records: Iterable[tuple[bytes, bytes]]) -> Path:
 
 
 def records_in(path: str | Path) -> list[tuple[bytes, bytes]]:
-    """The records of an LMDB."""
+    """Return the records of an LMDB."""
     lmdb = pytest.importorskip("lmdb")
     with lmdb.open(str(path), readonly=True, lock=False) as environment, environment.begin() as transaction:
         return [(bytes(key), bytes(value)) for key, value in transaction.cursor()]

@@ -1,4 +1,4 @@
-"""A Faster R-CNN that is small enough to train in a test, with two classes behind the background."""
+"""A Faster R-CNN that is small enough to train in a test, with two classes besides the background."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ CLASSES, ANCHORS = 3, 4
 
 
 def small_faster_rcnn(data: str, target_settings: str = "", anchor_settings: str = "") -> pb.NetParameter:
-    """The net behind a layer that brings data, im_info and gt_boxes, with settings of the layers that make targets."""
+    """Return the net after a layer that reads data, im_info and gt_boxes, with settings for the layers that make
+    targets."""
     parts = [*_conv(), *_proposing(anchor_settings), *_proposals(anchor_settings)]
     return _net(data, *parts, _targets(target_settings), *_looking())
 
 
 def small_rpn(data: str) -> pb.NetParameter:
-    """The part that proposes, to be trained alone."""
+    """Return the part that proposes regions, to be trained alone."""
     return _net(data, *_conv(), *_proposing(""))
 
 
 def small_rpn_for_tests() -> pb.NetParameter:
-    """The part that proposes, for use."""
+    """Return the part that proposes regions, for use."""
     shapes = "shape { dim: 1 dim: 3 dim: 48 dim: 64 } shape { dim: 1 dim: 3 }"
     data = f"layer {{ name: 'in' type: 'Input' top: 'data' top: 'im_info' input_param {{ {shapes} }} }}"
     return _net(data, *_conv(), *_heads(), *_proposals(""))
 
 
 def small_fast_rcnn(data: str) -> pb.NetParameter:
-    """The part that looks at regions, behind a layer that brings data, rois and what is learned of them."""
+    """Return the part that classifies regions, after a layer that reads data, rois and the targets."""
     return _net(data, *_conv(), *_looking())
 
 

@@ -1,4 +1,4 @@
-"""Real files from a folder outside the repository: each is read and exported, or named with the reason why not."""
+"""Real files from a folder outside the repository: each is read and exported, or listed with the reason for failing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOLDER = os.environ.get("NETDSL_CORPUS")
 
 
 def prototxts() -> list[Path]:
-    """Files of nets and solvers; Faster R-CNN's are called .pt."""
+    """Return the files of nets and solvers. Faster R-CNN's have the suffix .pt."""
     found = (path for pattern in ("*.prototxt*", "*.pt") for path in Path(str(FOLDER)).rglob(pattern))
     return sorted(path for path in found if path.is_file())
 
@@ -57,7 +57,7 @@ def test_real_files_are_read_and_written_back(capsys: pytest.CaptureFixture[str]
 
 @dataclass
 class Tally:
-    """What became of nets on their way to ONNX."""
+    """The results of exporting nets to ONNX."""
 
     ran: int = 0
     exported: int = 0
@@ -98,7 +98,7 @@ def test_real_nets_export_to_onnx_and_verify(capsys: pytest.CaptureFixture[str])
 
 
 def deployed_with_weights(path: Path) -> Built:
-    """A net as it is deployed, for one item if it takes that, with random weights."""
+    """Return the net to deploy, for one item if it supports that, with random weights."""
     trained = open_model(path)
     try:
         net = deploy_model(trained, batch=1).net
@@ -111,7 +111,7 @@ def deployed_with_weights(path: Path) -> Built:
 
 
 def fill(built: Built) -> None:
-    """Random weights, of such a size that what layers make is of the order of one, as it is in trained nets."""
+    """Fill a net with random weights, at a scale that keeps the layers' values around one, as in trained nets."""
     torch.manual_seed(0)
     inputs = NetModule(built).inputs
     samples = sample_inputs(built, {name: built.shapes[edge] for name, edge in inputs.items()})
@@ -121,7 +121,7 @@ def fill(built: Built) -> None:
             if isinstance(layer, BringsData):
                 continue
             learned = [blob for blob in layer.blob_tensors() if isinstance(blob, Parameter)]
-            for blob in layer.blob_tensors():  # ones are for the sums that a layer keeps
+            for blob in layer.blob_tensors():  # a layer's sums are filled with ones
                 torch.nn.init.normal_(blob) if isinstance(blob, Parameter) else blob.fill_(1)
             tops = made(layer, [edges[edge] for edge in node.bottoms])
             if learned:

@@ -1,4 +1,4 @@
-"""Every way into the house takes weights of every format, and just these arrive."""
+"""Every command and function that opens weights accepts every format, and gets exactly those weights."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ OWN_NET = NetParams("own", OWN_DATA, *LAYERS)
 SOLVER = 'net: "own.prototxt" base_lr: 0 lr_policy: "fixed" max_iter: 1 snapshot_prefix: "trained" random_seed: 1'
 SHAPES = {"conv": [(5, 1, 2, 2), (5,)], "scores": [(3, 30), (3,)]}
 
-# The last is a caffemodel by another name, as scripts of Caffe's users have them.
+# The last file is a caffemodel with another suffix, as Caffe users' scripts have it.
 FORMATS = ["w.caffemodel", "w.h5", "w.safetensors", "w.npz", "w.pt", "w.onnx", "torch.safetensors", "w.trained"]
 
 
 @dataclass(frozen=True)
 class Files:
-    """The weights that every file has, and where the files are."""
+    """The weights in every file, and the paths of the files."""
 
     folder: Path
     weights: WeightCollection
@@ -58,7 +58,7 @@ class Files:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """The nets, a table of six rows, and one set of weights in files of all formats."""
+    """Write the nets, a table of six rows, and one set of weights in files of all formats."""
     from safetensors.torch import save_file
 
     folder, random = tmp_path_factory.mktemp("files"), np.random.default_rng(4)
@@ -81,7 +81,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def run(*words: str) -> str:
-    """What a command prints."""
+    """Run a command and return its output."""
     done = CliRunner().invoke(zoo, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.output

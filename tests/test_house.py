@@ -1,4 +1,4 @@
-"""What must be true of the repository itself: generated files are fresh, and contributors are told what works."""
+"""Rules for the repository: generated files are up to date, and the instructions for contributors work."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_a_test_named_after_a_module_stands_where_the_module_does() -> None:
 
 
 def test_only_layers_know_layer_types() -> None:
-    """Others ask a layer what it can do; only what writes nets, as the DSL does, may know a type by its name."""
+    """Other code asks a layer for its capabilities. Only code that writes nets, such as the DSL, may refer to a type by
+    name."""
     paths = [path for package in ("netdsl", "converters", "zoo") for path in (ROOT / package).rglob("*.py")]
     writing = ("netdsl/dsl", "converters/incoming", "converters/onnx_import", "converters/torch_import")
     inside = {ROOT / folder for folder in ("netdsl/layers", *writing)}
@@ -117,7 +118,7 @@ def test_the_layer_type_that_contributors_are_shown_works(tmp_path: Path, monkey
 
 
 def test_nets_are_trained_with_little_else_than_torch() -> None:
-    """As `make test-gpu` and `make bench-gpu` do with a machine's own Python."""
+    """`make test-gpu` and `make bench-gpu` train nets with a machine's own Python."""
     program = (
         "import sys; sys.modules |= dict.fromkeys(['msgspec', 'click', 'yaml', 'rich', 'scipy', 'lmdb'])\n"
         "import netdsl.layers, netdsl.solver.open_solver, netdsl.planner.memory, zoo.catalogue"

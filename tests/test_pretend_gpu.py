@@ -1,4 +1,4 @@
-"""The pretended GPU: what is wrong on a real one is found there, and what is right isn't complained of."""
+"""The pretended GPU detects errors that a real one would show, and accepts correct programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NET = """layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 4 
 
 
 def run_planted(gpu: PretendedGPU, forward: Any) -> list[str]:
-    """A net of one layer with a mistake in it, forward and backward."""
+    """Run a net with one faulty layer, forward and backward."""
     planted = type("Planted", (Layer,), {"forward": lambda self, x: forward(x)})
     with registered(Planted=planted):
         net = NetModule(build(resolve(from_text(NET, pb.NetParameter), Phase.TEST)))
@@ -129,7 +129,7 @@ def test_arrays_are_refused_as_torch_does() -> None:
 @pytest.mark.parametrize(
     "forward",
     [
-        lambda x: x * 2 + torch.tensor(3.0),  # numbers without axes may lie on the host
+        lambda x: x * 2 + torch.tensor(3.0),  # zero-dimensional tensors may be on the host
         lambda x: torch.where(x > 0.5, x, 0.0),
         lambda x: x + torch.arange(3, device=x.device) + torch.ones(3, device="cuda"),
         lambda x: x + x.new_zeros(3) + torch.zeros_like(x).fill_(2),

@@ -1,4 +1,4 @@
-"""The names that users import: each says what it is, and pages import nothing that lies deeper."""
+"""The names that users import: each is documented, and pages import no deeper names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import netdsl.spark
 import zoo
 
 ROOT = Path(__file__).parents[1]
-# Pages about extensions also import what an extension is made of.
+# Pages about extensions also import names for writing extensions.
 PUBLIC = {"caffe_proto", "converters", "netdsl", "netdsl.pycaffe", "netdsl.registry", "netdsl.spark", "zoo"}
 PACKAGES = (netdsl, netdsl.spark, converters, zoo)
-LONGEST = 1000  # letters of a signature that somebody can read
+LONGEST = 1000  # characters of a readable signature
 
 
 def test_every_public_name_is_there_and_says_what_it_is() -> None:
@@ -39,7 +39,7 @@ def test_pages_import_public_names_only() -> None:
 
 
 def test_no_public_name_is_that_of_a_module() -> None:
-    """Once somebody has imported the module, the name would mean that."""
+    """After an import of the module, the name would refer to the module."""
     for package in PACKAGES:
         modules = {path.stem for place in package.__path__ for path in Path(place).iterdir()}
         assert not modules & set(package.__all__)

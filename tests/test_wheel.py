@@ -1,4 +1,4 @@
-"""A wheel built from the tree works in an environment that has only what the wheel asks for."""
+"""A wheel built from the tree works in an environment that contains only its requirements."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def required(name: str, found: set[str]) -> set[str]:
-    """A distribution and everything that it can't be without, by what the packages themselves say."""
+    """Return a distribution and all its requirements, by the packages' own metadata."""
     key = re.sub(r"[-_.]+", "-", name).lower()
     if key not in found:
         try:
             needs = distribution(name).requires or []
         except PackageNotFoundError:
-            return found  # for another system or Python
+            return found  # required only on another system or Python
         found.add(key)
         for need in needs:
             if "extra ==" not in need:
@@ -67,7 +67,7 @@ def required(name: str, found: set[str]) -> set[str]:
 
 
 def install_only_what_is_asked_for(wheel: Path, folder: Path) -> Path:
-    """An environment with the wheel, and links to just its requirements: no index, no network."""
+    """Create an environment with the wheel, and links to just its requirements: no index, no network."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = next((folder / "lib").glob("python*")) / "site-packages"
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--no-deps", "--no-index"]

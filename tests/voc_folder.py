@@ -1,4 +1,4 @@
-"""A small folder of Pascal VOC's, with images of noise."""
+"""A small Pascal VOC folder with images of noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class VocObject:
-    """An object, whose box counts pixels from 1 to its last one: left, top, right, bottom."""
+    """An object, whose box counts pixels from 1 and includes the last: left, top, right, bottom."""
 
     name: str
     box: tuple[float, float, float, float]
@@ -20,7 +20,7 @@ class VocObject:
 
 @dataclass(frozen=True)
 class VocImage:
-    """An image, its height and width, and what is in it."""
+    """An image, its height and width, and its objects."""
 
     name: str
     height: int
@@ -29,7 +29,7 @@ class VocImage:
 
 
 def write_voc(folder: Path, images: Sequence[VocImage], image_set: str = "trainval") -> None:
-    """Write images, what is marked in them, and a list of them."""
+    """Write images, their annotations, and a list of them."""
     import cv2
 
     random = np.random.default_rng(5)

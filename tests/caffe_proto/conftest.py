@@ -1,4 +1,4 @@
-"""Texts that are laid out and commented in any way that the grammar allows."""
+"""Generate texts with any layout and comments that the grammar allows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _GAPS = (" ", "\n", "\t", "\r\n", "\n\n\n", "{0}\n", "  {0}\n  ", "\n{0}\n", "\n
 
 @pytest.fixture(scope="session")
 def commented() -> Commented:
-    """From a text whose pieces stand between blanks to the same pieces with anything between them, and its comments."""
+    """Return a strategy that puts random layout between the pieces of a text, and returns the new pieces and the
+    comments."""
 
     @st.composite
     def lay_out(draw: st.DrawFn, text: str) -> tuple[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Values cut out of a message and put back, compared with protobuf's own reading of the same bytes."""
+"""Cutting values out of a message and putting them back, compared with protobuf's own reading of the same bytes."""
 
 import struct
 import time
@@ -19,7 +19,7 @@ VALUES = np.array([1.5, -2.0, 0.0, 3.25, -0.0, 7.0], np.float32)
 
 
 def length(number: int, content: bytes) -> bytes:
-    """A field that says how long it is, put together by hand."""
+    """Encode a length-delimited field by hand."""
     return _number(number << 3 | 2) + _number(len(content)) + content
 
 
@@ -32,7 +32,7 @@ def _number(value: int) -> bytes:
 
 
 def singles(number: int, code: str, values: np.ndarray) -> bytes:
-    """Values the way they were written before packing: each with a tag of its own."""
+    """Encode values as they were written before packing, each with its own tag."""
     return b"".join(bytes([number << 3 | {"f": 5, "d": 1}[code]]) + struct.pack(f"<{code}", value) for value in values)
 
 
@@ -136,7 +136,7 @@ def test_every_message_with_blobs_is_cut(data: bytes, kind: type, blob_of) -> No
         (b"\x29" + bytes(8), "wrong wire type"),  # a float of eight bytes
         (b"\x45" + bytes(4), "wrong wire type"),  # a double of four
         (b"\x2b\x2c", "wrong wire type"),  # a group
-        (varint(0x1FFF_FFFF, 0), "can't be in a file"),  # our own mark, which would show another blob's values
+        (varint(0x1FFF_FFFF, 0), "can't be in a file"),  # our own marker, which would show another blob's values
         (length(0x1FFF_FFFF, b""), "can't be in a file"),
         (b"\x2d" + bytes(3), "cut short"),
         ((singles(5, "f", VALUES[:1]) + singles(6, "f", VALUES[:1])) * 600, "more than 1000 pieces"),

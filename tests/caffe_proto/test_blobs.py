@@ -1,4 +1,4 @@
-"""Blobs: their shapes, their values in every form that Caffe knew, and what doesn't fit."""
+"""Blobs: their shapes, their values in every form that Caffe has used, and values that don't fit."""
 
 import sys
 import time
@@ -29,7 +29,8 @@ def stored(array: np.ndarray, *dims: int, number: int | None = None, **fields) -
         (proto_of(), ()),
         (pb.BlobProto(), ()),
         (pb.BlobProto(num=2, channels=3, height=4, width=5), (2, 3, 4, 5)),
-        (pb.BlobProto(width=5), (0, 0, 0, 5)),  # as Caffe: one of the four is enough for all four to count
+        # as in Caffe, one of the four legacy fields is enough for all four to count
+        (pb.BlobProto(width=5), (0, 0, 0, 5)),
         (proto_of(2, 3, num=1, channels=1, height=2, width=3), (2, 3)),
     ],
 )
@@ -141,7 +142,7 @@ def test_raw_values_that_do_not_fit_their_type_are_refused(size: int, kind: int,
         ([2**60], 5, ".* is not a shape"),
         ([2**33, 2**33], 5, ".* is not a shape"),
         ([2**32, 2**32], 0, ".* is not a shape"),  # in 64 bits this product is 0
-        ([0, 2**40, 2**40], 0, ".* is not a shape"),  # no values, and yet too big for an array
+        ([0, 2**40, 2**40], 0, ".* is not a shape"),  # no values, but too big for an array
         ([1] * 33, 1, "the shape has 33 dimensions, but Caffe allows 32 at most"),
         ([2**62] * 200_000, 1, "the shape has 200,000 dimensions"),
     ],
@@ -193,10 +194,10 @@ def test_memory_of_values_in_a_mapped_file_can_be_given_back(tmp_path: Path) -> 
     release_pages(array)
     assert before - of_files() > 0.9 * array.nbytes
     assert array.sum() == total
-    release_pages(np.ones(3))  # which is in no file
+    release_pages(np.ones(3))  # an array that isn't mapped from a file
 
 
 def of_files() -> int:
-    """The bytes that this process has in memory of files."""
+    """Return the number of bytes of mapped files that this process has in memory."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssFile:"))

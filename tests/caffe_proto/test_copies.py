@@ -1,4 +1,4 @@
-"""Copies of messages."""
+"""Copying messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialect of a binary file that doesn't say it."""
+"""Detecting the dialect of a binary file that doesn't name it."""
 
 import struct
 import time
@@ -45,7 +45,8 @@ def pooling(*fields: bytes) -> bytes:
     return layer("Pooling", length(121, varint(1, 0) + varint(2, 3) + varint(3, 2) + b"".join(fields)))
 
 
-# Put together by hand from each fork's own numbers. The layers come with those that such nets are full of.
+# These bytes are assembled by hand from each fork's own numbers. Each fork has the layers that are most common in its
+# nets.
 BY_HAND = {
     "PriorBox": ("ssd", layer("PriorBox", length(203, single(1, 30) + single(2, 60) + single(3, 2) + varint(4, 1)))),
     "Normalize": (
@@ -161,7 +162,7 @@ def test_a_fork_is_known_however_many_blobs_come_first() -> None:
 
 
 def test_an_ssd_with_half_weights_is_read_with_both_kinds_of_fields() -> None:
-    """As OpenCV's face detector: its writer has SSD's layers and NVIDIA's blobs."""
+    """OpenCV's face detector is such a file: its writer has SSD's layers and NVIDIA's blobs."""
     half = length(7, length(7, length(1, b"\x02")) + varint(10, 2))
     data = BY_HAND["PriorBox"][1] + BY_HAND["Permute"][1] + layer("Convolution", half)
     message = pb.NetParameter.FromString(detect_dialect(data, NET).decode(data, NET))
@@ -170,7 +171,7 @@ def test_an_ssd_with_half_weights_is_read_with_both_kinds_of_fields() -> None:
     assert message.layer[2].blobs[0].raw_data_type == pb.FLOAT16
 
 
-# As such nets are in use. Written in the fork's dialect, they must be read as what they were.
+# Nets of this form are in use. After they are written in the fork's dialect, they must be read as the same nets.
 IN_USE = {
     "ssd": """
         layer { name: "n" type: "Normalize" norm_param { across_spatial: false channel_shared: false
@@ -241,10 +242,11 @@ def test_the_fork_of_a_solver_state_is_known_too() -> None:
 def test_no_file_makes_guessing_slow(data: bytes) -> None:
     start = time.process_time()
     detect_dialect(data, NET)
-    assert time.process_time() - start < 8  # 3 s here, minutes if all dialects read all of it
+    assert time.process_time() - start < 8  # 3 s here, minutes if every dialect reads the whole file
 
 
 def test_damage_is_an_error_of_ours() -> None:
     with pytest.raises(BinaryError):
         detect_dialect(layer("Pooling", length(121, b"\x0a\x7f")), NET)
-    assert detect_dialect(layer("Interp", length(143, b"\x0a\x7f")), NET)  # what no fork can read is judged, not opened
+    # a file that no fork can read gets a dialect, but isn't parsed
+    assert detect_dialect(layer("Interp", length(143, b"\x0a\x7f")), NET)

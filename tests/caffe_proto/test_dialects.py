@@ -1,4 +1,4 @@
-"""Dialects: every fork's numbers in and out, and what a fork can't say."""
+"""Dialects: reading and writing every fork's numbers, and fields that a fork doesn't have."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_number_that_a_fork_gave_away_means_the_fork_s_field() -> None:
     assert not message.layer[0].HasField("input_param")
 
 
-# Random messages in the numbers of a fork, put together by hand and in the order that protobuf writes
+# Random messages in a fork's numbers, assembled by hand in the order in which protobuf writes fields.
 
 
 @st.composite
@@ -120,7 +120,7 @@ def encoded(draw: st.DrawFn, dialect: Dialect, descriptor: Descriptor, depth: in
     table = {
         number: field
         for number, field in dialect.table(descriptor).items()
-        if dialect.number(descriptor, field.name) == number  # not BVLC's, of a field that the fork numbers otherwise
+        if dialect.number(descriptor, field.name) == number  # not BVLC's number for a field that the fork renumbers
     }
     if depth == 4:
         table = {number: field for number, field in table.items() if field.message_type is None}
@@ -267,7 +267,7 @@ def test_a_value_of_another_number_in_a_fork_is_renumbered() -> None:
     message = from_text("layer { loss_param { normalization: NONE } }", pb.NetParameter)
     rfcn = dialect_named("rfcn")
     data = rfcn.encode(message.SerializeToString(), NET)
-    assert data == length(100, length(101, varint(3, 4)))  # and 3 for BVLC
+    assert data == length(100, length(101, varint(3, 4)))  # BVLC's number is 3
     assert pb.NetParameter.FromString(rfcn.decode(data, NET)) == message
 
 
@@ -310,8 +310,8 @@ def net(text: str) -> pb.NetParameter:
         ("convolution_param { pad_type: 1 }", ("synopsys",)),
         ("bn_param { slope_filler { } }", ("pspnet", "happynear-ms", "tsn", "synopsys")),
         ("eltwise_param { operation: STOCHASTIC_SUM }", ("tsn",)),  # a value of BVLC's own enum
-        ("normalize_param { } interp_param { }", ()),  # nobody has both
-        ("type: 'ImageLabelmapData'", ("hed",)),  # a type that no other has
+        ("normalize_param { } interp_param { }", ()),  # no fork has both
+        ("type: 'ImageLabelmapData'", ("hed",)),  # no other fork has this type
     ],
 )
 def test_the_fields_of_a_net_leave_some_dialects(settings: str, dialects: tuple[str, ...]) -> None:
@@ -404,7 +404,7 @@ def test_other_programs_see_no_marks(tmp_path: Path) -> None:
     mark(message, ["happynear"])
     write(CaffeFile(message), tmp_path / "net.caffemodel")
     data = (tmp_path / "net.caffemodel").read_bytes()
-    assert data.count(b"happynear") == 1  # a field of the net that Caffe skips, and none of the layer
+    assert data.count(b"happynear") == 1  # the mark is in a field of the net that Caffe skips, and in no layer
     assert pb.NetParameter.FromString(data).dialect == "happynear"
 
 
@@ -417,7 +417,7 @@ def test_a_damaged_name_of_a_dialect_is_an_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Path]:
-    """The table of a fork that somebody else knows."""
+    """Return the table of a fork that netdsl doesn't include."""
     yield tmp_path / "ours.toml"
     for name in registered_tables():
         unregister_dialect(name)
@@ -434,7 +434,7 @@ def test_a_dialect_of_somebody_else_is_one_like_others(table: Path) -> None:
     write(CaffeFile(net), in_ours, dialect="ours")
     assert [read_net(file).dialect.name for file in (in_ours, in_ssd)] == ["ours", "ssd"]
     assert possible_dialects(from_text('layer { type: "OursOnly" }', pb.NetParameter)) == ("ours",)
-    register_dialect(table)  # the same again
+    register_dialect(table)  # registering the same table again is allowed
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What two files differ in, and when they don't."""
+"""How two files differ, and when they don't."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def between(first: str, second: str, kind: type[Message] = pb.NetParameter) -> D
 
 
 def weights(**blobs: object) -> CaffeFile[Message]:
-    """A net whose layers have one blob each."""
+    """Return a net whose layers have one blob each."""
     file: CaffeFile[Message] = CaffeFile(pb.NetParameter(), form=Form.BINARY)
     for name, values in blobs.items():
         file.blobs.put(file.message.layer.add(name=name).blobs.add(), np.asarray(values))

@@ -1,6 +1,7 @@
-"""The door: every binary file of Caffe's is recognised, read, checked and written; every bad one is refused.
+"""Opening files: every binary file of Caffe's is recognised, read, checked and written, and every damaged file is
+refused.
 
-What lies in tests/data/caffe was written by BVLC's Caffe itself, as it trained two small nets.
+BVLC's Caffe wrote the files in tests/data/caffe while it trained two small nets.
 """
 
 import os
@@ -57,7 +58,7 @@ NET = length(1, b"net") + layer(length(7, BLOB))
 
 def file_of(tmp_path: Path, data: bytes, name: str = "x.caffemodel") -> Path:
     path = tmp_path / name
-    path.unlink(missing_ok=True)  # most file systems are slow to replace a file, and quick to make one
+    path.unlink(missing_ok=True)  # most file systems replace a file slowly, but create one quickly
     path.write_bytes(data)
     return path
 
@@ -91,7 +92,7 @@ def test_what_caffe_wrote_is_read_as_protobuf_reads_it(path: Path) -> None:
         np.testing.assert_array_equal(file.blobs.array(ours).ravel(), list(theirs.data))
         ours.ClearField("stored")
         theirs.ClearField("data")
-    assert file.message == plain  # all that is not values
+    assert file.message == plain  # everything except the values
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
@@ -138,7 +139,7 @@ def test_a_file_can_be_written_over_itself_while_its_values_are_in_use(tmp_path:
     assert read_net(path).message.name == "a longer name than before"
 
 
-# Every form of weights that there ever was
+# Every form of weights that Caffe has used
 
 
 HALVES = VALUES.astype(np.float16)
@@ -518,13 +519,13 @@ def test_damage_is_refused_with_the_file_and_the_layer(
 
 @pytest.mark.parametrize("path", [*MODELS, *STATES], ids=lambda path: path.name)
 def test_no_part_of_a_file_is_taken_for_the_whole(path: Path, tmp_path: Path) -> None:
-    """A message may end where a field ends; everywhere else the cut is seen."""
+    """A message may end where a field ends. Everywhere else the cut is detected."""
     data = path.read_bytes()
     ends, at = {0}, 0
     while at < len(data):
         at = _end_of_field(data, at)
         ends.add(at)
-    for size in sorted(set(range(3, len(data))) - ends)[::5]:  # two line ends are a prototxt
+    for size in sorted(set(range(3, len(data))) - ends)[::5]:  # two line ends alone are an empty prototxt
         with pytest.raises(BinaryError, match="cut short"):
             read(file_of(tmp_path, data[:size], path.name))
 
@@ -557,7 +558,8 @@ def test_a_long_name_of_a_damaged_layer_does_not_fill_the_screen(tmp_path: Path)
 
 
 def _big_file(path: Path, count: int) -> None:
-    """One blob of this many floats, made as a hole; only its last values take room on the disk. Then a small layer."""
+    """Write one blob of this many floats as a sparse file, whose last values alone take disk space, and then a small
+    layer."""
     dims = length(1, _number(count))
     blob = len(_number(4 * count)) + 1 + 4 * count + 2 + len(dims)
     inner = length(1, b"big") + length(2, b"InnerProduct") + b"\x3a" + _number(blob)
@@ -586,7 +588,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     values, memory = done.stdout.splitlines()
     assert values == f"({count},) [0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0] [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]"
-    assert int(memory) < 100_000  # of 2,000,000 kB
+    assert int(memory) < 100_000  # the file has 2,000,000 kB
 
 
 def test_touching_a_small_blob_does_not_load_the_big_ones(tmp_path: Path) -> None:
@@ -603,7 +605,7 @@ assert file.blobs.array(file.message.layer[1].blobs[0]).sum() == 15
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 16_000  # of 65,536 kB
+    assert int(done.stdout) < 16_000  # the file has 65,536 kB
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts private memory")

@@ -1,4 +1,4 @@
-"""Caffe's HDF5 snapshots, compared with h5py's own reading, and what isn't Caffe's."""
+"""Caffe's HDF5 snapshots, compared with h5py's own reading, and files that aren't Caffe's."""
 
 import subprocess
 import sys
@@ -78,7 +78,7 @@ def test_what_nobody_changed_is_written_byte_for_byte(path: Path, tmp_path: Path
 
 @pytest.mark.parametrize("path", MODELS + STATES, ids=lambda path: path.name)
 def test_what_is_built_anew_has_the_same_things_of_the_same_types(path: Path, tmp_path: Path) -> None:
-    """Caffe reads with fixed names, ranks and types; libhdf5's own bookkeeping may differ."""
+    """Caffe reads with fixed names, ranks and types. Only libhdf5's own bookkeeping may differ."""
     file = read(path)
     file.origin = None
     write(file, tmp_path / path.name)
@@ -211,7 +211,7 @@ def test_a_state_survives_without_history_and_with_any_file_name(state: pb.Solve
     assert (out.iter, out.current_step) == (state.iter, state.current_step)
     assert out.learned_net == state.learned_net
     with h5py.File(tmp_path / "x.solverstate.h5") as plain:
-        assert "history" in plain  # Caffe opens it unasked
+        assert "history" in plain  # Caffe opens this group without checking that it exists
 
 
 def test_a_protobuf_model_becomes_an_hdf5_model_and_back(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def _set(name: str, value: object) -> Callable:
 
 def _in_two_places(file) -> None:
     group = file.create_group("data/a")
-    for _ in range(40):  # 2**40 ways to the last
+    for _ in range(40):  # 2**40 paths lead to the last group
         below = group.create_group("left")
         group["right"] = below
         group = below
@@ -408,7 +408,7 @@ assert file.blobs.array(file.message.layer[1].blobs[0]).sum() == 6
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) * (1 if sys.platform == "linux" else 1 / 1024) < 16_000  # of 64,000 kB
+    assert int(done.stdout) * (1 if sys.platform == "linux" else 1 / 1024) < 16_000  # the file has 64,000 kB
 
 
 def test_many_layers_are_read_in_the_time_that_libhdf5_needs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Layers that know where they are written: through upgrades, and in no file."""
+"""Layers that know where they were written. Upgrades keep these places, and no file stores them."""
 
 from __future__ import annotations
 

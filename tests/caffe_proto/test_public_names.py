@@ -29,7 +29,7 @@ def test_an_unknown_name_is_said_as_python_says_it() -> None:
 
 def test_a_star_import_brings_what_is_promised() -> None:
     names: dict[str, object] = {}
-    exec("from caffe_proto import *", names)  # a star is only allowed in a module
+    exec("from caffe_proto import *", names)  # a star import is only allowed at module level
     assert set(caffe_proto.__all__) <= set(names)
 
 

@@ -1,4 +1,4 @@
-"""The schema: in step with its source, BVLC's numbers, and at home beside another Caffe's."""
+"""The schema: in step with its source, with BVLC's numbers, and usable in one process with another Caffe's."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def test_the_generated_code_is_that_of_the_schema(tmp_path: Path) -> None:
 
 
 def _schema_in(module: Path) -> list[str]:
-    """What the compiler's version has no part in."""
+    """Read the schema that a process loads without the compiler's version."""
     return [line for line in module.read_text().splitlines() if line.startswith("DESCRIPTOR = ")]
 
 
@@ -71,7 +71,7 @@ def test_it_lives_in_one_process_with_a_real_caffe(order: bool) -> None:
     subprocess.run([sys.executable, "-c", f"ORDER = {order}\n{BESIDE_ANOTHER}"], check=True)
 
 
-# As BVLC's files have them.
+# These types are as in BVLC's files.
 NUMBERS = {
     "NetParameter": {"name": 1, "layers": 2, "input": 3, "input_dim": 4, "input_shape": 8, "layer": 100},
     "LayerParameter": {

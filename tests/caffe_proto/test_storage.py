@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Atomic writes: a file is complete or absent, whatever happens while it is written."""
 
 import os
 import signal
@@ -181,7 +181,7 @@ except FileError as problem:
 
 def test_a_device_without_space_is_a_file_error(tmp_path: Path) -> None:
     device = Path("/dev/full")
-    if os.geteuid() == 0:  # who could do harm to the system's own
+    if os.geteuid() == 0:  # root could damage the system's own devices
         device = tmp_path / "full"
         try:
             os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 7))

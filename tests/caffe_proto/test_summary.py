@@ -1,4 +1,4 @@
-"""What a table of a file says."""
+"""The table that describes a file."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_mean_is_told_as_one_blob() -> None:
 
 def test_the_mean_of_values_is_as_exact_as_a_double() -> None:
     file = CaffeFile(pb.BlobProto())
-    file.blobs.put(file.message, np.float32([2**24, 1, 1, 2**24]))  # as float32, 2**24 + 1 is 2**24
+    file.blobs.put(file.message, np.float32([2**24, 1, 1, 2**24]))  # in float32, 2**24 + 1 is 2**24
     assert summarise(file).blobs[0].mean == 2**23 + 0.5
 
 

@@ -1,4 +1,4 @@
-"""The wire format: where fields lie, compared with protobuf's own parser, and what damage does."""
+"""The wire format: where fields are, compared with protobuf's own parser, and the effects of damage."""
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
@@ -32,7 +32,7 @@ def test_a_number_is_encoded_as_the_specification_says(number: int, encoded: str
 
 def test_a_number_may_be_longer_than_it_needs_to_be() -> None:
     assert read_varint(b"\x85\x80\x00", 0, 3) == (5, 3)
-    assert read_varint(b"\xff" * 9 + b"\x7f", 0, 10) == (2**64 - 1, 10)  # there is no room for more
+    assert read_varint(b"\xff" * 9 + b"\x7f", 0, 10) == (2**64 - 1, 10)  # the largest varint; no more bits fit
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_group_is_skipped_whole(inside: str) -> None:
         ("0a", "cut short"),
         ("0a 05 61", "field 1 needs 5 bytes, but 1 are left"),
         ("0a ff ff ff ff 0f", "field 1 needs 4,294,967,295 bytes, but 0 are left"),
-        ("0a ff ff ff ff ff ff ff ff ff 01 61", "cut short"),  # minus one
+        ("0a ff ff ff ff ff ff ff ff ff 01 61", "cut short"),  # a length of -1
         ("0d 01 02 03", "cut short"),
         ("09 01 02 03 04 05 06 07", "cut short"),
         ("08", "cut short"),

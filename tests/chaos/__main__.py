@@ -1,4 +1,4 @@
-"""A long attack on trainings: `python -m tests.chaos --seconds 1800`, or `--seed N` to repeat one case."""
+"""A long attack on training runs: `python -m tests.chaos --seconds 1800`, or `--seed N` to repeat one case."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def main() -> int:
     seconds = options.seconds if options.seconds is not None else 0.0 if options.seed is not None else _SECONDS
     folder, until = Path(tempfile.mkdtemp(prefix="netdsl-chaos-")), time.monotonic() + seconds
     print(f"the first seed is {seed}; everything is in {folder}", flush=True)
-    for stop in (signal.SIGINT, signal.SIGTERM):  # a program in the background may ignore the first, and hand that on
+    # a background program may ignore SIGINT, and its children inherit that
+    for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.default_int_handler)
     references, rows, wrong = References(folder / "references"), dict[str, Counter[str]](), 0
     try:
@@ -61,7 +62,7 @@ def main() -> int:
 
 
 def _run(case: ChaosCase, parent: Path, references: References, rows: dict[str, Counter[str]], spark: bool) -> bool:
-    """Run a case, print its line and count it; returns whether something is wrong."""
+    """Run a case, print its line and count it. Returns whether something is wrong."""
     folder = parent / str(case.seed)
     outcome = attack(case, folder, references.of(case.setting))
     problems = outcome.verdict.problems
@@ -81,7 +82,7 @@ def _run(case: ChaosCase, parent: Path, references: References, rows: dict[str, 
 
 
 def table(rows: Mapping[str, Counter[str]]) -> str:
-    """What was counted: a line for each thing that happened, and a column for each launcher with a strategy."""
+    """Return the counts as a table: a row for each event, and a column for each launcher with a strategy."""
     total = sum(rows.values(), Counter[str]())
     columns = {**dict(sorted(rows.items())), "all": total}
     kinds = [kind for kind in KINDS if total[kind]]

@@ -1,4 +1,4 @@
-"""The attack on one training: the user's commands, until the last one is left alone, and the verdict."""
+"""The attack on one training run: the user's commands, the last of which runs undisturbed, and the verdict."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.chaos.verdict import (
     judge_output,
 )
 
-_PATIENCE = 240.0  # seconds without anything to be seen; more than supervisors have
-_TIMES = 5.0  # as long as an undisturbed training takes, beside that
+_PATIENCE = 240.0  # seconds without any sign of progress; longer than supervisors wait
+_TIMES = 5.0  # multiples of the time of an undisturbed run, in addition
 _VANISH = 60.0  # seconds for processes to end after their command
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What really happened in a case, and the verdict."""
+    """The events of a case, and its verdict."""
 
     verdict: CaseVerdict
     story: str
@@ -35,7 +35,7 @@ class Attack:
 
 
 def attack(case: ChaosCase, folder: Path, reference: Reference) -> Attack:
-    """Train in a folder while all that happens, and judge what comes out."""
+    """Train in a folder under attack, and judge the result."""
     setting, verdict, start = case.setting, CaseVerdict(), time.monotonic()
     story: list[str] = []
     setting.write_files(folder)
@@ -59,7 +59,7 @@ def attack(case: ChaosCase, folder: Path, reference: Reference) -> Attack:
 
 
 def _run(case: ChaosCase, folder: Path, commands: UserCommands, verdict: CaseVerdict, story: list[str]) -> bool:
-    """Run the commands of a case, and one that is left alone; returns whether that one came to a good end."""
+    """Run the commands of a case and then an undisturbed one. Returns whether that one succeeds."""
     for plan in case.commands:
         result = commands.run(plan.disturbances)
         happened = [str(disturbance) for disturbance in result.disturbances]

@@ -1,4 +1,4 @@
-"""Cases that are drawn: a setting, and the user's commands, each with what happens during and after it."""
+"""Randomly drawn cases: a setting and the user's commands, each with the disturbances during and after it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.chaos.settings import ELASTIC, ONE, STRATEGY_TEXTS, THREE, LauncherNa
 
 DEADLINE = 20.0  # seconds without a heartbeat, in runs whose workers are stopped for longer than that
 _LONG = 1.5 * DEADLINE
-_SHORT = 4.0  # seconds for which something is stopped, at most
-_MOMENT = 0.3  # seconds between what is awaited and what happens, at most
-_ITERATIONS_ALONE = 480  # one process needs less time for each
-_START = 6.0  # seconds in which a training begins, about
+_SHORT = 4.0  # seconds that a process is stopped, at most
+_MOMENT = 0.3  # seconds between the awaited moment and the disturbance, at most
+_ITERATIONS_ALONE = 480  # one process needs less time for each iteration
+_START = 6.0  # seconds until a training run begins, roughly
 _TRANSPORTS = {
     LauncherName.LOCAL: (Transport.SHARED_MEMORY, Transport.GLOO),
     LauncherName.EXTERNAL: (Transport.SHARED_MEMORY, Transport.GLOO),
@@ -25,7 +25,7 @@ _TRANSPORTS = {
     LauncherName.SPARK: (Transport.GLOO, Transport.RELAY),
 }
 _STOPS = (DisturbanceKind.STOP_WORKER, DisturbanceKind.STOP_SUPERVISOR)
-_OF_TWO = ("allreduce", "outer")  # one divides the batch; the momentum of the other has short trainings of one swing
+_OF_TWO = ("allreduce", "outer")  # allreduce divides the batch; outer's momentum swings only once in such short runs
 _HERE = (
     LauncherName.ALONE,
     *3 * (LauncherName.LOCAL,),
@@ -37,7 +37,7 @@ _HERE = (
 
 @dataclass(frozen=True)
 class DisturbedCommand:
-    """What happens during a command, and to the newest state after it."""
+    """The disturbances during a command, and the damage to the newest state after it."""
 
     disturbances: tuple[Disturbance, ...]
     damage: Damage | None = None
@@ -45,7 +45,7 @@ class DisturbedCommand:
 
 @dataclass(frozen=True)
 class ChaosCase:
-    """A setting and its commands, one after the other until the last of them is left alone."""
+    """A setting and its commands, which run one after the other. The last one is undisturbed."""
 
     seed: int
     setting: TrainingSetting
@@ -53,13 +53,13 @@ class ChaosCase:
 
     @property
     def deadline(self) -> float | None:
-        """The deadline of heartbeats that the run must be begun with; None if that of the command will do."""
+        """The heartbeat deadline with which the run must begin, or None if the command's default is enough."""
         lengths = [each.seconds for command in self.commands for each in command.disturbances if each.kind in _STOPS]
         return DEADLINE if self.setting.has_journal and any(length > _SHORT for length in lengths) else None
 
 
 def draw_case(seed: int, *, spark: bool = False) -> ChaosCase:
-    """The case of a seed. With `spark`, half of all cases run on Spark."""
+    """Draw the case of a seed. With `spark`, half of all cases run on Spark."""
     random = Random(seed)
     launcher = random.choice(_HERE)
     if spark and random.random() < 0.5:
@@ -84,7 +84,7 @@ def _draw_setting(random: Random, launcher: LauncherName) -> TrainingSetting:
 def _draw_command(random: Random, launcher: LauncherName) -> DisturbedCommand:
     kinds = [kind for kind in DisturbanceKind if launcher is not LauncherName.ALONE or kind not in OF_WORKERS]
     if launcher is LauncherName.SPARK:
-        kinds.remove(DisturbanceKind.FILL_DISK)  # Java writes files of its own
+        kinds.remove(DisturbanceKind.FILL_DISK)  # Java writes its own files
     first = _draw_disturbance(random, random.choice(kinds), again=False)
     more = [_draw_disturbance(random, random.choice(kinds), again=True) for _ in range(random.choice((0, 0, 1, 2)))]
     damage = None
@@ -94,7 +94,7 @@ def _draw_command(random: Random, launcher: LauncherName) -> DisturbedCommand:
 
 
 def _draw_disturbance(random: Random, kind: DisturbanceKind, *, again: bool) -> Disturbance:
-    """A disturbance at any moment; one that comes `again` often meets a training that recovers."""
+    """Draw a disturbance at a random moment. With `again`, it often hits a run that is recovering."""
     early = random.random() < (0.5 if again else 0.2)
     progress = 0.0 if early else random.random()
     delay = random.random() * (_START if early else _MOMENT)

@@ -1,4 +1,4 @@
-"""Damage to the newest saved state: to one file of a journal's entry, or of a snapshot."""
+"""Damage to the newest saved state: to one file of a journal's entry or of a snapshot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.chaos.settings import RUN, TrainingSetting
 
 
 class DamageKind(Enum):
-    """What happens to a file."""
+    """The ways to damage a file."""
 
     TRUNCATED = "truncated"
     EMPTY = "empty"
@@ -25,14 +25,15 @@ class DamageKind(Enum):
 
 @dataclass(frozen=True)
 class Damage:
-    """A damage, which file it happens to, and where in it: as parts of the number of files, and of its length."""
+    """One act of damage: the file and the position in it, as fractions of the number of files and of the file's
+    length."""
 
     kind: DamageKind
     which: float = 0.0
     where: float = 0.0
 
     def happen(self, setting: TrainingSetting, folder: Path) -> str:
-        """Damage a file of the newest state; returns what was done, or nothing if there is no state."""
+        """Damage a file of the newest state. Returns a description, or nothing if there is no state."""
         files = newest_state(setting, folder)
         if not files:
             return ""
@@ -47,17 +48,17 @@ class Damage:
         return f"{path.relative_to(folder)}: {self.kind.value}"
 
     def damaged(self, data: bytes) -> bytes:
-        """The bytes of a file after this."""
+        """Return the damaged bytes of a file."""
         return _CHANGES[self.kind](data, self.where)
 
 
 def hidden_name(path: Path, number: int) -> str:
-    """The name of a file that somebody left who was killed while writing another."""
+    """Return the name of a temporary file that a process leaves if it is killed while writing another file."""
     return f".{path.name[:40]}.{'planted':x<15}{number}"
 
 
 def newest_state(setting: TrainingSetting, folder: Path) -> list[Path]:
-    """The files of the newest state that is whole; none if there is no state."""
+    """Return the files of the newest complete state, or no files if there is no state."""
     number = setting.progress(folder)
     if not number:
         return []
@@ -75,7 +76,7 @@ def _flip(data: bytes, where: float) -> bytes:
 
 
 def _cut_at_field(data: bytes, where: float) -> bytes:
-    """The bytes to the end of a field: a line of a text, a member of an archive, a field of a message."""
+    """Cut at the end of a field: a line of a text, a member of an archive, or a field of a message."""
     ends = _ends_of_lines(data) if data[:1] == b"{" else _ends_of_members(data) or _ends_of_fields(data)
     return data[: ends[int(where * len(ends))]] if ends else data[: len(data) // 2]
 
@@ -85,7 +86,7 @@ def _ends_of_lines(data: bytes) -> list[int]:
 
 
 def _ends_of_members(data: bytes) -> list[int]:
-    """Where the members of a zip archive begin, but for the first one."""
+    """Return the offsets of the members of a zip archive, except the first."""
     ends, start = [], data.find(b"PK\3\4", 1) if data[:4] == b"PK\3\4" else -1
     while start > 0:
         ends.append(start)
@@ -94,7 +95,7 @@ def _ends_of_members(data: bytes) -> list[int]:
 
 
 def _ends_of_fields(data: bytes) -> list[int]:
-    """Where the outermost fields of a protobuf message end, but for the last one."""
+    """Return the end offsets of the top-level fields of a protobuf message, except the last."""
     ends, position = [], 0
     while position < len(data):
         tag, position = _varint(data, position)
@@ -109,13 +110,13 @@ def _ends_of_fields(data: bytes) -> list[int]:
             case 5:
                 position += 4
             case _:
-                return []  # it isn't a message
+                return []  # not a message
         ends.append(position)
     return ends[:-1] if position == len(data) else []
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """A number, and where the next thing begins."""
+    """Read a varint. Returns the number and the offset after it."""
     value = shift = 0
     while position < len(data):
         byte = data[position]

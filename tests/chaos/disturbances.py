@@ -1,4 +1,4 @@
-"""What happens to a training: processes are killed, stopped and asked to end, and the disk is full."""
+"""Disturbances of a training run: processes are killed, stopped and asked to end, and the disk fills up."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from enum import Enum
 from tests.chaos.processes import MarkedCommand, MarkedProcess, kill_all, marked_processes
 from tests.chaos.settings import LauncherName
 
-_ROOM = 20_000  # bytes at most that files can have on a full disk
-_USER_WAITS = 4.0  # seconds for which a user looks at a supervisor that doesn't move, until killing it
+_ROOM = 20_000  # bytes that a file can have on a full disk, at most
+_USER_WAITS = 4.0  # seconds that a user watches a hanging supervisor before killing it
 
 
 class DisturbanceKind(Enum):
-    """What happens, and to whom."""
+    """The kinds of disturbance, and the processes that each hits."""
 
     KILL_WORKER = "a worker killed"
     STOP_WORKER = "a worker stopped"
@@ -28,21 +28,21 @@ class DisturbanceKind(Enum):
     FILL_DISK = "the disk full"
 
 
-Later = list[tuple[float, Callable[[], object]]]  # seconds from now, and what happens then
+Later = list[tuple[float, Callable[[], object]]]  # seconds from now, and the action then
 OF_WORKERS = (DisturbanceKind.KILL_WORKER, DisturbanceKind.STOP_WORKER)
 
-RANK_NAMES = {LauncherName.EXTERNAL: "RANK", LauncherName.MPIEXEC: "PMI_RANK"}  # in the environment of each process
+RANK_NAMES = {LauncherName.EXTERNAL: "RANK", LauncherName.MPIEXEC: "PMI_RANK"}  # in each process's environment
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Something that happens at a moment of a command, for which a part of the training must be done first."""
+    """A disturbance at a moment of a command, after part of the training is done."""
 
     kind: DisturbanceKind
-    progress: float = 0.0  # of the training, which must be reached
+    progress: float = 0.0  # the fraction of the training that must be reached
     delay: float = 0.0  # seconds after that
-    whom: float = 0.0  # of those to choose from, as a part of their number
-    seconds: float = math.inf  # until a process continues, or the disk has room; it may never
+    whom: float = 0.0  # which candidate is hit, as a fraction of their number
+    seconds: float = math.inf  # until a process continues or the disk has room again; may be never
 
     def __str__(self) -> str:
         lasting = self.kind in (DisturbanceKind.STOP_WORKER, DisturbanceKind.STOP_SUPERVISOR, DisturbanceKind.FILL_DISK)
@@ -50,7 +50,7 @@ class Disturbance:
         return f"{self.kind.value}{until} at {self.progress:.0%} + {self.delay:.2f} s"
 
     def happen(self, command: MarkedCommand, launcher: LauncherName) -> Later | None:
-        """Let it happen; returns what shall follow, or None if there is nobody whom it could happen to yet."""
+        """Carry out the disturbance. Returns the actions that follow, or None if no process can be hit yet."""
         processes = [
             process for process in marked_processes(command.mark) if self._is_meant(process, command, launcher)
         ]
@@ -72,7 +72,7 @@ class Disturbance:
             case DisturbanceKind.KILL_SUPERVISOR | DisturbanceKind.STOP_SUPERVISOR:
                 if launcher in RANK_NAMES:
                     return process.environment.get(RANK_NAMES[launcher]) == "0"
-        return process.pid == command.process.pid  # torchrun and mpiexec hand signals on to their workers
+        return process.pid == command.process.pid  # torchrun and mpiexec forward signals to their workers
 
     def _signal(self, process: MarkedProcess) -> Later:
         match self.kind:
@@ -100,12 +100,12 @@ class Disturbance:
 
 
 def is_worker(process: MarkedProcess, launcher: LauncherName) -> bool:
-    """Whether a process is a worker, and nothing else, of its command."""
+    """Return whether a process is a worker of its command and nothing else."""
     match launcher:
         case LauncherName.LOCAL:
             return "launchers.worker_process" in process.command
         case LauncherName.EXTERNAL | LauncherName.MPIEXEC:
-            return process.environment.get(RANK_NAMES[launcher], "0") != "0"  # the first one supervises
+            return process.environment.get(RANK_NAMES[launcher], "0") != "0"  # the first worker also supervises
         case LauncherName.MPI:
             return "mpi.worker_process" in process.command and "PMI_RANK" in process.environment
         case LauncherName.SPARK:

@@ -1,4 +1,4 @@
-"""The processes of a command, wherever they are: found by a mark in their environment, which children inherit."""
+"""The processes of a command, which are found by a mark in their environment. Children inherit the mark."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pathlib import Path
 
 MARK = "NETDSL_CHAOS"
 ROOT = Path(__file__).parents[2]
-_LOOK = 0.01  # seconds between two looks
+_LOOK = 0.01  # seconds between two checks
 
 
 @dataclass(frozen=True)
 class MarkedProcess:
-    """A process with a mark: which it is, what it was started with."""
+    """A process with a mark, and the arguments and environment that it started with."""
 
     pid: int
     command: str
@@ -28,24 +28,24 @@ class MarkedProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is there no more; its number may be another's now."""
+        """Whether the process has ended. Its number may belong to another process now."""
         return _environment(self.pid).get(MARK) != self.environment[MARK]
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal, if the process is still there."""
+        """Send a signal if the process still exists."""
         if not self.has_ended:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def limit_files(self, size: int) -> None:
-        """Let files grow to this many bytes at most, as if the disk were full; -1 is as much as they like."""
+        """Limit the size of files to this many bytes, as if the disk were full. -1 removes the limit."""
         if not self.has_ended:
             with suppress(ProcessLookupError):
                 _, hard = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)
                 resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (size, hard))
 
     def description(self) -> str:
-        """What the system says about the process, for whoever looks for the reason why it hangs."""
+        """The system's description of the process, to find out why it hangs."""
         folder = Path("/proc", str(self.pid))
         state = wait = ""
         with suppress(OSError):
@@ -55,7 +55,7 @@ class MarkedProcess:
 
 
 def marked_processes(mark: str) -> list[MarkedProcess]:
-    """The living processes whose mark begins so, by their numbers."""
+    """Return the living processes whose mark begins with a prefix, by process number."""
     processes = []
     for path in Path("/proc").glob("[0-9]*"):
         environment = _environment(int(path.name))
@@ -67,7 +67,7 @@ def marked_processes(mark: str) -> list[MarkedProcess]:
 
 
 def _environment(pid: int) -> dict[str, str]:
-    """A process's environment; empty if it has ended, or isn't ours."""
+    """Return a process's environment, or an empty one if the process has ended or belongs to another user."""
     try:
         text = Path("/proc", str(pid), "environ").read_bytes().decode(errors="replace")
     except OSError:
@@ -76,7 +76,7 @@ def _environment(pid: int) -> dict[str, str]:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait until a condition holds; returns whether it does in time."""
+    """Wait until a condition holds. Returns whether it holds in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
@@ -86,7 +86,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def kill_all(mark: str) -> None:
-    """Kill all processes with a mark, also those that are started meanwhile."""
+    """Kill all processes with a mark, including those that start meanwhile."""
     while processes := marked_processes(mark):
         for process in processes:
             process.send(signal.SIGKILL)
@@ -94,9 +94,9 @@ def kill_all(mark: str) -> None:
 
 
 class MarkedCommand:
-    """A command in a session of its own, whose output goes to a file by way of a pipe.
+    """A command in its own session, whose output goes to a file through a pipe.
 
-    A limit of the size of files is then no limit of what the command can say.
+    A limit on the size of files therefore doesn't limit the command's output.
     """
 
     def __init__(self, words: Sequence[str], folder: Path, mark: str, output: Path) -> None:
@@ -105,7 +105,7 @@ class MarkedCommand:
         settings = {
             MARK: mark,
             "OMP_NUM_THREADS": "1",
-            "PYTHONFAULTHANDLER": "1",  # SIGABRT makes a process that hangs say where
+            "PYTHONFAULTHANDLER": "1",  # on SIGABRT, a hanging process prints its stacks
             "PYTHONPATH": str(ROOT),
             "TMPDIR": str(temporary),
         }
@@ -128,9 +128,9 @@ class MarkedCommand:
         return self.process.poll()
 
     def text(self) -> str:
-        """What the command wrote until now."""
+        """The output of the command so far."""
         if self.code is not None:
-            self._copying.join(1.0)  # others may have the pipe open for longer
+            self._copying.join(1.0)  # other processes may keep the pipe open for longer
         return self.output.read_text(errors="replace") if self.output.exists() else ""
 
     def _copy_output(self) -> None:

@@ -1,4 +1,4 @@
-"""Undisturbed trainings, with which the others are compared: one for each setting, made when it is needed."""
+"""Undisturbed training runs to compare with: one for each setting, made when it is first needed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tests.chaos.settings import TWO, LauncherName, TrainingSetting
 from tests.chaos.user_command import UserCommands
 from zoo.testing import test
 
-_BATCHES = 6  # of the test data, which are all
+_BATCHES = 6  # all batches of the test data
 _LIKE_LOCAL = (LauncherName.EXTERNAL, LauncherName.MPI, LauncherName.MPIEXEC)
-_PATIENCE = 600.0  # seconds without anything to be seen
+_PATIENCE = 600.0  # seconds without any sign of progress
 
 Blobs = dict[str, list[NDArray[np.float32]]]
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What an undisturbed training ended with, and how long it took."""
+    """The final weights and the duration of an undisturbed training run."""
 
     blobs: Blobs
     accuracy: float
@@ -32,14 +32,14 @@ class Reference:
 
 
 class References:
-    """The undisturbed trainings of a program, in a folder."""
+    """The undisturbed training runs of a program, in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._made: dict[TrainingSetting, Reference] = {}
 
     def of(self, setting: TrainingSetting) -> Reference:
-        """The undisturbed training to compare with. The bits are the same over all transports."""
+        """Return the undisturbed run to compare with. Its bits are the same over all transports."""
         launcher = LauncherName.LOCAL if setting.launcher in _LIKE_LOCAL else setting.launcher
         plain = replace(setting, launcher=launcher, transport=None, restarts=0, workers=TWO, resumed="")
         if plain not in self._made:
@@ -58,11 +58,11 @@ class References:
 
 
 def read_blobs(model: Path) -> Blobs:
-    """The blobs of a model, by layer."""
+    """Return the blobs of a model by layer."""
     return {name: list(blobs) for name, blobs in arrays_of(read_net(model)).items()}
 
 
 def accuracy(folder: Path, model: Path) -> float:
-    """The accuracy of a model on the test data of its folder's net."""
+    """Return the accuracy of a model on the test data of its folder's net."""
     tested = test(net=str(folder / "net.prototxt"), weights=(str(model),), iterations=_BATCHES, device="cpu")
     return tested.outputs["accuracy"]

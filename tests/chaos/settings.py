@@ -1,4 +1,4 @@
-"""The settings that are attacked: a strategy with a launcher over a transport, and the user's commands for it."""
+"""The settings under attack: a strategy with a launcher over a transport, and the user's commands for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ZOO = Path(sys.executable).with_name("zoo")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--redirects", "3"]
 MASTER = "local-cluster[2,1,2048]"
 TWO, ELASTIC, ONE, THREE = "2", "1:2", "1", "3"  # workers
-RUN, RANK_LOGS = "run", "torchrun"  # folders of a case
+RUN, RANK_LOGS = "run", "torchrun"  # folders in a case's folder
 
 STRATEGY_TEXTS = (
     "averaging:tau=4",
@@ -61,7 +61,8 @@ display: 20 test_iter: 4 test_interval: 40 snapshot: 12 snapshot_prefix: "small"
 
 
 class LauncherName(Enum):
-    """What starts the workers; `ALONE` is training in one process, with snapshots, and `MPIEXEC` the user's own."""
+    """The program that starts the workers. `ALONE` is training in one process with snapshots; `MPIEXEC` is the user's
+    own."""
 
     ALONE = "alone"
     LOCAL = "local"
@@ -73,7 +74,7 @@ class LauncherName(Enum):
 
 @dataclass(frozen=True)
 class TrainingSetting:
-    """How a small net is trained. Only `ALONE` has no strategy, and chooses the form of snapshots."""
+    """How a small net is trained. Only `ALONE` has no strategy, and chooses the format of snapshots."""
 
     launcher: LauncherName
     strategy: str = ""
@@ -81,8 +82,8 @@ class TrainingSetting:
     hdf5: bool = False
     restarts: int = 0  # by torchrun
     iterations: int = 120
-    workers: str = TWO  # as the command has them; a range is for an elastic run
-    resumed: str = ""  # the workers of commands that resume, if they are others
+    workers: str = TWO  # as the command names them; a range means an elastic run
+    resumed: str = ""  # the workers of commands that resume, if they differ
 
     def __str__(self) -> str:
         if self.launcher is LauncherName.ALONE:
@@ -95,32 +96,32 @@ class TrainingSetting:
 
     @property
     def has_journal(self) -> bool:
-        """Whether a run's folder has its states; else they are snapshots."""
+        """Whether a run's folder contains a journal. If not, the states are snapshots."""
         return self.launcher is not LauncherName.ALONE
 
     @property
     def is_started(self) -> bool:
-        """Whether the command is torchrun's or mpiexec's, which says things of its own."""
+        """Whether torchrun or mpiexec is the command, which prints messages of its own."""
         return self.launcher in (LauncherName.EXTERNAL, LauncherName.MPIEXEC)
 
     @property
     def restarts_workers(self) -> bool:
-        """Whether a worker that is lost is started again without the user."""
+        """Whether the launcher restarts a lost worker without the user."""
         return self.launcher in (LauncherName.LOCAL, LauncherName.MPI, LauncherName.SPARK)
 
     @property
     def same_bits(self) -> bool:
-        """Whether the bits at the end are promised, whatever happens."""
+        """Whether the final bits are promised, whatever happens."""
         if not self.has_journal:
             return True
-        if self.workers != TWO or self.resumed:  # they depend on the moments at which workers change
+        if self.workers != TWO or self.resumed:  # the bits depend on when workers join and leave
             return False
         name, _, rest = self.strategy.partition(":")
         return bool(STRATEGIES[name].synchronous) and "seconds" not in rest
 
     @property
     def suffix(self) -> str:
-        """What ends the names of snapshots' files."""
+        """The suffix of snapshot files."""
         return ".h5" if self.hdf5 else ""
 
     def write_files(self, folder: Path) -> None:
@@ -132,7 +133,7 @@ class TrainingSetting:
         (folder / "solver.prototxt").write_text(settings)
 
     def run(self, folder: Path) -> Run:
-        """The run that the command makes of a folder's files."""
+        """Return the run that the command makes from a folder's files."""
         solver = open_settings(read_solver(folder / "solver.prototxt").message, folder)
         prefix = str(folder / solver.param.snapshot_prefix)
         run = Run(solver.with_fields(snapshot_prefix=prefix), folder=folder)
@@ -142,7 +143,7 @@ class TrainingSetting:
         return replace(run, strategy=parse(self.strategy), workers=most, fewest=fewest, transport=self.transport)
 
     def begin(self, folder: Path, deadline: float) -> None:
-        """Begin the run as the command does, with another deadline, by which a worker without a heartbeat is lost."""
+        """Begin the run as the command does, but with another heartbeat deadline."""
         backends: dict[LauncherName, Backend] = {
             LauncherName.SPARK: SparkBackend(MASTER),
             LauncherName.MPI: MpiBackend(),
@@ -152,7 +153,7 @@ class TrainingSetting:
         job.begin(replace(self.run(folder), deadline=deadline), folder / RUN, backend)
 
     def command(self, folder: Path) -> list[str]:
-        """What a user types in a case's folder to begin, or to go on where a run was begun."""
+        """Return what a user types in a case's folder to begin a run, or to resume one."""
         begun = (folder / RUN / "run.json").exists()
         words = [str(ZOO), "train"]
         if not self.has_journal:
@@ -185,13 +186,13 @@ class TrainingSetting:
         return words
 
     def model(self, folder: Path) -> Path:
-        """The model at the end."""
+        """Return the final model."""
         if self.has_journal:
             return folder / RUN / "model.caffemodel"
         return folder / f"small_iter_{self.iterations}.caffemodel{self.suffix}"
 
     def progress(self, folder: Path) -> int:
-        """How far a training is: the number of the newest round, or the iteration of the newest snapshot."""
+        """Return the progress of a run: the number of the newest round, or the iteration of the newest snapshot."""
         if self.has_journal:
             names = [path.parent.name for path in folder.glob(f"{RUN}/rounds/round-*/whole.json")]
             return max((int(name.removeprefix("round-")) for name in names), default=0)

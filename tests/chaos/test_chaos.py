@@ -1,4 +1,4 @@
-"""A short attack, of cases that are fixed, and what a long one draws, damages and looks for."""
+"""A short attack with fixed cases, and the parts of a long one: what it draws, damages and checks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ALONE = TrainingSetting(LauncherName.ALONE, iterations=60)
 
 
 def attacked(setting: TrainingSetting, kind: DisturbanceKind, damage: Damage) -> ChaosCase:
-    """A case with one command that is disturbed, and one that isn't."""
+    """Attack a case with one disturbed command and an undisturbed one."""
     return ChaosCase(0, setting, (DisturbedCommand((Disturbance(kind, progress=0.5),), damage),))
 
 
@@ -49,7 +49,7 @@ CASES = {
 
 
 def undisturbed(setting: TrainingSetting, folder: Path) -> Reference:
-    """What a training ends with that has no processes of its own."""
+    """Return an undisturbed result that needs no processes."""
     setting.write_files(folder)
     run, world = setting.run(folder).settled(), World(2, lambda rank, iteration: 1.0)
     network = Network(world, Link())
@@ -90,9 +90,9 @@ def test_a_training_that_is_attacked_ends_with_the_same_bits(case: ChaosCase, tm
     ],
 )
 def test_any_rank_may_be_killed_at_ten_moments(launcher: LauncherName, transport: Transport, tmp_path: Path) -> None:
-    """In one command where the launcher starts workers again, and else in ten, of which each resumes.
+    """One command is enough where the launcher restarts workers. Elsewhere, ten commands each resume the run.
 
-    Even if a busy machine kills late, the training is long enough for all ten.
+    The run is long enough for all ten kills even if a busy machine kills late.
     """
     setting, draw = (
         TrainingSetting(launcher, "averaging:tau=4", transport, iterations=960),
@@ -113,7 +113,7 @@ def test_any_rank_may_be_killed_at_ten_moments(launcher: LauncherName, transport
 
 
 def killed(kind: DisturbanceKind, moment: float, draw: random.Random) -> Disturbance:
-    """A kill at a moment of a command's training, of whom is drawn."""
+    """Return a kill at a moment of a command's training run. The victim is drawn at random."""
     return Disturbance(kind, moment, 0.2 * draw.random(), draw.random())
 
 
@@ -182,9 +182,9 @@ def test_a_command_that_fails_by_itself_is_noticed() -> None:
     full, asked = Disturbance(DisturbanceKind.FILL_DISK), Disturbance(DisturbanceKind.TERMINATE)
     for result, wrong in [
         (CommandResult(2, "zoo: it is broken\n", 1.0), True),
-        (CommandResult(2, "zoo: a worker was lost\n", 1.0, [killed]), True),  # it should have begun again
+        (CommandResult(2, "zoo: a worker was lost\n", 1.0, [killed]), True),  # the run should have restarted
         (CommandResult(2, "zoo: it is broken\n", 1.0, [killed, full]), False),
-        (CommandResult(2, "", 1.0, [full]), True),  # it doesn't say why
+        (CommandResult(2, "", 1.0, [full]), True),  # the output gives no reason
         (CommandResult(143, "", 1.0, [asked]), False),
         (CommandResult(0, "", 1.0), False),
     ]:

@@ -1,4 +1,4 @@
-"""One command of the user, from its start to its end, with what happens to it on the way."""
+"""One command of the user, from its start to its end, with its disturbances."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.chaos.disturbances import Disturbance
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
 from tests.chaos.settings import RUN, TrainingSetting
 
-_LOOK = 0.03  # seconds between two looks
-_SAY_WHERE = 5.0  # seconds for a process that hangs to say where
+_LOOK = 0.03  # seconds between two checks
+_SAY_WHERE = 5.0  # seconds for a hanging process to print its stacks
 
 
 @dataclass
@@ -26,18 +26,18 @@ class CommandResult:
     text: str
     seconds: float
     disturbances: list[Disturbance] = field(default_factory=list)
-    hung: str = ""  # what the system said about its processes
+    hung: str = ""  # the system's description of its processes
 
     @property
     def restarts(self) -> int:
-        """How often all workers began again."""
+        """The number of times that all workers restarted."""
         return self.text.count("all workers start again from")
 
 
 class UserCommands:
-    """The commands of one case, in its folder. What happens late to one may come while the next one runs.
+    """The commands of one case, in its folder. A late disturbance of one command may happen while the next one runs.
 
-    Leaving it ends whatever they have started.
+    Leaving the context ends all processes that they started.
     """
 
     def __init__(self, setting: TrainingSetting, folder: Path, total: int, patience: float) -> None:
@@ -54,7 +54,7 @@ class UserCommands:
 
     @property
     def finished(self) -> bool:
-        """Whether the training is as far as an undisturbed one at its end."""
+        """Whether the training run has come as far as an undisturbed run at its end."""
         return self._setting.progress(self._folder) >= self._total
 
     def run(self, disturbances: Sequence[Disturbance] = ()) -> CommandResult:
@@ -81,7 +81,7 @@ class UserCommands:
         return result
 
     def left_processes(self, seconds: float) -> list[str]:
-        """Let whoever is stopped go on; returns which processes are there after this many seconds."""
+        """Let stopped processes continue. Returns the processes that still exist after this many seconds."""
         for _, action in self._later:
             action()
         for process in marked_processes(self._mark):
@@ -90,7 +90,7 @@ class UserCommands:
         return [process.description() for process in marked_processes(self._mark)]
 
     def _disturb(self, command: MarkedCommand, disturbance: Disturbance) -> bool:
-        """Let something happen; returns whether there was somebody whom it could happen to."""
+        """Carry out a disturbance. Returns whether it found a process to hit."""
         now = time.monotonic()
         later = disturbance.happen(command, self._setting.launcher)
         self._later += [(now + seconds, action) for seconds, action in later or ()]
@@ -103,12 +103,12 @@ class UserCommands:
             self._later.remove((moment, action))
 
     def _signs(self, command: MarkedCommand) -> tuple[int, ...]:
-        """What can be seen of a training: how far it is, and how much was written."""
+        """Return the visible signs of progress: how far the run is, and how much it has written."""
         files = [command.output, *(self._folder / RUN).glob("*.jsonl"), *(self._folder / RUN / "logs").glob("*")]
         return self._setting.progress(self._folder), *(path.stat().st_size for path in files if path.exists())
 
     def _end_hung(self, command: MarkedCommand) -> str:
-        """End a command that hangs; returns where its processes were. They write their stacks to their logs."""
+        """End a hanging command. Returns where its processes were. They write their stacks to their logs."""
         processes = marked_processes(self._mark)
         text = "\n".join(process.description() for process in processes)
         for process in processes:
@@ -121,14 +121,14 @@ class UserCommands:
 
 
 class _Ahead:
-    """The disturbances that are to come, one after the other."""
+    """The pending disturbances, in order."""
 
     def __init__(self, disturbances: Sequence[Disturbance], done: int, total: int) -> None:
         self._rest, self._done, self._remaining = list(disturbances), done, total - done
         self._moment: float | None = None
 
     def due(self, progress: int) -> Disturbance | None:
-        """The next one, if its time has come: progress counts from where the command began."""
+        """Return the next disturbance if its time has come. Progress counts from the command's start."""
         if not self._rest:
             return None
         disturbance = self._rest[0]
@@ -137,6 +137,6 @@ class _Ahead:
         return disturbance if self._moment is not None and time.monotonic() >= self._moment else None
 
     def drop(self) -> None:
-        """Turn to the one after that."""
+        """Move on to the next disturbance."""
         self._rest.pop(0)
         self._moment = None

@@ -1,4 +1,4 @@
-"""What is right and wrong with a training after all that happened to it."""
+"""Judge a training run after its disturbances."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ TRACEBACKS, HANGS, FAILURES, OTHER_BITS, PROCESSES, FILES, LOGS, SCORES = WRONG 
 _TRACEBACK = "Traceback (most recent call last)"
 _UNCHECKED = "has no hashes"
 _SHARED = Path("/dev/shm")
-_PROCESS = re.compile(r"(?<![0-9a-zA-Z])[1-9][0-9]{1,6}(?![0-9a-zA-Z])")  # a number in the name of a file
-_VANISH = 3.0  # seconds in which what another program shares may vanish
-_NEAR = 0.15  # of accuracy, to which bits that depend on time come again in so short a training
+_PROCESS = re.compile(r"(?<![0-9a-zA-Z])[1-9][0-9]{1,6}(?![0-9a-zA-Z])")  # a process number in the name of a file
+_VANISH = 3.0  # seconds in which another program's shared files may disappear
+_NEAR = 0.15  # of accuracy; a run this short whose bits depend on timing comes at least this close
 _BY_SIGNAL = (130, 143)  # exit codes of a command that a signal ended
 
 
 @dataclass
 class CaseVerdict:
-    """What was counted in a case, and a line about everything that is wrong."""
+    """The counts of a case, and a line for each fault."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
     def blame(self, kind: str, problem: str) -> None:
-        """Note something that is wrong."""
+        """Note a fault."""
         assert kind in WRONG
         self.counts[kind] += 1
         self.problems.append(f"{kind}: {problem}")
 
 
 def judge_command(setting: TrainingSetting, result: CommandResult, verdict: CaseVerdict) -> None:
-    """Judge how a command ended, by what happened to it."""
+    """Judge how a command ended, given its disturbances."""
     if result.hung:
         verdict.blame(HANGS, result.hung)
         return
@@ -69,7 +69,7 @@ def judge_command(setting: TrainingSetting, result: CommandResult, verdict: Case
 
 
 def judge_model(setting: TrainingSetting, folder: Path, reference: Reference, verdict: CaseVerdict) -> None:
-    """Compare the model with the undisturbed training's."""
+    """Compare the model with the undisturbed run's."""
     try:
         blobs = read_blobs(setting.model(folder))
     except CaffeError as problem:
@@ -78,7 +78,7 @@ def judge_model(setting: TrainingSetting, folder: Path, reference: Reference, ve
     if setting.same_bits:
         different = [name for name, arrays in reference.blobs.items() if not _same(blobs.get(name), arrays)]
         if different and _UNCHECKED in "".join(path.read_text() for path in folder.glob("output-*.txt")):
-            verdict.counts["other bits, as was said"] += 1  # a snapshot that lost its resume file is like Caffe's own
+            verdict.counts["other bits, as was said"] += 1  # without its resume file, a snapshot is like one of Caffe's
         elif different:
             verdict.blame(OTHER_BITS, f"in {', '.join(different)}")
         else:
@@ -97,7 +97,7 @@ def _same(arrays: list[np.ndarray] | None, others: list[np.ndarray]) -> bool:
 
 
 def judge_folder(setting: TrainingSetting, folder: Path, verdict: CaseVerdict) -> None:
-    """Judge what a training that has finished leaves in its folder."""
+    """Check the files that a finished run leaves in its folder."""
     hidden = [path for path in folder.rglob(".*") if "planted" not in path.name and folder / "tmp" not in path.parents]
     left = [*hidden, *folder.rglob("control.json")]
     if left:
@@ -111,7 +111,7 @@ def judge_folder(setting: TrainingSetting, folder: Path, verdict: CaseVerdict) -
 
 
 def judge_output(setting: TrainingSetting, folder: Path, verdict: CaseVerdict) -> None:
-    """Look for tracebacks in what a user can see: of torchrun and mpiexec only those of the workers."""
+    """Look for tracebacks in the user's output. For torchrun and mpiexec, only those of the workers count."""
     outputs = [] if setting.is_started else list(folder.glob("output-*.txt"))
     for path in [*outputs, *folder.glob(f"{RUN}/logs/*"), *(folder / RANK_LOGS).rglob("*.log")]:
         for error in tracebacks(path.read_text(errors="replace")):
@@ -119,19 +119,19 @@ def judge_output(setting: TrainingSetting, folder: Path, verdict: CaseVerdict) -
 
 
 def tracebacks(text: str) -> Iterator[str]:
-    """The last lines of the tracebacks in a text."""
+    """Return the last lines of the tracebacks in a text."""
     for part in text.split(_TRACEBACK)[1:]:
         yield next((line for line in part.splitlines()[1:] if re.match(r"\S", line)), "it has no end")
 
 
 class SharedFiles:
-    """The files of this user in shared memory, of which a training may leave none."""
+    """This user's files in shared memory. A training run must leave none."""
 
     def __init__(self) -> None:
         self._since = time.time()
 
     def judge(self, verdict: CaseVerdict) -> None:
-        """Look for files that were made meanwhile, and that nobody removes."""
+        """Report files that were created meanwhile and that no process removes."""
         if not wait_until(lambda: not self._new(), _VANISH):
             verdict.blame(FILES, ", ".join(map(str, self._new())))
 
@@ -149,7 +149,7 @@ class SharedFiles:
 
 
 def _names_a_living_process(name: str) -> bool:
-    """Whether another program says that a file is its own; the training's processes have ended."""
+    """Return whether a file's name contains the number of a living process. The run's own processes have ended."""
     return any(Path("/proc", number).exists() for number in _PROCESS.findall(name))
 
 

@@ -1,4 +1,4 @@
-"""Small nets for the tests of converters, and what such tests look at."""
+"""Small nets for the tests of converters, and helpers that inspect the results."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from netdsl.model.model import Model
 
 
 def net_of(text: str, *, phase: str = "TEST", dialect: str | None = None) -> Net:
-    """A net whose first values are always the same."""
+    """Return a net whose initial values are always the same."""
     torch.manual_seed(0)
     return Net(from_text(text, pb.NetParameter), phase=phase, dialect=dialect)
 
 
 def layer_types(model: Model) -> list[str]:
-    """The types of a model's layers but its inputs."""
+    """Return the types of a model's layers without its inputs."""
     return [layer.type for layer in model.net.layer if layer.type != "Input"]
 
 

@@ -1,4 +1,4 @@
-"""Out to Caffe: files that are whole, and that a second implementation of Caffe's nets reads as we do."""
+"""Exports to Caffe: the files are complete, and a second implementation of Caffe's nets reads them as we do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(text: str) -> pb.NetParameter:
 
 @pytest.fixture
 def digits(tmp_path: Path) -> Path:
-    """A net that doesn't say the size of its images, and its weights as a snapshot has them."""
+    """Return a net that doesn't state the size of its images, and its weights as a snapshot stores them."""
     text = LENET.replace("data_param", "input_param { shape { dim: 6 dim: 1 dim: 28 dim: 28 } } data_param")
     Net(read(text), phase=Phase.TRAIN).save(tmp_path / "digits.caffemodel")
     (tmp_path / "digits.prototxt").write_text(LENET)

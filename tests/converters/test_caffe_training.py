@@ -1,4 +1,4 @@
-"""What a model was trained by, out to BVLC's Caffe: only fields, types and data that it reads, and the same batches."""
+"""Exports of training settings to BVLC's Caffe: only fields, types and data that it reads, and the same batches."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def solver_of(text: str) -> pb.SolverParameter:
 
 
 def exported(training: CaffeTraining, folder: Path) -> Path:
-    """The files of a training, beside a net to deploy that doesn't matter."""
+    """Return the exported files of a training run, with a deploy net that the tests ignore."""
     deploy = from_text("layer { name: 'in' type: 'Input' top: 'x' }", pb.NetParameter)
     export_caffe(
         Model(deploy, {}), folder, train_val=training.net, solver=training.solver, databases=training.databases
@@ -59,7 +59,7 @@ def exported(training: CaffeTraining, folder: Path) -> Path:
 
 
 def batches(net: pb.NetParameter, phase: Phase, count: int) -> Iterator[tuple[torch.Tensor, ...]]:
-    """The first batches of a net's data layer."""
+    """Return the first batches of a net's data layer."""
     (layer,) = [node.layer for node in resolve(net, phase).nodes if not node.bottoms]
     kind = LAYERS[layer.type]
     assert issubclass(kind, BringsData)
@@ -78,7 +78,7 @@ def assert_same_batches(
 
 
 def assert_bvlc_reads(message: Message) -> None:
-    """An encoder that knows BVLC's numbers only has one for each field and value."""
+    """Check that each field and value has a BVLC number, with an encoder that has no others."""
     BVLC.encode(message.SerializePartialToString(), descriptor_of(message))
 
 
@@ -86,7 +86,7 @@ def test_what_is_written_of_lenet_is_what_caffe_reads(tmp_path, monkeypatch) -> 
     model = tmp_path / "lenet"
     write_model("lenet", model)
     net, solver = open_net(model / "train_val.prototxt").net, read_solver(model / "solver.prototxt").message
-    mark(net, ["intel"])  # as that of a snapshot is, since its fields are in more dialects than one
+    mark(net, ["intel"])  # as a snapshot's is, since its fields exist in several dialects
     training = training_for_caffe(net, solver, with_databases=True)
     assert (training.unread, training.notes) == ((), ())
     folder = exported(training, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""An export needs little more memory than the weights, once, or what onnxruntime takes by itself."""
+"""An export needs little more memory than one copy of the weights, or than onnxruntime needs anyway."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 WEIGHTS = 80  # MB
 
-# In a process of its own, since others' memory would be in between. A small net is exported first, for what the
-# libraries need at all.
+# This runs in its own process, since other memory would distort the figures. A small net is exported first, to exclude
+# the libraries' own memory.
 PROGRAM = """
 import json
 from pathlib import Path
@@ -70,10 +70,11 @@ def test_an_export_holds_the_weights_once(tmp_path: Path) -> None:
     environment = {
         **os.environ,
         "MALLOC_MMAP_THRESHOLD_": "1000000",
-    }  # glibc gives larger blocks back when they are free
+    }  # glibc returns larger blocks as soon as they are freed
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
     added = json.loads(done.stdout)
-    assert added["caffe"] < 1.5 * WEIGHTS, added  # in the layers, and parts of the mapped file
-    assert added["onnx"] < max(added["session"], WEIGHTS) + WEIGHTS / 2, added  # torch and onnxruntime take turns
+    assert added["caffe"] < 1.5 * WEIGHTS, added  # weights in the layers, and parts of the mapped file
+    # torch and onnxruntime don't need their memory at the same time
+    assert added["onnx"] < max(added["session"], WEIGHTS) + WEIGHTS / 2, added

@@ -1,6 +1,6 @@
-"""Well-known nets of real files, out to ONNX and to Caffe: onnxruntime and OpenCV compute what torch does.
+"""Well-known nets from real files, exported to ONNX and to Caffe: onnxruntime and OpenCV compute the same as torch.
 
-The weights are random, since a folder of real files has nets, but seldom their weights.
+The weights are random, since a folder of real files contains nets but rarely their weights.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ INTEL = "nets/intel+caffe/models/intel_optimized_models/benchmark"
 @dataclass(frozen=True)
 class Case:
     path: str
-    shape: Shape | None = None  # of the image, where the net doesn't say it
-    opencv_lacks: str | None = None  # the layer that OpenCV's reader doesn't know
+    shape: Shape | None = None  # of the image, if the net doesn't state it
+    opencv_lacks: str | None = None  # the layer that OpenCV's reader doesn't support
 
 
 NETS = {
@@ -91,9 +91,10 @@ def test_a_net_computes_the_same_everywhere(name: str, tmp_path: Path, capsys: p
 
 
 def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
-    """Write weights of the size that trained ones have.
+    """Write weights at the scale of trained ones.
 
-    Many nets' own fillers make outputs that are nearly the same for all classes, so that nothing could be compared.
+    Many nets' own fillers make outputs that are nearly the same for all classes, so that a comparison would prove
+    nothing.
     """
     torch.manual_seed(0)
     model = open_model(path, shapes=shapes)
@@ -109,9 +110,9 @@ def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
 
 
 def _settle(built: Built) -> None:
-    """Normalise by what random images make, and scale by less than 1, as residual nets learn to.
+    """Normalise by the statistics of random images, and scale by less than 1, as residual nets learn to.
 
-    Without that a net of fifty random layers is chaotic: single precision is far from double, in torch too.
+    Without that, a net of fifty random layers is chaotic: single precision is far from double, in torch too.
     """
     edges = dict[int, torch.Tensor]()
     with torch.no_grad():
@@ -131,7 +132,7 @@ def _settle(built: Built) -> None:
 
 
 def _through_torch(model: Model, folder: Path) -> dict[str, bytes]:
-    """The bytes of the files that a model is written to, whose weights were in a torch module meanwhile."""
+    """Return the bytes of a model's files after its weights have passed through a torch module."""
     weights = Net(model.net, weights=model.weights).get_weights()
     done = export_caffe(model.with_weights(weights), folder, verify=True)
     assert done.agreement is not None and done.agreement.difference == 0
@@ -139,7 +140,8 @@ def _through_torch(model: Model, folder: Path) -> dict[str, bytes]:
 
 
 def _ends(model: Model) -> tuple[dict[str, str], dict[str, str]]:
-    """The outputs, and what they are made of, since probabilities near 0 or 1 tell little: blobs with their layers."""
+    """Return the outputs and the blobs that they are computed from, since probabilities near 0 or 1 show little. Each
+    comes with its layer."""
     graph = model.layers(Phase.TEST).graph
     makers = {edge: node.layer.name for node in graph.nodes for edge in node.tops}
     read = {edge for node in graph.nodes if set(node.tops) & set(graph.outputs) for edge in node.bottoms}
@@ -150,7 +152,7 @@ def _ends(model: Model) -> tuple[dict[str, str], dict[str, str]]:
 def _difference_in_opencv(model: Model, folder: Path) -> float:
     cv2 = pytest.importorskip("cv2")
     peer = cv2.dnn.readNetFromCaffe(str(folder / DEPLOY), str(folder / WEIGHTS))
-    peer.enableWinograd(False)  # which trades digits for speed
+    peer.enableWinograd(False)  # Winograd trades digits for speed
     own = model.module(Phase.TEST).built
     inputs = made_up_inputs(own)
     for name, value in inputs.items():
@@ -161,7 +163,7 @@ def _difference_in_opencv(model: Model, folder: Path) -> float:
 
 
 def _difference(found: AnyArray, wanted: AnyArray) -> float:
-    """OpenCV gives detections in another order, with zeros behind them."""
+    """Compare two sets of outputs. OpenCV returns detections in another order, padded with zeros."""
     if wanted.shape[1:2] == (1,) and wanted.shape[3:] == (7,):
         found, wanted = found.reshape(-1, 7), wanted.reshape(-1, 7)
         found = found[found.any(1)]

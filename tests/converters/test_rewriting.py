@@ -1,4 +1,4 @@
-"""Nets rewritten, one way or several after each other, each with the proof that it computes the same."""
+"""Nets after one or several rewrites, each with the proof that the result computes the same."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ layer { name: "ip" type: "InnerProduct" bottom: "c" top: "ip"
 
 
 def normalised(mean: float) -> Model:
-    """A convolution whose outputs lie around a mean that its normalisation subtracts."""
+    """Return a convolution whose outputs are distributed around a mean that its normalisation subtracts."""
     message = from_text(NORMALISED, pb.NetParameter)
     weights = {name: list(arrays) for name, arrays in Net(message).get_weights().items()}
     weights["c"][1] = np.full(4, mean, np.float32)
@@ -86,12 +86,12 @@ def test_each_step_is_proved_against_the_one_before() -> None:
     ]
     differences = [proof.difference for proof in proofs]
     assert differences[0] == 0
-    assert 1e-5 < differences[3] < 1e-2  # what is left of a value in half precision
+    assert 1e-5 < differences[3] < 1e-2  # the precision of half-precision values
     assert [proof.tolerance for proof in proofs] == [1e-4, 1e-4, 1e-4, 1e-2]
 
 
 def test_what_does_not_compute_the_same_is_not_done() -> None:
-    far = normalised(1e6)  # in single precision the outputs of the convolution are multiples of 1/16 here
+    far = normalised(1e6)  # here the convolution's outputs in single precision are multiples of 1/16
     with pytest.raises(
         ConversionError, match=r"normalisations and scales folded: the outputs differ by .* wasn't rewritten"
     ):
@@ -127,7 +127,7 @@ def test_they_are_folded_into_other_layers_too(layer: str) -> None:
     bias = 'layer { name: "b" type: "Bias" bottom: "bn" top: "b" bias_param { filler { value: 3 } } }'
     before = model(f'{INPUT} layer {{ name: "c" bottom: "data" top: "c" {layer} }} {NORM} {bias}')
     after = fold_affine(before)
-    assert layer_names(after) == ["in", "c", "r", "b"]  # what follows a ReLU stays
+    assert layer_names(after) == ["in", "c", "r", "b"]  # the layer after a ReLU stays
     assert difference_after(before, after) < EXACT
 
 
@@ -202,7 +202,7 @@ def test_a_net_can_end_at_one_of_its_layers() -> None:
     assert layer_names(after) == ["in", "c", "bn", "s"]
     assert after.weights.keys() == {"c", "bn", "s"}
     assert difference_after(before, after, end="s") == 0
-    assert difference_after(before, after) > 0.01  # in the end the blob has been through the ReLU
+    assert difference_after(before, after) > 0.01  # the blob has passed through the ReLU in the end
     with pytest.raises(ConversionError, match="there is no layer 'ip3'; did you mean 'ip'"):
         prune_to(before, "ip3")
 

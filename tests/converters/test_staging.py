@@ -1,4 +1,4 @@
-"""Files take their places when all of them are complete, as the files that they replace had theirs."""
+"""Files are moved into place once all of them are complete, with the permissions of the files that they replace."""
 
 from __future__ import annotations
 

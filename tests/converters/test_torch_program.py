@@ -1,4 +1,4 @@
-"""Nets as programs of torch.export."""
+"""Nets as programs for torch.export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests show the lines of docs/caffe_differences.md."""
+"""The link between tests and the lines of docs/caffe_differences.md that they show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SHOWN: dict[str, Callable[[], None]] = {}  # by the first column of the line
 
 
 def shows(what: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Say which line of the page a test shows, by its first column."""
+    """Register a test as showing a line of the page, which its first column names."""
 
     def note(test: Callable[[], None]) -> Callable[[], None]:
         SHOWN[what] = test

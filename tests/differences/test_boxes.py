@@ -1,4 +1,4 @@
-"""Where netdsl reads otherwise than Caffe-SSD and MobileNet-YOLO, line by line of docs/caffe_differences.md."""
+"""How netdsl reads boxes differently from Caffe-SSD and MobileNet-YOLO, line by line of docs/caffe_differences.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.data.transforms.annotated_transform import AnnotatedTransform, Class
 from netdsl.data.transforms.boxes import BatchSamplers, centred_rows
 from tests.differences.shown import shows
 
-NOISE = np.random.default_rng(0).integers(1, 256, (3, 16, 24), dtype=np.uint8)  # of which a JPEG keeps little
+NOISE = np.random.default_rng(0).integers(1, 256, (3, 16, 24), dtype=np.uint8)  # a JPEG keeps little of this
 ROWS = np.array([[3, 0, 0.25, 0.25, 0.5, 0.75, 0]], np.float32)
 
 
@@ -47,7 +47,7 @@ def test_values_that_were_not_encoded_are_treated_as_others() -> None:
 def test_padding_loses_no_objects() -> None:
     text = """emit_constraint { emit_type: MIN_OVERLAP emit_overlap: 0.9 }
         resize_param { height: 20 width: 20 resize_mode: FIT_LARGE_SIZE_AND_PAD }"""
-    assert transformed(text, NOISE)[1].shape == (1, 7)  # of which padding leaves two thirds of the area
+    assert transformed(text, NOISE)[1].shape == (1, 7)  # two thirds of the area are left after padding
 
 
 @shows("`yolo_data_type: 1` of an image with more than 300 objects, and of a batch with none")

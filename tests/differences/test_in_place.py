@@ -1,4 +1,4 @@
-"""What layers in place do to gradients, here and in Caffe, line by line of docs/caffe_differences.md."""
+"""How in-place layers change gradients, here and in Caffe, line by line of docs/caffe_differences.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOTAL = layer("Reduction", "x", "loss", "loss_weight: 1")
 
 
 def times(weight: float) -> str:
-    """A layer that makes x, which is its weight."""
+    """Return a layer whose top x is its weight."""
     filler = f'weight_filler {{ type: "constant" value: {weight} }}'
     return layer("InnerProduct", "one", "x", f"inner_product_param {{ num_output: 1 bias_term: false {filler} }}")
 
@@ -40,7 +40,7 @@ def module(text: str, *, as_caffe: bool = False) -> NetModule:
 
 
 def gradients(text: str) -> tuple[float, float]:
-    """The gradient of the weight, here and in Caffe."""
+    """Return the gradients of the weight here and in Caffe."""
     found = []
     for as_caffe in (False, True):
         net = module(text, as_caffe=as_caffe)

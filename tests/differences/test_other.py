@@ -1,4 +1,4 @@
-"""What netdsl computes otherwise than Caffe or a fork, line by line of docs/caffe_differences.md."""
+"""Other results that differ from Caffe's or a fork's, line by line of docs/caffe_differences.md."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from tests.pretend_gpu import GPU, pretend_gpu
 
 Array = NDArray[Any]
 
-# What computes otherwise: gradients and values, layer by layer
+# Different results: gradients and values, layer by layer
 
 
 def gradient(layer: Layer, x: Array, *others: Array, top: Array) -> Array:
-    """What the first bottom gets back where a top's own gradient is known."""
+    """Return the gradient of the first bottom for a given gradient of the top."""
     bottom = torch.from_numpy(x).requires_grad_()
     tops = layer(bottom, *map(torch.from_numpy, others))
     (tops if isinstance(tops, torch.Tensor) else tops[0]).backward(torch.from_numpy(top))
@@ -63,7 +63,7 @@ def test_the_gradient_of_bn_in_a_test() -> None:
     layer = allocated_layer("BN", "bn_param { slope_filler { value: 3 } eps: 0.5 }", x.shape, dialect="pspnet").double()
     layer.mean.fill_(0.25)
     layer.variance.fill_(2)
-    averaged = (back * 3) / np.sqrt(2.5)  # the way forward took the averages as numbers
+    averaged = (back * 3) / np.sqrt(2.5)  # the forward pass used the averages as numbers
     np.testing.assert_allclose(gradient(layer, x, top=back), averaged)
 
     deviation = np.sqrt(x.var() + 0.5)
@@ -77,9 +77,10 @@ def test_the_gradient_of_bn_in_a_test() -> None:
 def test_the_gradient_of_reorg() -> None:
     layer = allocated_layer("Reorg", "reorg_param { stride: 2 }", (1, 4, 2, 2))
     places = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2)
-    top = layer(torch.from_numpy(places)).numpy()  # where each value came from
+    top = layer(torch.from_numpy(places)).numpy()  # the place that each value came from
     back = np.random.default_rng(0).normal(size=top.shape).astype(np.float32)
-    found, buffer = gradient(layer, places, top=back), np.zeros(16)  # the fork's is what it finds, here zeros
+    # the fork adds to the buffer's old values, here zeros
+    found, buffer = gradient(layer, places, top=back), np.zeros(16)
     np.testing.assert_array_equal(found.flatten()[top.flatten().astype(int)], back.flatten())
     assert not np.array_equal(found.flatten(), buffer)
 
@@ -88,12 +89,12 @@ def test_the_gradient_of_reorg() -> None:
             convolution_param {{ num_output: 4 kernel_size: 1 weight_filler {{ value: 1 }} }} }}
         layer {{ name: "r" type: "Reorg" bottom: "c" top: "r" reorg_param {{ stride: 2 }} {0} }}
         layer {{ name: "s" type: "Reduction" bottom: "r" top: "s" loss_weight: 1 }}"""
-    assert before_reorg(text.format("")) == [4.0] * 4  # a 1 of each of four pixels
+    assert before_reorg(text.format("")) == [4.0] * 4  # each of four pixels contributes 1
     assert before_reorg(text.format("propagate_down: false")) == [0.0] * 4
 
 
 def before_reorg(text: str) -> list[float]:
-    """What the bias of the convolution before it learns."""
+    """Return the gradient of the convolution's bias before the layer."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "net.prototxt")
         path.write_text(text)
@@ -106,7 +107,7 @@ def before_reorg(text: str) -> list[float]:
 
 SCORES = np.array([[1.0, 2.0], [3.0, 1.0], [0.5, 0.0]])
 LABELS = np.array([-1.0, 1.0, 0.0])
-LOSSES = np.array([0.0, -np.log(softmax(SCORES)[1, 1]), -np.log(softmax(SCORES)[2, 0])])  # the first is ignored
+LOSSES = np.array([0.0, -np.log(softmax(SCORES)[1, 1]), -np.log(softmax(SCORES)[2, 0])])  # the first row is ignored
 
 
 @shows("`SoftmaxWithLossOHEM` of Intel with ignored labels")
@@ -114,8 +115,9 @@ def test_ignored_labels_of_softmax_with_loss_ohem() -> None:
     layer = allocated_layer("SoftmaxWithLossOHEM", "loss_param { ignore_label: -1 }", (3, 2), (3,), dialect="intel")
     loss = layer(torch.from_numpy(SCORES), torch.from_numpy(LABELS)).item()
     assert loss == pytest.approx(LOSSES.sum() / 2)
-    assert loss != pytest.approx(LOSSES[:2].sum() / 2)  # the first two, since two count
-    slopes = (softmax(SCORES) - np.array([[0, 0], [0, 1], [1, 0]])) / 2 * [[0], [1], [1]]  # the same for both
+    assert loss != pytest.approx(LOSSES[:2].sum() / 2)  # the sum of the first two rows over two, since two count
+    # the gradients are the same for both
+    slopes = (softmax(SCORES) - np.array([[0, 0], [0, 1], [1, 0]])) / 2 * [[0], [1], [1]]
     np.testing.assert_allclose(gradient(layer, SCORES, LABELS, top=np.array(1.0)), slopes)
 
 
@@ -124,13 +126,14 @@ def test_three_tops_of_softmax_with_loss_ohem() -> None:
     bottoms = torch.from_numpy(SCORES), torch.from_numpy(np.maximum(LABELS, 0))
     for tops in (2, 3):
         layer = allocated_layer("SoftmaxWithLossOHEM", "", (3, 2), (3,), tops=tops, dialect="intel")
-        np.testing.assert_allclose(layer(*bottoms)[1], softmax(SCORES))  # the fork's second of three isn't written
+        # the fork doesn't write the second of its three
+        np.testing.assert_allclose(layer(*bottoms)[1], softmax(SCORES))
 
 
 @shows("`YoloDetectionOutput` and `Yolov3DetectionOutput` of a batch")
 def test_a_batch_of_yolo() -> None:
     grid = torch.zeros(2, 6, 1, 1)
-    grid[:, 4] = torch.tensor([2.0, 1.0]).view(2, 1, 1)  # both images show the same box, the second less surely
+    grid[:, 4] = torch.tensor([2.0, 1.0]).view(2, 1, 1)  # both images show the same box, the second with a lower score
     settings = "num_classes: 1 num_box: 1 biases: [1, 1] confidence_threshold: 0.5 nms_threshold: 0.5"
     of_v3 = "num_classes: 1 num_box: 1 biases: [1, 1] mask: 0 confidence_threshold: 0.2 nms_threshold: 0.5"
     for kind, text in (
@@ -139,7 +142,7 @@ def test_a_batch_of_yolo() -> None:
     ):
         layer = allocated_layer(kind, text, (2, 6, 1, 1))
         both = layer(grid)[0, 0]
-        assert both[:, 0].tolist() == [0, 1]  # the fork's: one row, of image 0, which suppresses the other
+        assert both[:, 0].tolist() == [0, 1]  # the fork returns one row, for image 0, whose box suppresses the other
         alone = [layer(grid[image : image + 1])[0, 0] for image in (0, 1)]
         assert [len(rows) for rows in alone] == [1, 1]
         assert torch.equal(torch.cat(alone)[:, 1:], both[:, 1:])
@@ -151,16 +154,16 @@ def test_peaks_of_maps_that_are_not_square() -> None:
     tall = np.zeros((1, 2, 12, 5), np.float32)
     tall[0, 0, 7, 2], tall[0, 0, 4, 2] = 1, 0.5
     x, y, _ = allocated_layer("Nms", settings, tall.shape)(torch.from_numpy(tall))[0, 0, 1].tolist()
-    assert (x, y) == (2, 4)  # rows from 5 on, which is the width, are left out in both
+    assert (x, y) == (2, 4)  # both leave out the rows from 5 on, because the width is 5
 
     wide = np.zeros((1, 2, 5, 12), np.float32)
     wide[0, 0, 3, 4], wide[0, 0, 1, 4], wide[0, 1, 1, 4] = 1, 0.5, 0.5
     top = allocated_layer("Nms", settings, wide.shape)(torch.from_numpy(wide))[0, 0, 1]
     assert top[1].item() == pytest.approx((3 * 1 + 1 * 0.5) / 1.5)
-    memory = wide.reshape(-1, 12)[1:7, 4]  # three rows each way, some of which are the next map's
+    memory = wide.reshape(-1, 12)[1:7, 4]  # three rows each way, some of them from the next map
     behind = (memory * np.arange(1, 7)).sum() / memory.sum()
     assert behind == pytest.approx((3 * 1 + 1 * 0.5 + 6 * 0.5) / 2)
-    square = np.pad(wide, ((0, 0), (0, 0), (0, 7), (0, 0)))  # where there is nothing to be read behind the map
+    square = np.pad(wide, ((0, 0), (0, 0), (0, 7), (0, 0)))  # the values if nothing followed the map
     assert torch.equal(allocated_layer("Nms", settings, square.shape)(torch.from_numpy(square))[0, 0, 1], top)
 
 
@@ -181,7 +184,7 @@ def test_a_batch_of_assisted_excitation() -> None:
     x, boxes = torch.ones(2, 1, 2, 2), torch.tensor([[1.0, 0.25, 0.25, 0.5, 0.5]] * 2)
     top = layer(x, boxes, x)
     strengthened = torch.tensor([[2.0, 1.0], [1.0, 1.0]])
-    assert top[:, 0].tolist() == [strengthened.tolist()] * 2  # the fork's second image is [[1, 1], [1, 1]]
+    assert top[:, 0].tolist() == [strengthened.tolist()] * 2  # the fork returns [[1, 1], [1, 1]] for the second image
     assert layer(x[:1], boxes[:1], x[:1])[0, 0].tolist() == strengthened.tolist()
 
 
@@ -189,7 +192,7 @@ def test_a_batch_of_assisted_excitation() -> None:
 def test_unpooling_a_second_time() -> None:
     x = np.array([[[[4.0, 8.0]]]], np.float32)
     for method, each in (("AVE", x / 4), ("TILE", x)):
-        once = each.repeat(2, 2).repeat(2, 3)  # the fork's second pass adds as much again
+        once = each.repeat(2, 2).repeat(2, 3)  # the fork's second pass adds the same amount again
         settings = f"unpool: {method} kernel_size: 2 stride: 2 unpool_h: 2 unpool_w: 4"
         layer = allocated_layer("Unpooling", f"unpooling_param {{ {settings} }}", x.shape)
         for _ in range(2):
@@ -206,7 +209,7 @@ def test_lists_of_more_than_50_boxes() -> None:
     places = [(x * 16, y * 16) * 2 for y in range(8) for x in range(8)]
     assert found[0, :, :4].tolist() == [list(place) for place in places[:50]]
     with pytest.raises(ValueError, match="could not broadcast"):
-        np.zeros((1, 50, 4))[0, : len(places)] = places  # what the layer's own code does with 64
+        np.zeros((1, 50, 4))[0, : len(places)] = places  # the layer's own code with 64
 
 
 @shows("`DetectNetTransformation` on a GPU")
@@ -229,7 +232,7 @@ def test_the_first_weights_of_mean_field() -> None:
     text = "multi_stage_meanfield_param {{ num_iterations: 2 spatial_filter_weight: 3 {0} }}"
     layer = allocated_layer("MultiStageMeanfield", text.format(""), *shapes)
     assert layer.spatial_weights[0, 0].tolist() == [[3, 0], [0, 3]]
-    in_file = "4 5"  # of spatial.par, which the fork reads from the current folder
+    in_file = "4 5"  # in spatial.par, which the fork reads from the current folder
     layer = allocated_layer("MultiStageMeanfield", text.format(f"spatial_filter_weights_str: '{in_file}'"), *shapes)
     assert layer.spatial_weights[0, 0].tolist() == np.diag([float(word) for word in in_file.split()]).tolist()
 
@@ -299,7 +302,7 @@ def test_a_batch_of_mean_field() -> None:
     for item in (0, 1):
         alone = layer(*(bottom[item : item + 1] for bottom in bottoms))
         assert torch.equal(alone[0], both[item])
-        assert not torch.allclose(alone[0], bottoms[0][item])  # as if nothing had been inferred
+        assert not torch.allclose(alone[0], bottoms[0][item])  # as if earlier inference had left no trace
 
 
 @shows("A Python layer")
@@ -329,7 +332,7 @@ def test_weights_of_another_net() -> None:
         with pytest.raises(WeightsError, match="but not for a layer of net"):
             Net(other, weights=path, dialect="pspnet")
     slope = Net(other, dialect="pspnet").get_weights()["c"][0]
-    assert slope.flatten().tolist() == [0, 0]  # as Caffe goes on then, with what the fillers say
+    assert slope.flatten().tolist() == [0, 0]  # Caffe continues like this, with the fillers' values
 
 
 SOLVER = """net_param {{
@@ -393,16 +396,16 @@ def test_random_numbers() -> None:
         with open_solver(open_settings(param)) as solver:
             drawn.append(solver.net.module.layers["y"].weight.item())
     torch.manual_seed(param.random_seed)
-    assert drawn == [torch.empty(1).normal_().item()] * 2  # torch's generator, where Caffe has Boost's
+    assert drawn == [torch.empty(1).normal_().item()] * 2  # torch's generator, instead of Boost's in Caffe
     with tempfile.TemporaryDirectory() as folder:
         net, path = Net(param.net_param), Path(folder, "begin.caffemodel")
-        net.set_weights({"y": [np.float32([[0.25]]), np.float32([0])]})  # what Caffe drew
+        net.set_weights({"y": [np.float32([[0.25]]), np.float32([0])]})  # the values that Caffe drew
         net.save(path)
         with open_solver(open_settings(param), weights=[path]) as solver:
             assert solver.net.module.layers["y"].weight.item() == 0.25
 
 
-# What is read
+# Input files
 
 
 @shows("`LaneData` that mirrors")
@@ -418,7 +421,7 @@ def test_a_map_of_lanes_is_mirrored_with_its_image_and_its_points() -> None:
 
 
 def pose_maps(visibility: int) -> NDArray[np.float32]:
-    """The maps of a person without a right ankle, of an image that is seen on its left alone."""
+    """Return the maps of a person whose right ankle has this visibility. The mask shows only the left half."""
     people, mask = np.ones((1, 18, 3), np.float32), np.zeros((1, 16, 24), np.uint8)
     people[0, 17, 2], mask[:, :, :12] = visibility, 255
     transform = LimbPoseTransform(pb.CPMTransformationParameter(num_parts=56), COCO, train=False)

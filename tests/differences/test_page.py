@@ -11,7 +11,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs/caffe_differences.md"
 
 
 def rows_of_the_page() -> list[str]:
-    """The first column of every row of the page's tables."""
+    """Return the first column of every row of the page's tables."""
     rows = [line.split("|")[1].strip() for line in PAGE.read_text().splitlines() if line.startswith("|")]
     return [row for row in rows if row != "What" and set(row) != {"-"}]
 

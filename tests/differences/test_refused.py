@@ -1,4 +1,4 @@
-"""Nets that Caffe refuses or runs in another way, line by line of docs/caffe_differences.md."""
+"""Nets that Caffe refuses or runs differently, line by line of docs/caffe_differences.md."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def net_of(text: str) -> Net:
 
 
 def checked(text: str) -> Finding:
-    """What `zoo check` says of a net."""
+    """Return the output of `zoo check` for a net."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "net.prototxt"
         file.write_text(text)
@@ -33,7 +33,7 @@ def checked(text: str) -> Finding:
 
 
 def notes(text: str) -> list[str]:
-    """What `zoo check` says of Caffe, of a net that is good here, without the name of the file."""
+    """Return the notes about Caffe that `zoo check` prints for a net that is valid here, without the file's name."""
     finding = checked(text)
     assert finding.resolved and finding.ran, finding.reason
     return [note.partition("net.prototxt:")[2] for note in finding.caffe_notes]
@@ -57,7 +57,7 @@ def test_a_loss_with_two_tops_and_no_weights() -> None:
 @shows("`BatchNorm` of a bottom with one axis")
 def test_batch_norm_on_one_axis() -> None:
     text = input_of(x=(4,)) + "layer { name: 'bn' type: 'BatchNorm' bottom: 'x' top: 'y' %s }"
-    net = net_of(text % "batch_norm_param { use_global_stats: false }")  # whose eps is 1e-5
+    net = net_of(text % "batch_norm_param { use_global_stats: false }")  # its eps is 1e-5
     assert net.forward(x=torch.tensor([1.0, 3.0, 1.0, 3.0]))["y"].tolist() == pytest.approx([-1, 1, -1, 1], abs=1e-5)
     (note,) = notes(text % "")
     assert note == "2: layer 'bn': Caffe refuses a bottom with a single axis; add a second axis with a Reshape layer"
@@ -111,7 +111,7 @@ def test_layers_in_place_whose_values_a_gpu_of_caffe_has_and_whose_gradients_it_
     assert "in place, Caffe loses the bottom before scaling it" in notes(lrn)[0]
     x, z = (torch.full((1, 4, 1, 1), 3.0, requires_grad=True) for _ in "xz")
     net_of(in_place("Eltwise", "eltwise_param { operation: PROD }")).module(x=x, z=z)["a"].sum().backward()
-    assert x.grad is not None and z.grad is not None  # of (x + 1) * z
+    assert x.grad is not None and z.grad is not None  # gradients of (x + 1) * z
     assert x.grad.flatten().tolist() == [3] * 4 and z.grad.flatten().tolist() == [4] * 4
 
 
@@ -131,7 +131,7 @@ def test_layers_in_place_for_which_caffe_has_no_memory() -> None:
 
 def test_a_sum_in_place_is_caffes() -> None:
     text = in_place("Eltwise", "eltwise_param { coeff: 3 coeff: 2 } loss_weight: 1")
-    assert top_in_place(text) == [10, 12, -14, 16]  # 2 z: the first bottom isn't in it
+    assert top_in_place(text) == [10, 12, -14, 16]  # 2 z: the first bottom isn't included
     assert "sets the first bottom to 0 before adding it, and so does netdsl" in notes(text)[0]
     x, z = (torch.ones(1, 4, 1, 1, requires_grad=True) for _ in "xz")
     net_of(text).module(x=x, z=z)["a"].sum().backward()

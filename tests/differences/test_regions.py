@@ -42,7 +42,7 @@ def test_an_epoch_has_every_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     layer.python_param.module, layer.python_param.layer = "roi_data_layer.layer", "RoIDataLayer"
     layer.python_param.param_str = repr({**settings, "ims_per_batch": 2})
     with closing(Feeds.open(resolve(pb.NetParameter(layer=[layer]), Phase.TRAIN))) as feeds:
-        batches = [next(iter(feeds.next().values())) for _ in range(2)]  # of an odd number of images
+        batches = [next(iter(feeds.next().values())) for _ in range(2)]  # the number of images is odd
     widths = {int((pixels != 0).any(0).any(0).sum()) for data in batches for pixels in data}
     assert widths == {round(90 * 60 / side) for side in sizes}
 

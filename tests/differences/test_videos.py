@@ -1,4 +1,4 @@
-"""What netdsl reads of videos otherwise than forks of Caffe, line by line of docs/caffe_differences.md."""
+"""How netdsl reads videos differently from forks of Caffe, line by line of docs/caffe_differences.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAMES = np.arange(4, dtype=np.uint8).repeat(3 * 16 * 16).reshape(4, 3, 16, 16)
 
 @contextmanager
 def reading(skip_frames: int = 0) -> Iterator[Batches]:
-    """Batches of two frames of a video of four, whose values are their numbers."""
+    """Read batches of two frames from a video of four frames, whose values are their numbers."""
     with tempfile.TemporaryDirectory() as folder:
         source = VideoSource(write_video(FRAMES, Path(folder)), skip_frames=skip_frames)
         with closing(Batches(Reading(source, 2), Loading(workers=1))) as batches:

@@ -1,38 +1,38 @@
-"""Small nets that propose regions and look at them, in the ways of Faster R-CNN and R-FCN."""
+"""Small nets that propose regions and classify them, in the style of Faster R-CNN and R-FCN."""
 
 from __future__ import annotations
 
 from tests.families.prototxt import conv, layer, pool, python, relu, trunk
 
-CLASSES = 5  # with the background
-SIDE = 96  # of pictures
+CLASSES = 5  # including the background
+SIDE = 96  # of a picture, in pixels
 _STRIDE, _ANCHORS = 8, 9
 _BOXES = "'feat_stride': 8, 'scales': [1, 2, 3], 'ratios': [0.5, 1, 2], 'rpn_min_size': 6"
 _PROPOSED = f"{{{_BOXES}, 'rpn_pre_nms_top_n': 600, 'rpn_post_nms_top_n': 100}}"
 
 
 def faster_rcnn(source: str) -> str:
-    """The net that is trained: regions are proposed, pooled and classified."""
+    """Return the net for training, which proposes, pools and classifies regions."""
     return "\n".join(
         ["name: 'FasterRCNN'", _data(source), _trunk(), *_proposing(), *_sampled(), *_looking(), *_losses()]
     )
 
 
 def faster_rcnn_for_tests() -> str:
-    """The net that is used."""
+    """Return the net for use."""
     return "\n".join(
         ["name: 'FasterRCNN'", _input(), _trunk(), *_heads(), _proposed("rois"), *_looking(), _probabilities()]
     )
 
 
 def rfcn(source: str) -> str:
-    """The net that is trained: each part of a region votes by scores of its own."""
+    """Return the net for training. Each part of a region votes with its own scores."""
     parts = [_data(source), _trunk(), *_proposing(), *_sampled(agnostic=True), *_voting(), *_losses()]
     return "\n".join(["name: 'RFCN'", *parts])
 
 
 def rfcn_for_tests() -> str:
-    """The net that is used."""
+    """Return the net for use."""
     return "\n".join(["name: 'RFCN'", _input(), _trunk(), *_heads(), _proposed("rois"), *_voting(), _probabilities()])
 
 
@@ -87,7 +87,7 @@ def _proposing() -> list[str]:
 
 def _sampled(*, agnostic: bool = False) -> list[str]:
     code, tops = "rpn.proposal_target_layer.ProposalTargetLayer", "rois labels bbox_targets inside outside"
-    classes = 2 if agnostic else CLASSES  # of boxes
+    classes = 2 if agnostic else CLASSES  # the number of classes that boxes have
     settings = f"'num_classes': {classes}, 'batch_size': 48, 'bg_thresh_lo': 0"
     return [_proposed("rpn_rois"), python("roi-data", "rpn_rois gt_boxes", tops, code, f"{{{settings}}}")]
 

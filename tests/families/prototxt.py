@@ -1,4 +1,4 @@
-"""Layers as prototxt, for nets that are made in tests."""
+"""Layers as prototxt, for nets that tests assemble."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ SCORED = "include { phase: TEST }"
 
 
 def layer(kind: str, name: str, bottoms: str, settings: str = "", tops: str | None = None) -> str:
-    """A layer whose top has its name unless others are given."""
+    """Return a layer whose top has the layer's name unless `top` is given."""
     blobs = "".join(f" bottom: '{blob}'" for blob in bottoms.split())
     blobs += "".join(f" top: '{blob}'" for blob in (name if tops is None else tops).split())
     return f"layer {{ name: '{name}' type: '{kind}'{blobs} {settings} }}"
 
 
 def conv(name: str, bottom: str, width: int, kernel: int = 3, settings: str = "", filler: str = "msra") -> str:
-    """A convolution that keeps the size."""
+    """Return a convolution that keeps the size."""
     window = f"kernel_size: {kernel} pad: {kernel // 2} weight_filler {{ type: '{filler}' }} {settings}"
     return layer("Convolution", name, bottom, f"convolution_param {{ num_output: {width} {window} }}")
 
 
 def relu(blob: str) -> str:
-    """A ReLU in place."""
+    """Return an in-place ReLU."""
     return layer("ReLU", f"{blob}_relu", blob, tops=blob)
 
 
 def pool(name: str, bottom: str, settings: str = "pool: MAX kernel_size: 2 stride: 2", tops: str | None = None) -> str:
-    """A pooling that halves the size."""
+    """Return a pooling layer that halves the size."""
     return layer("Pooling", name, bottom, f"pooling_param {{ {settings} }}", tops)
 
 
 def trunk(*widths: int, bottom: str = "data") -> str:
-    """Convolutions with ReLUs, each but the first behind a pooling: conv1, conv2, ..."""
+    """Return convolutions with ReLUs, named conv1, conv2, ... All except the first follow a pooling."""
     layers = []
     for number, width in enumerate(widths, 1):
         if number > 1:
@@ -41,12 +41,12 @@ def trunk(*widths: int, bottom: str = "data") -> str:
 
 
 def python(name: str, bottoms: str, tops: str, code: str, settings: str, more: str = "") -> str:
-    """A layer of somebody's that is written in Python."""
+    """Return a user's layer that is written in Python."""
     module, _, kind = code.rpartition(".")
     param = f"python_param {{ module: '{module}' layer: '{kind}' param_str: \"{settings}\" }}"
     return layer("Python", name, bottoms, f"{param} {more}", tops)
 
 
 def phase(name: str) -> str:
-    """The rule that a layer is there in a phase only."""
+    """Return the rule that includes a layer in one phase only."""
     return f"include {{ phase: {name} }}"

@@ -1,4 +1,4 @@
-"""Small nets that tell the classes of pixels, in the ways of FCN, SegNet, PSPNet and HED."""
+"""Small nets that classify pixels, in the style of FCN, SegNet, PSPNet and HED."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 from tests.families.prototxt import conv, layer, phase, pool, python, relu, trunk
 
-CLASSES = 5  # with the background
-SIDE = 96  # of pictures
+CLASSES = 5  # including the background
+SIDE = 96  # of a picture, in pixels
 MEAN = 128
 _SCALED = f"scale: 0.015625 mean_value: {MEAN} mean_value: {MEAN} mean_value: {MEAN}"
 _IGNORED = "loss_param { ignore_label: 255 }"
 
 
 def fcn(train: str, test: str) -> str:
-    """FCN-8s in small: scores of three layers, each interpolated and added to those of a finer one."""
+    """Return a small FCN-8s: scores of three layers, each interpolated and added to those of a finer layer."""
     data = "\n".join(
         python("data", "", "data label", "voc_layers.VOCSegDataLayer", _voc(folder, split), phase(name))
         for name, folder, split in (("TRAIN", train, "trainval"), ("TEST", test, "test"))
@@ -50,12 +50,12 @@ def _upsampled(name: str, bottom: str, factor: int) -> str:
 
 
 def _cropped(name: str, bottom: str, reference: str, offset: int) -> str:
-    """The part of a blob that is as large as another."""
+    """Return the part of a blob that is as large as another blob."""
     return layer("Crop", name, f"{bottom} {reference}", f"crop_param {{ axis: 2 offset: {offset} }}")
 
 
 def segnet(train: str, test: str) -> str:
-    """SegNet in small: where the poolings found their maxima, the decoder puts the values back."""
+    """Return a small SegNet: the decoder puts values back where the poolings found their maxima."""
     normalised = (
         "bn_param { scale_filler { type: 'constant' value: 1 } shift_filler { type: 'constant' value: 0.001 } }"
     )
@@ -97,7 +97,7 @@ def segnet(train: str, test: str) -> str:
 
 
 def pspnet(train: str, test: str) -> str:
-    """PSPNet in small: what the whole picture and its quarters show is put beside what each place shows."""
+    """Return a small PSPNet: features of the whole picture and of its quarters are appended to each place's own."""
     fixed = "param { lr_mult: 1 } param { lr_mult: 1 } param { lr_mult: 0 } param { lr_mult: 0 }"
     filled = "slope_filler { type: 'constant' value: 1 } bias_filler { type: 'constant' value: 0 }"
     normalised = f"{fixed} bn_param {{ {filled} frozen: false momentum: 0.95 }}"
@@ -146,7 +146,7 @@ def pspnet(train: str, test: str) -> str:
 
 
 def hed(train: str, test: str) -> str:
-    """HED in small: edges as three layers see them, each with its loss, and all together."""
+    """Return a small HED: edges as three layers see them, each with its loss, and a fused output."""
 
     def data(name: str, path: str) -> str:
         mean = f"mean_value: {MEAN} " * 3

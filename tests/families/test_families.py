@@ -1,6 +1,7 @@
-"""Families of nets that detect and segment: each learns from the data that its layers name, by one worker and by two.
+"""Families of nets that detect and segment: each learns from the data that its layers name, with one worker and with
+two.
 
-What a net must reach was written down before it was trained the first time.
+The score that each net must reach was written down before its first training run.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from zoo.catalogue import entry_of
 
 pytestmark = pytest.mark.slow
 
-TRAIN, TEST = 400, 80  # pictures
+TRAIN, TEST = 400, 80  # numbers of pictures
 ZOO = Path(sys.executable).parent / "zoo"
 
 
 def zoo(*words: str | Path, folder: Path) -> str:
-    """What a command prints."""
+    """Run a command and return its output."""
     done = subprocess.run([ZOO, *map(str, words)], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -37,7 +38,7 @@ def zoo(*words: str | Path, folder: Path) -> str:
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pictures of shapes as each family's layers read them."""
+    """Write pictures of shapes in the format that each family's layers read."""
     folder = tmp_path_factory.mktemp("pictures")
     for part, count, name in (("train", TRAIN, "trainval"), ("test", TEST, "test")):
         source = f"objects:{part}?count={count}"
@@ -49,7 +50,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _write_lists(folder: Path) -> None:
-    """A list with whole paths, as SegNet has it, and one of edges, as HED has it."""
+    """Write a list with absolute paths for SegNet, and a list of edges for HED."""
     import cv2
 
     (folder / "edges").mkdir()
@@ -67,7 +68,7 @@ def _write_lists(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Family:
-    """A family's small net: its training, how what it learned is scored, and the least score."""
+    """A family's small net: its training settings, how it is scored, and the lowest score allowed."""
 
     net: Callable[[Path], str]
     iterations: int
@@ -77,12 +78,13 @@ class Family:
 
 
 def _precision(folder: Path, pictures: Path, net: str = "net.prototxt") -> float:
-    """The mean average precision of VOC 2007."""
+    """Return the mean average precision of VOC 2007."""
     return _scores(folder, net, "--data", f"voc:{pictures / 'test'}")["mAP VOC 2007"]
 
 
 def _precision_of_regions(folder: Path, pictures: Path, used: str) -> float:
-    """That of a net for use, whose card says that images aren't enlarged and have no mean, as they were trained on."""
+    """Return the precision of a net for use. Its card states that images aren't enlarged and have no mean, as in
+    training."""
     (folder / "used").mkdir()
     (folder / "used" / "deploy.prototxt").write_text(used)
     image = f"size: [{detecting.SIDE}, {detecting.SIDE}], channels: BGR, mean: [0, 0, 0]"
@@ -92,7 +94,7 @@ def _precision_of_regions(folder: Path, pictures: Path, used: str) -> float:
 
 
 def _overlap(folder: Path, pictures: Path) -> float:
-    """The mean intersection over union of all classes."""
+    """Return the mean intersection over union of all classes."""
     return _scores(folder, "net.prototxt", "--iterations", str(TEST))["mIoU"]
 
 
@@ -103,7 +105,7 @@ def _scores(folder: Path, net: str, *words: str) -> dict[str, float]:
 
 
 def _edge_score(folder: Path, pictures: Path) -> float:
-    """The harmonic mean of precision and recall over all pixels."""
+    """Return the harmonic mean of precision and recall over all pixels."""
     import cv2
 
     net = Net(str(folder / "net.prototxt"), weights=str(folder / "run" / "model.caffemodel"), phase="TEST")

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: reads damaged files for some time, and prints what came of it by reader."""
+"""`python -m tests.fuzz`: reads damaged files for some time, and prints the outcomes by reader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = (
-    "1"  # before torch is loaded: threads that wait for each other would cost more than a file
+    "1"  # set before torch is loaded: threads that wait for each other would cost more than a file
 )
 
 from tests.fuzz.readers import READERS
@@ -18,7 +18,7 @@ from tests.fuzz.runner import Fuzzing, cases, table
 
 
 def main() -> int:
-    """Run until the time is over, or a number of cases for each reader; 1 if anything went wrong."""
+    """Run until the time is up, or a number of cases for each reader. Returns 1 if anything went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--cases", type=int, help="for each reader, in place of a time")

@@ -1,4 +1,5 @@
-"""Caffe's own files and those of other programs that hold nets and weights; what is still read can be written again."""
+"""Caffe's own files, and other programs' files of nets and weights. Anything that can still be read can be written
+again."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from netdsl.model.weights.tensor_files import write_tensors
 
 _DATA = Path(__file__).parents[1] / "data" / "caffe"
 _KINDS = {".caffemodel": pb.NetParameter, ".solverstate": pb.SolverState, ".binaryproto": pb.BlobProto}
-_SLOW = 2.0  # seconds of the processor for a file of some kilobytes
+_SLOW = 2.0  # seconds of processor time for a file of some kilobytes
 
 _NET = r"""# A small net
 name: 'tiny'
@@ -62,7 +63,7 @@ def make_texts(folder: Path) -> None:
 
 
 def read_text(folder: Path) -> None:
-    """Read strictly and leniently; what is read, formatted and upgraded must be the same when it is read again."""
+    """Read a text strictly and leniently. After formatting and upgrading, it must read the same again."""
     data, problem = (folder / "x.prototxt").read_bytes(), None
     for lenient in (False, True):
         try:
@@ -88,7 +89,7 @@ def _frozen(message: Message) -> bytes:
 
 
 def make_binaries(folder: Path) -> None:
-    """Caffe's own files, and one net in all dialects."""
+    """Make Caffe's own files, and one net in all dialects."""
     for path in sorted(_DATA.iterdir()):
         if path.suffix != ".h5":
             (folder / path.name).mkdir()
@@ -112,7 +113,7 @@ def make_hdf5(folder: Path) -> None:
 
 
 def read_caffe(folder: Path) -> None:
-    """Read, look at everything, write and read again."""
+    """Read a file, inspect everything, write it and read it again."""
     path, start = _only_file(folder), time.process_time()
     copy = path.with_name(f"copy{''.join(path.suffixes)}")
     try:
@@ -124,7 +125,7 @@ def read_caffe(folder: Path) -> None:
     file.origin = None
     try:
         write(file, copy)
-    except CaffeError as problem:  # an enum's value that the guessed fork lacks, or a name that another layer has too
+    except CaffeError as problem:  # the guessed fork lacks an enum's value, or a name repeats another layer's
         assert isinstance(problem, DialectError) or path.suffix == ".h5", problem
         return
     assert _values_of(read(copy, type(file.message), dialect=file.dialect.name if file.dialect else None)) == before

@@ -1,11 +1,12 @@
-"""Damage to files: what disks, networks, editors and people who mean harm do to bytes."""
+"""Damage to files, as disks, networks, editors and attackers cause it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
 
-DamageFunction = Callable[[Random, bytearray, bytes], None]  # changes a file; the bytes are another file's
+# changes a file in place; `bytes` is another file's content
+DamageFunction = Callable[[Random, bytearray, bytes], None]
 
 _TELLING = bytes.fromhex("00017f80ff0a0b0c2a2d3a525b5d626878a2f8") + b"{}<>\"'\\#,;.:= 9e"
 _LENGTHS = [0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 40), (1 << 63) - 1]
@@ -13,7 +14,7 @@ _SIZES = (1, 2, 4, 8, 30, 400)
 
 
 def damaged(random: Random, data: bytes, other: bytes) -> bytes:
-    """The file after a few accidents; rarely another one altogether."""
+    """Return the file after a few accidents, or rarely another file."""
     if random.random() < 0.02:
         return random.choice([other, b"", random.randbytes(random.choice([1, 20, 3000]))])
     changed = bytearray(data)
@@ -23,7 +24,7 @@ def damaged(random: Random, data: bytes, other: bytes) -> bytes:
 
 
 def _place(random: Random, data: Sequence[int]) -> int:
-    """A place anywhere; often near the start or the end, where formats have their headers."""
+    """Choose a place, often near the start or the end, where formats have their headers."""
     near = random.randrange(min(len(data), 256) + 1)
     return random.choice([random.randrange(len(data) + 1), near, len(data) - near])
 
@@ -66,7 +67,7 @@ def _splice(random: Random, data: bytearray, other: bytes) -> None:
 
 
 def _length(random: Random, data: bytearray, other: bytes) -> None:
-    """Put a number where one may be, aligned as numbers are."""
+    """Overwrite an aligned number, which may be a length."""
     size = random.choice([2, 4, 8])
     place = _place(random, data) // size * size
     number = random.choice([random.choice(_LENGTHS), random.randrange(1 << 8 * size)]) % (1 << 8 * size)

@@ -1,4 +1,4 @@
-"""Small files of all kinds of data, and the sources and tables that read them."""
+"""Small files in all data formats, and the sources and tables that read them."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ from netdsl.data.writing.sample_files import lane_samples, write_images, write_l
 from netdsl.errors import DataError
 from tests.leveldb_files import add_log, write_tables
 
-_MOST = 10_000  # items that are read of a source; only damage makes more of these files
+_MOST = 10_000  # items to read from a source; only damaged files contain more
 _NYUD = ("color", "depth", "hha", "label")
 _IMAGE_SIDES = ((40, 60), (200, 170))
 RANDOM = np.random.default_rng(5)
 
 
 def pixels(height: int, width: int, channels: int = 3) -> np.ndarray:
-    """A smooth image with some noise."""
+    """Return a smooth image with some noise."""
     rows = np.arange(height)[:, None, None] * 3 + np.arange(width)[:, None] * 2 + np.arange(channels) * 40
     return ((rows + RANDOM.integers(0, 20, (height, width, channels))) % 256).astype(np.uint8)
 
@@ -75,7 +75,7 @@ def encoded(kind: str, image: np.ndarray, *parameters: int) -> bytes:
 
 
 def read_whole(source: Source) -> None:
-    """All items, one by one and together; an error of one doesn't hide the others'."""
+    """Read all items, one by one and together. An error in one item doesn't hide errors in the others."""
     problem = None
     with closing(source):
         count = min(len(source), _MOST)
@@ -98,7 +98,7 @@ def read_whole(source: Source) -> None:
 
 
 def read_source(name: str) -> Callable[[Path], None]:
-    """The reader of a source that is named relative to its folder."""
+    """Return the reader of a source that is named relative to its folder."""
 
     def read(folder: Path) -> None:
         os.chdir(folder)
@@ -108,7 +108,7 @@ def read_source(name: str) -> Callable[[Path], None]:
 
 
 def read_table(kind: str) -> Callable[[Path], None]:
-    """The reader of a table: as a source, and in batches as for predicting."""
+    """Return the reader of a table: as a source, and in batches as for prediction."""
 
     def read(folder: Path) -> None:
         path, problem = folder / f"x.{kind}", None
@@ -224,7 +224,7 @@ def make_parquet(folder: Path) -> None:
 
 
 def _tables() -> list[dict[str, pa.Array]]:
-    """One table with a few columns, and one of each column with the labels."""
+    """Make one table with a few columns, and for each column a table with it and the labels."""
     columns = _columns(10)
     few = {name: columns[name] for name in ("tensor", "label", "flag")}
     return [few, *({name: values, "row": columns["label"]} for name, values in columns.items())]
@@ -308,7 +308,7 @@ def make_images(folder: Path) -> None:
     }
     for name, parameters in flags.items():
         for height, width in _IMAGE_SIDES:
-            with contextlib.suppress(cv2.error):  # OpenCV may be built without a format
+            with contextlib.suppress(cv2.error):  # OpenCV may be built without some format
                 image, kind = pixels(height, width), name.rpartition(".")[2]
                 data = encoded(kind, image.astype(np.float32) if kind == "hdr" else image, *parameters)
                 (folder / f"{name}-{height}").mkdir()
@@ -333,7 +333,7 @@ def read_images(folder: Path) -> None:
     data = (folder / "image").read_bytes()
     for color in (Color.COLOR, Color.GRAY):
         decode(data, color, "image")
-    with contextlib.suppress(DataError):  # of images that have more than 8 bits
+    with contextlib.suppress(DataError):  # images with more than 8 bits aren't supported
         decode(data, Color.AS_STORED, "image")
 
 
@@ -558,14 +558,14 @@ def make_yolo(folder: Path) -> None:
 
 
 def make_records(folder: Path) -> None:
-    """Records of drawn images in a database, with its label map."""
+    """Write records of drawn images to a database, with its label map."""
     for name in ("lmdb", "leveldb"):
         (folder / name).mkdir()
         convert_annotated(DrawnObjects(DataSplit.TRAIN, count=5, side=32), f"{name}:{folder / name / 'x'}")
 
 
 def make_maps(kind: str) -> Callable[[Path], None]:
-    """A folder of Pascal VOC's, or one for segmentation nets, with maps."""
+    """Write maps in a Pascal VOC folder or in one for segmentation nets."""
 
     def make(folder: Path) -> None:
         convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"{kind}:{folder / 'two'}")
@@ -574,7 +574,7 @@ def make_maps(kind: str) -> Callable[[Path], None]:
 
 
 def read_maps(kind: str) -> Callable[[Path], None]:
-    """The reader of the maps of all images."""
+    """Return the reader of the maps of all images."""
 
     def read(folder: Path) -> None:
         annotated, problem = open_annotated_set(f"{kind}:{folder}"), None
@@ -591,7 +591,7 @@ def read_maps(kind: str) -> Callable[[Path], None]:
 
 
 def read_annotated_set(name: str) -> Callable[[Path], None]:
-    """The reader of a set of images with objects, which is named relative to its folder."""
+    """Return the reader of an annotated set that is named relative to its folder."""
 
     def read(folder: Path) -> None:
         os.chdir(folder)

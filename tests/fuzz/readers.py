@@ -1,4 +1,4 @@
-"""All readers of files: how small good ones are made, and how one is read whole."""
+"""All readers of files: how to make small valid files for each, and how to read one completely."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.fuzz import caffe_files, data_files, training_files
 
 @dataclass(frozen=True)
 class FuzzedReader:
-    """A reader. `make` fills a folder with a folder for each sample; `read` reads one of them, or a damaged copy."""
+    """A reader. `make` fills a folder with one subfolder per sample; `read` reads a sample or a damaged copy."""
 
     make: Callable[[Path], None]
     read: Callable[[Path], None]
-    spared: tuple[str, ...] = ()  # endings of files that aren't damaged
+    spared: tuple[str, ...] = ()  # suffixes of files that aren't damaged
 
     def damages(self, path: Path) -> bool:
-        """Whether a file of a sample may be damaged."""
+        """Return whether a file of a sample may be damaged."""
         return path.suffix not in self.spared
 
 

@@ -1,4 +1,4 @@
-"""Damaged files read in processes of their own, with limits on memory and time, and what came of each."""
+"""Read damaged files in separate processes, with limits on memory and time, and record each outcome."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.fuzz.damages import damaged
 from tests.fuzz.readers import READERS, FuzzedReader
 
 _SECONDS = 20  # of processor time, so that a busy machine doesn't count
-_WAITING = 300  # seconds for what waits for something that doesn't come
+_WAITING = 300  # seconds until a waiting process counts as hung
 _MEMORY = 1 << 30  # bytes that a file may take
-_ROOM = 3 << 30  # bytes of addresses beyond that: what is reserved and never used costs nothing
+_ROOM = 3 << 30  # bytes of address space beyond that: reserving without using costs nothing
 _LONGEST_MESSAGE = 2000
 
 
 class ReadingOutcome(Enum):
-    """What came of reading a file."""
+    """The outcome of reading a file."""
 
     READ = "read"
     REFUSED = "refused"
@@ -44,31 +44,32 @@ _GOOD = (ReadingOutcome.READ, ReadingOutcome.REFUSED)
 
 @dataclass
 class Counts:
-    """How often each outcome was, and where the files are for which it was a bad one."""
+    """The number of times that each outcome occurred, and where the files of bad outcomes are."""
 
     outcomes: Counter[ReadingOutcome] = field(default_factory=Counter)
     kept: list[Path] = field(default_factory=list)
 
 
 class Fuzzing:
-    """Good files of all readers, whose damaged copies are read. A case is a reader and a seed, and can be repeated."""
+    """Valid files of all readers, and cases that read damaged copies. A reader and a seed define a case, which can be
+    repeated."""
 
     def __init__(self, folder: Path, names: list[str]) -> None:
         self._folder, self.counts = folder, {name: Counts() for name in names}
         with_memory = Path("/dev/shm")
         self._work = Path(tempfile.mkdtemp(prefix="fuzz-", dir=with_memory if with_memory.is_dir() else None))
-        for name in READERS:  # of all, since pieces of other formats get into files
+        for name in READERS:  # for all readers, since pieces of other formats get into files
             _in_a_child(partial(_make, READERS[name], self._work / "good" / name), self._work / "made")
             if not any((self._work / "good" / name).iterdir()):
                 raise AssertionError(f"{name}: no good files could be made:\n{(self._work / 'made').read_text()}")
         self._others = [path.read_bytes() for path in sorted((self._work / "good").rglob("*")) if path.is_file()]
 
     def close(self) -> None:
-        """Remove all files but those that are kept."""
+        """Remove all files except those that are kept."""
         shutil.rmtree(self._work, ignore_errors=True)
 
     def run(self, name: str, seed: int) -> ReadingOutcome:
-        """One case."""
+        """Run one case."""
         reader, random = READERS[name], Random(f"{name} {seed}")
         samples = sorted((self._work / "good" / name).iterdir())
         case = self._work / "case"
@@ -79,7 +80,7 @@ class Fuzzing:
         return self._outcome(name, seed, file)
 
     def run_good(self, name: str) -> list[str]:
-        """What is wrong with the good files of a reader; nothing, if the reader reads them."""
+        """Return what is wrong with the valid files of a reader, or nothing if it reads them."""
         samples, report = self._work / "good" / name, self._work / "report"
         outcome = _in_a_child(partial(_read_all, READERS[name], samples), report)
         return [] if outcome is ReadingOutcome.READ else [f"{name}: {outcome.value}: {report.read_text()}"]
@@ -111,7 +112,7 @@ def _read_all(reader: FuzzedReader, folder: Path) -> None:
 
 
 def _in_a_child(call: Callable[[], None], report: Path) -> ReadingOutcome:
-    """What comes of a call in a process that is forked from this one, where everything is imported already."""
+    """Return the outcome of a call in a forked process, where everything is already imported."""
     report.unlink(missing_ok=True)
     before = _resident()
     child = os.fork()
@@ -131,7 +132,7 @@ def _resident() -> int:
 
 
 def _run_child(call: Callable[[], None], report: Path) -> None:
-    """Make the call within the limits, and end with the number of the outcome."""
+    """Make the call within the limits, and exit with the outcome's number."""
     outcome = ReadingOutcome.TRACEBACK
     try:
         output = os.open(report, os.O_WRONLY | os.O_CREAT)
@@ -157,14 +158,14 @@ def _run_child(call: Callable[[], None], report: Path) -> None:
 
 
 def cases(names: list[str], first: int) -> Iterator[tuple[str, int]]:
-    """Cases without an end: each reader in turn."""
+    """Yield cases forever, each reader in turn."""
     while True:
         yield from ((name, first) for name in names)
         first += 1
 
 
 def table(all_counts: Mapping[str, Counts]) -> str:
-    """Figures by reader."""
+    """Return the counts by reader as a table."""
     lines = [f"{'':<16}" + "".join(f"{outcome.value:>17}" for outcome in ReadingOutcome)]
     lines += [
         f"{name:<16}" + "".join(f"{counts.outcomes[outcome]:>17,}" for outcome in ReadingOutcome)

@@ -1,4 +1,4 @@
-"""Damaged files of every format are read, or refused with one `CaffeError`; `make fuzz` takes longer over it."""
+"""Damaged files of every format are read, or refused with one `CaffeError`. `make fuzz` runs for longer."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from random import Random
 
 from tests.fuzz.damages import damaged
 
-_CASES = 2  # for each reader
+_CASES = 2  # cases for each reader
 
 
 def test_damaged_files_of_every_format(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files of trainings: runs, journals and snapshots."""
+"""Files that training writes: runs, journals and snapshots."""
 
 from __future__ import annotations
 

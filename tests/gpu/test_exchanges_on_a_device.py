@@ -1,4 +1,4 @@
-"""Exchanges between workers on the device that NETDSL_DEVICE names, over gloo and over NCCL."""
+"""Exchanges between workers on the device in NETDSL_DEVICE, over gloo and over NCCL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_means_are_near_and_the_same_for_all(library: Library) -> None:
     found = as_workers(library, devices, task)
     total = sum(range(len(devices) + 1))
     wanted = sum(own(rank, LENGTH).double() * (rank + 1) / total for rank in range(len(devices)))
-    torch.testing.assert_close(found[0].double(), wanted, rtol=1e-6, atol=1e-3)  # of values around 1000
+    torch.testing.assert_close(found[0].double(), wanted, rtol=1e-6, atol=1e-3)  # the values are around 1000
     assert all(torch.equal(buffer, found[0]) for buffer in found)
 
 

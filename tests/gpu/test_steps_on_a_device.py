@@ -1,4 +1,5 @@
-"""Steps that the device that NETDSL_DEVICE names repeats as a CUDA graph: the bits of steps that are run."""
+"""Training steps that are replayed as a CUDA graph on the device in NETDSL_DEVICE: the bits equal those of normal
+steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All strategies on the device that NETDSL_DEVICE names, over gloo and over NCCL, as on the CPU."""
+"""All strategies on the device in NETDSL_DEVICE, over gloo and over NCCL, compared with the CPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINES = [name if name == "mpca" else f"{name}:tau=2" for name in STRATEGIES]
 
 
 def trained(strategy: str, group: TorchGroup, device: torch.device) -> Tensor:
-    """A worker's weights in the end."""
+    """Return a worker's final weights."""
     message = from_text(NORMED, pb.NetParameter)
     message.state.phase = pb.TRAIN
     net = ModuleNet.open(Model(message), Compute(device), values=batches_of(group.rank))
@@ -39,7 +39,7 @@ def trained(strategy: str, group: TorchGroup, device: torch.device) -> Tensor:
         part.round()
         worker.end_round()
     part.finish()
-    group.barrier()  # nobody leaves while others may still ask the first one for something
+    group.barrier()  # no worker leaves while others may still need the first one
     assert worker.weights.device == part.model().device == device
     return worker.weights.cpu()
 

@@ -1,4 +1,4 @@
-"""Training on the device that NETDSL_DEVICE names: as on the CPU, with the same bits again, in the memory foreseen."""
+"""Training on the device in NETDSL_DEVICE: results as on the CPU, repeatable bits, and the predicted memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def solver_of(device: torch.device, kind: str, precision: ComputePrecision = Com
         type=kind, base_lr=0.0001 if kind == "RMSProp" else 0.001, lr_policy="fixed",
         momentum=0.0 if kind in ("AdaGrad", "RMSProp") else 0.9,
         weight_decay=5e-4, clip_gradients=5.0, rms_decay=0.98, max_iter=100,
-        delta=1e-5,  # with less, or longer steps of RMSProp, sums in another order end elsewhere, on a CPU too
+        delta=1e-5,  # with less, or with longer RMSProp steps, sums in another order lead elsewhere, on a CPU too
     )  # fmt: skip
     return Solver(settings, net)
 
@@ -82,14 +82,15 @@ def test_products_are_exact_unless_tf32_is_asked_for() -> None:
 
 @on_a_gpu
 def test_training_takes_the_memory_that_is_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cudnn, "enabled", False)  # its algorithms may take more, which isn't foreseen
-    memory_of_a_step(16)  # libraries that are loaded keep memory
+    # cuDNN's algorithms may take more memory, which isn't predicted
+    monkeypatch.setattr(torch.backends.cudnn, "enabled", False)
+    memory_of_a_step(16)  # the first run loads libraries, which keep memory
     measured, foreseen = memory_of_a_step(2048)
     assert foreseen == pytest.approx(measured, rel=0.1)
 
 
 def memory_of_a_step(size: int) -> tuple[int, int]:
-    """The bytes that training takes, and those that were foreseen."""
+    """Return the bytes that training takes, and the predicted bytes."""
     gc.collect()
     peak = PeakMemory(DEVICE)
     net = ModuleNet.open(Model(lenet(size)), Compute(DEVICE, cuda_graph=False), values=batches(2, size))

@@ -1,4 +1,4 @@
-"""Workers in threads of one process, on the device that NETDSL_DEVICE names."""
+"""Workers as threads of one process, on the device in NETDSL_DEVICE."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LIBRARIES = [
 
 
 def devices_of(library: Library) -> list[torch.device]:
-    """Those of two workers that share a device, or of one worker for each GPU, which NCCL wants."""
+    """Return the devices of two workers that share one, or of one worker per GPU, which NCCL requires."""
     if library is Library.GLOO:
         return [torch.device("cuda", 0) if DEVICE.type == "cuda" else DEVICE] * 2
     return [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
 
 
 def as_workers(library: Library, devices: Sequence[torch.device], task: Task) -> list[Any]:
-    """Do something as every worker, and give what each returns."""
+    """Run a task as every worker, and return the results."""
     store, size = dist.HashStore(), len(devices)
 
     def one(rank: int) -> Any:

@@ -20,7 +20,7 @@ def _same_random_numbers() -> None:
 
 @pytest.fixture
 def pycaffe_on_device() -> Iterator[None]:
-    """Let pycaffe compute on the device that tests of numbers run on."""
+    """Make pycaffe compute on the device for tests of numbers."""
     if DEVICE.type == "cuda":
         pycaffe.set_mode_gpu()
     yield

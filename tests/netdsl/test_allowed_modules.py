@@ -1,4 +1,4 @@
-"""The modules that nets may run, and the folders in which these alone are found."""
+"""The modules that nets may run, and the only folders in which they are found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.allowed_modules import PYTHON_LAYERS, in_folder
 
 @pytest.fixture(autouse=True)
 def modules():
-    """Forget what a test imported."""
+    """Forget the modules that a test imported."""
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
@@ -59,4 +59,4 @@ def test_other_processes_are_told_where_modules_are(tmp_path: Path, monkeypatch:
             "missing_module": "",
             "named_module": str(tmp_path),
         }
-    assert not {"found_module", "named_module"} & set(sys.modules)  # nothing was imported
+    assert not {"found_module", "named_module"} & set(sys.modules)  # neither module was imported

@@ -28,7 +28,7 @@ def drawn(chart: Chart | None) -> Chart:
 def test_a_curve_goes_from_the_left_to_the_right_and_up_where_values_grow() -> None:
     chart = drawn(loss_chart("Loss", {"train": {0: 2.0, 10: 1.0, 20: 0.0}}))
     (line,) = chart.lines
-    assert line.path == "M0.0 47.6L500.0 523.8L1000.0 1000.0"  # losses begin at 0, with some room above
+    assert line.path == "M0.0 47.6L500.0 523.8L1000.0 1000.0"  # the axis begins at 0, with some room above
     assert [dot.text for dot in line.dots][1] == "train: 1 at iteration 10"
     assert [(tick.at, tick.text) for tick in chart.x_ticks][::2] == [(0.0, "0"), (50.0, "10"), (100.0, "20")]
     assert chart.summary == "Loss: train 2 at iteration 0 to 0 at 20"

@@ -1,4 +1,4 @@
-"""A net is built as its fork means it, through every door, and what is written keeps that."""
+"""Each way of opening a net builds it by its fork's rules, and written files keep them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from netdsl.model.model import open_net
 from netdsl.model.opening import add_weights, open_model
 from netdsl.solver.settings import open_settings
 
-# With a fourth blob of 3, PSPNet's divides by the root of it, and happynear's multiplies with it.
+# With a fourth blob of 3, PSPNet's layer divides by its root, and happynear's multiplies by it.
 NET = """name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1 dim: 1 dim: 2 } } }
 layer { name: "b" type: "BN" bottom: "x" top: "y"
   bn_param { slope_filler { value: 1 } } }"""

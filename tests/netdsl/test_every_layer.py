@@ -1,4 +1,4 @@
-"""What must hold of every layer type, tried on every recorded case: shapes, gradients, other batch sizes."""
+"""Rules for every layer type, checked on every recorded case: shapes, gradients, and other batch sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tests.device import DEVICE
 TEXT = (Path(__file__).parent.parent / "data/layers/cases.prototxts").read_text()
 CASES = dict(part.split("\n", 1) for part in TEXT.split("## ")[1:])
 
-# Caffe's own gradient differs from the derivative on purpose, or there is none at the corners that random input hits.
+# Caffe's own gradient differs from the derivative on purpose, or the derivative doesn't exist at the corners that
+# random input hits.
 NO_DERIVATIVE = {
     "act_threshold": "a step",
     "bn_train_frac": "sums move while gradcheck runs, outputs don't depend on them",
@@ -31,10 +32,10 @@ NO_DERIVATIVE = {
     "ssd_normalize_channel": "the fork projects before it scales",
 }
 
-# Zeros are no boxes, a bottom has as many rows as it has, or the shape depends on the values.
+# Zeros aren't boxes, a bottom has a fixed number of rows, or the shape depends on the values.
 OTHER_INPUT = {"ssd_detect_center", "ssd_detect_corner_varenc", "ssd_multibox_softmax", "filter"}
 
-# Blobs along the batch, or shapes written into the net.
+# Blobs run along the batch, or shapes are written into the net.
 FIXED_BATCH = {"parameter", "scale_bias_axis0", "rnn", "lstm", "lstm_static", "lstm_unit", "reshape", "batch_reindex"}
 
 
@@ -46,7 +47,7 @@ def module(case: str, dtype: torch.dtype = torch.float32) -> NetModule:
 
 
 def inputs(net: NetModule, dtype: torch.dtype = torch.float32) -> dict[int, Tensor]:
-    """Positive values away from corners; what is read as labels or indices is zero."""
+    """Return positive values away from corners, with zeros for labels and indices."""
     pairs = list(zip(net.built.graph.nodes, net.built.layers, strict=True))
     found = {}
     for edge in net.inputs.values():
@@ -88,7 +89,7 @@ def test_gradients_are_derivatives(case: str) -> None:
     leaves = [edges[edge].requires_grad_() for edge in moving]
     if not outputs(*leaves):
         pytest.skip("nothing that has a gradient")
-    # A GPU adds gradients up in any order.
+    # A GPU adds gradients in any order.
     torch.autograd.gradcheck(outputs, (*leaves, *parameters), atol=1e-5, fast_mode=True, nondet_tol=1e-9)
 
 

@@ -1,4 +1,5 @@
-"""Every layer type on a pretended GPU: the numbers and gradients of a CPU, nothing on the wrong device, no waits."""
+"""Every layer type on a pretended GPU: the same numbers and gradients as a CPU, no tensors on the wrong device, no
+waits."""
 
 from __future__ import annotations
 
@@ -22,18 +23,19 @@ from tests.converters.onnx.test_layers import CASES as FORK_CASES
 from tests.netdsl.test_every_layer import CASES as RECORDED_CASES
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
-pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.DialectWarning")  # some cases leave open whose they are
+# some cases don't determine their dialect
+pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.DialectWarning")
 
 YOLO = "num_class: 2 num: 2 biases: [1, 2, 2, 1]"
 
 
 def python(module: str, layer: str, param_str: str, tops: int = 1) -> str:
-    """What is in a layer of a well-known program's Python."""
+    """Return the layer that replaces a well-known program's Python layer."""
     more = " ".join(f"top: 'out{number}'" for number in range(1, tops))
     return f"{more} python_param {{ module: '{module}' layer: '{layer}' param_str: \"{param_str}\" }}"
 
 
-# What neither Caffe's recorded cases nor those of ONNX have, in the form of the latter.
+# Cases that neither Caffe's recorded cases nor those of ONNX include, in the format of the latter.
 MORE_CASES = {
     "Accuracy of pixels": ("2 4 3 5; 2 1 3 5", "accuracy_param { top_k: 2 ignore_label: 1 }"),
     "AssistedExcitation": ("2 3 4 6; 2 1 5 5; 2 4 6", ""),
@@ -93,7 +95,7 @@ MORE_CASES = {
 
 
 def net_of(shapes: str, settings: str, kind: str) -> pb.NetParameter:
-    """A net of one layer, written as the cases of ONNX are."""
+    """Return a net of one layer, written like the ONNX cases."""
     words = settings.split()
     dialect, settings = (words[1], " ".join(words[2:])) if words[:1] == ["dialect:"] else (None, settings)
     inputs = [
@@ -110,7 +112,7 @@ def net_of(shapes: str, settings: str, kind: str) -> pb.NetParameter:
 
 
 def nets() -> dict[str, pb.NetParameter]:
-    """A net for each case."""
+    """Return a net for each case."""
     recorded = {case: from_text(text, pb.NetParameter) for case, text in RECORDED_CASES.items()}
     made = {case: net_of(*parts, case.split()[0]) for case, parts in (FORK_CASES | MORE_CASES).items()}
     return recorded | made
@@ -120,12 +122,12 @@ NETS = nets()
 
 
 def phase_of(case: str) -> Phase:
-    """Recorded cases have one; others learn, since that is where a layer has more to do."""
+    """Return the phase of a case. Recorded cases name it; the others train, since layers do more then."""
     return Phase.TEST if case in RECORDED_CASES and "phase: TRAIN" not in RECORDED_CASES[case] else Phase.TRAIN
 
 
 def module_of(case: str, device: str | torch.device) -> NetModule:
-    """The net of a case with memory, the same for all devices."""
+    """Return the net of a case with memory, the same for all devices."""
     torch.manual_seed(3)
     module = NetModule(build(resolve(NETS[case], phase_of(case)))).allocate()
     return module.to(device)
@@ -134,7 +136,7 @@ def module_of(case: str, device: str | torch.device) -> NetModule:
 def inputs_of(
     module: NetModule, device: str | torch.device, layout: torch.memory_format = torch.contiguous_format
 ) -> dict[int, Tensor]:
-    """Made-up bottoms, by their edges, images in a layout."""
+    """Return generated bottoms by their edges, with images in a layout."""
     shapes = {name: module.built.shapes[edge] for name, edge in module.inputs.items()}
     arrays = sample_inputs(module.built, shapes)
     values = {name: _in_layout(torch.from_numpy(array), layout) for name, array in arrays.items()}
@@ -143,7 +145,7 @@ def inputs_of(
 
 
 def learn(module: NetModule, edges: Mapping[int, Tensor]) -> list[Tensor]:
-    """The tops of a net, whose gradients are computed."""
+    """Return the tops of a net after computing their gradients."""
     made = module.run(dict(edges))
     tops = [made[edge] for edge in module.outputs.values()]
     losses = [top.square().mean() for top in tops if top.requires_grad and top.numel()]
@@ -155,7 +157,7 @@ def learn(module: NetModule, edges: Mapping[int, Tensor]) -> list[Tensor]:
 def run(
     module: NetModule, device: str | torch.device, layout: torch.memory_format = torch.contiguous_format
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The tops of a net for images in a layout, and all gradients with what layers keep."""
+    """Return a net's tops for images in a layout, all gradients, and the layers' state."""
     edges = inputs_of(module, device, layout)
     torch.manual_seed(5)  # for dropout
     tops = learn(module, edges)
@@ -172,10 +174,10 @@ def test_a_layer_on_a_gpu(case: str) -> None:
     expected_tops, expected_gradients = run(module_of(case, "cpu"), "cpu")
     with pretend_gpu() as gpu:
         module = module_of(case, GPU)
-        gpu.stops.clear()  # moving a net there may take its time
+        gpu.stops.clear()  # moving a net to the GPU may wait
         tops, gradients = run(module, GPU)
         assert all(map(on_gpu, (*tops, *gradients)))
-    # A CPU has ways of its own, whose sums are in another order.
+    # A CPU has its own implementations, which sum in another order.
     torch.testing.assert_close(
         (tops, gradients), (expected_tops, expected_gradients), rtol=1e-5, atol=1e-6, equal_nan=True
     )
@@ -186,7 +188,8 @@ def test_a_layer_on_a_gpu(case: str) -> None:
 
 
 def run_often(module: NetModule, *, recorded: bool) -> list[Tensor]:
-    """What two passes on other bottoms leave after a first one; with `recorded` they are replays of one recording."""
+    """Return the results of two passes on other bottoms after a first pass. With `recorded` they replay one
+    recording."""
     edges, graph, found = inputs_of(module, GPU), torch.cuda.CUDAGraph(), list[Tensor]()
     leaves, tops = [*edges.values(), *module.parameters()], list[Tensor]()
     for number in range(3):
@@ -221,11 +224,11 @@ def test_a_layer_that_a_gpu_repeats(case: str) -> None:
 
 def test_every_type_is_tried() -> None:
     tried = {type(layer) for case in NETS for layer in module_of(case, "meta").built.layers}
-    elsewhere = BringsData, RunsUserCode, WritesFile  # which work on the host
+    elsewhere = BringsData, RunsUserCode, WritesFile  # these work on the host
     assert [name for name, kind in LAYERS.items() if kind not in tried and not issubclass(kind, elsewhere)] == []
 
 
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # the compiler itself does it
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # the compiler itself causes it
 @pytest.mark.parametrize("case", ["PSROIPooling", "ROIPooling", "Python of anchors", "ssd_multibox_softmax"])
 def test_detectors_that_learn_compile_in_one_piece(case: str) -> None:
     module = module_of(case, "cpu")
@@ -235,7 +238,7 @@ def test_detectors_that_learn_compile_in_one_piece(case: str) -> None:
     results = []
     for run_it in (module, compiled):
         bottoms = {name: value.clone().requires_grad_() for name, value in values.items()}
-        torch.manual_seed(5)  # for anchors that are chosen by chance
+        torch.manual_seed(5)  # for anchors that are chosen at random
         tops = [top for top in run_it(**bottoms).values() if top.requires_grad or top.numel()]
         learned = [top.sum() for top in tops if top.requires_grad]
         if learned:

@@ -1,4 +1,4 @@
-"""Every error about a layer of a net that was read from a file begins with its place there."""
+"""Every error about a layer begins with its place in the file that the net was read from."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_net_that_cannot_be_built(path, text: str, what: str) -> None:
 
 
 def test_the_second_layer_of_a_name_has_its_own_line(path) -> None:
-    """A net has two layers of one name, for two phases."""
+    """A net may have two layers with the same name, for two phases."""
     phases = "".join(layer("ReLU", f"include {{ phase: {name} }}", bottom=name) for name in ("TRAIN", "TEST"))
     for phase, line in (("TRAIN", 3), ("TEST", 4)):
         with pytest.raises(GraphError, match=rf"^net\.prototxt:{line}: layer 'one': bottom '{phase}'"):

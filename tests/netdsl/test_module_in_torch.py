@@ -1,4 +1,4 @@
-"""What people do with any torch module works with ours: compile, export, autocast, other layouts and types, copies."""
+"""netdsl's modules support torch's usual operations: compile, export, autocast, other layouts and types, copies."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PARAMS = NetParams(
     ConvLayer("conv2b", ["lrn1"], kernel=3, num_filters=4, pad=1, weight_filler=MSRA),
     Eltwise("sum", ["conv2a", "conv2b"]),
     Concat("both", ["sum", "lrn1"]),
-    PoolLayer("pool2", ["both"], kernel=2, stride=2, pool=Average),  # a last row sticks out
+    PoolLayer("pool2", ["both"], kernel=2, stride=2, pool=Average),  # leaves a partial last row
     LinearLayer("ip1", ["pool2"], num_outputs=7, weight_filler=MSRA),
     ReLU("relu3", ["ip1"], in_place=True),
     Dropout("drop", ["ip1"], in_place=True),
@@ -64,7 +64,7 @@ PARAMS = NetParams(
 
 def small(phase: Phase = Phase.TEST) -> NetModule:
     net = Net(PARAMS, phase=phase).module
-    for each in net.buffers():  # sums as after training
+    for each in net.buffers():  # gives the sums values, as after training
         each.copy_(torch.rand_like(each) + 0.5)
     return net
 
@@ -101,7 +101,7 @@ def test_it_compiles_in_one_piece_and_learns_the_same(backend: str) -> None:
 
 @pytest.mark.usefixtures("_compiler")
 def test_what_cant_be_compiled_runs_as_it_is(tmp_path: Path) -> None:
-    """A layer that writes a file is left out of the compiled graphs around it."""
+    """A layer that writes a file stays outside the compiled graphs around it."""
     params = NetParams(
         "writes",
         RDDLayer("x", shape=[2, 3]),
@@ -144,7 +144,7 @@ base_lr: 0.01 lr_policy: "fixed" max_iter: 1 net_param {
 
 
 def test_a_training_loads_nothing_that_takes_seconds_and_isnt_used() -> None:
-    """torch's compiler, for one: it is loaded where products of tensors without memory tell a shape."""
+    """An example is torch's compiler, which is loaded where products of tensors without memory determine a shape."""
     assert subprocess.check_output([sys.executable, "-c", TRAINING, SETTINGS], text=True) == "\n"
 
 
@@ -199,7 +199,7 @@ def test_in_half_precision_the_sums_of_a_thousand_batches_are_kept() -> None:
     norm = net.layers["norm1"]
     with torch.no_grad():
         for name in ("mean", "variance", "factor"):
-            getattr(norm, name).mul_(1e6)  # the averages stay as they are
+            getattr(norm, name).mul_(1e6)  # the averages stay the same
         expected = net(x)["prob"]
         torch.testing.assert_close(net.half()(x.half())["prob"].float(), expected, rtol=0, atol=2e-3)
     assert norm.mean.dtype == torch.float32 and net.layers["conv1"].weight.dtype == torch.float16

@@ -1,4 +1,5 @@
-"""What layers do in their own way on a CPU because torch is slow there: the numbers and gradients are torch's."""
+"""Layers with their own implementation on a CPU, because torch is slow there: the numbers and gradients equal
+torch's."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def pooling(settings: str, shape: tuple[int, ...]) -> Pooling:
 @pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
 def test_the_largest_values_and_their_gradients(settings, arguments, memory):
     shape = (2, 5, 9, 7)
-    x = torch.randint(0, 4, shape).float().contiguous(memory_format=memory).requires_grad_()  # many are equal
+    x = torch.randint(0, 4, shape).float().contiguous(memory_format=memory).requires_grad_()  # many values are equal
     expected = F.max_pool2d(x.contiguous(), *arguments, ceil_mode=True)
     layer, weights = pooling(settings, shape), torch.randn(expected.shape)
     with torch.no_grad():
@@ -39,22 +40,22 @@ def test_the_largest_values_and_their_gradients(settings, arguments, memory):
     learning = layer(x)
     assert torch.equal(learning, expected) and learning.is_contiguous(memory_format=memory)
     gradients = [torch.autograd.grad((top * weights).sum(), x)[0] for top in (learning, expected)]
-    torch.testing.assert_close(*gradients)  # where windows overlap, sums in another order
+    torch.testing.assert_close(*gradients)  # where windows overlap, the order of sums differs
 
 
 def test_normalisation_is_the_same_in_blocks_as_all_at_once():
-    shape = (2, 5, 230, 229)  # an item is more than a block
+    shape = (2, 5, 230, 229)  # one item exceeds a block
     x = torch.randn(shape, requires_grad=True)
     layer = LRN(from_text("top: 't' lrn_param { local_size: 5 alpha: 0.5 k: 2 }", pb.LayerParameter), [shape])
     expected = F.local_response_norm(x, 5, 0.5, 0.75, 2)
     top, weights = layer(x), torch.randn(shape)
-    torch.testing.assert_close(top, expected)  # torch takes a power where we take roots
+    torch.testing.assert_close(top, expected)  # torch computes a power where netdsl computes roots
     gradients = [torch.autograd.grad((each * weights).sum(), x)[0] for each in (top, expected)]
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-5)
 
 
 def test_a_batch_of_many_small_items_is_normalised_in_few_blocks_with_a_rest():
-    shape = (11, 6, 120, 91)  # four items are a block, and three are left over
+    shape = (11, 6, 120, 91)  # four items form a block, and three are left over
     x = torch.randn(shape)
     layer = LRN(from_text("top: 't' lrn_param { local_size: 3 alpha: 0.5 }", pb.LayerParameter), [shape])
     torch.testing.assert_close(layer(x), F.local_response_norm(x, 3, 0.5, 0.75, 1))

@@ -1,4 +1,4 @@
-"""A net on a pretended GPU by its public interfaces: `Net`, pycaffe's, and snapshots that are resumed there."""
+"""A net on a pretended GPU through its public interfaces: `Net`, pycaffe, and snapshots that are resumed there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.netdsl.test_training_on_a_gpu import CPU, SETTINGS, net_on
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
 Arrays = dict[str, NDArray[np.float32]]
-ROUNDING = 1e-6  # a CPU adds up losses and updates weights in fewer operations, which round otherwise
+ROUNDING = 1e-6  # a CPU adds losses and updates weights in fewer operations, which rounds differently
 
 NET = """
 layer { name: "in" type: "Input" top: "x" top: "label" input_param { shape { dim: 6 dim: 3 } shape { dim: 6 } } }
@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def trained(path: Path, device: torch.device) -> tuple[list[NDArray[np.float32]], dict[str, float], float]:
-    """Weights, the means of a test and an output, of a net that was trained, saved and loaded again."""
+    """Return the weights, the test results and an output of a net that was trained, saved and loaded again."""
     torch.manual_seed(6)
     net = Net(path, phase="TRAIN").to(device)
     net.set_training_data([BATCH])
@@ -68,7 +68,7 @@ def test_a_net_is_trained_tested_and_saved(path: Path) -> None:
 
 
 def gradients(path: Path) -> Arrays:
-    """What pycaffe's arrays show after a pass forward and back."""
+    """Return pycaffe's arrays after a forward and a backward pass."""
     net = pycaffe.Net(str(path), pycaffe.TRAIN)
     for name, blobs in net.params.items():
         for blob in blobs:
@@ -160,7 +160,7 @@ layer { name: "own" type: "Python" bottom: "x" top: "y" python_param { module: "
 
 
 def squared(device: torch.device) -> list[list[float]]:
-    """A top, the gradient of the bottom and that of a blob."""
+    """Return a top, and the gradients of the bottom and of a blob."""
     with PYTHON_LAYERS.allowing({"squared_layer": ""}):
         module = Net(from_text(SQUARED, pb.NetParameter)).to(device).module
         x = torch.from_numpy(BATCH["x"]).to(device).requires_grad_()

@@ -1,4 +1,4 @@
-"""Training as SparkNet's first listing has it: data are set, steps are taken, weights are got and set."""
+"""Training as in SparkNet's first listing: set data, take steps, and get and set weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plug-ins: what imports them, and when, and what is told where that fails."""
+"""Plug-ins: what imports them and when, and the messages if that fails."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_nothing_else_of_the_folder_is_imported(folder: Path) -> None:
     with PLUGINS.allowing(in_folder(["of_somebody"], folder)):
         with pytest.raises(RegistryError, match=r"'of_somebody': can't be imported: .*No module named 'other_of_some"):
             load_plugins()
-        with pytest.raises(RegistryError):  # it isn't forgotten
+        with pytest.raises(RegistryError):  # the failure is remembered
             LAYERS.get("OfSomebody")
 
 

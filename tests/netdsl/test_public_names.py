@@ -1,4 +1,4 @@
-"""The names that `import netdsl` gives."""
+"""The names that `import netdsl` provides."""
 
 from __future__ import annotations
 

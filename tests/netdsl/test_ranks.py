@@ -1,4 +1,4 @@
-"""Which of several processes this one is."""
+"""Finding the rank of this process among several."""
 
 from __future__ import annotations
 
@@ -14,5 +14,6 @@ def test_one_of_several_ranks_is_known_unless_they_work_together() -> None:
     assert ranks_apart(TORCHRUN) == Ranks(1, 2)
     slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
     assert ranks_apart({**slurm, "SLURM_STEP_ID": "0"}) == Ranks(0, 4)
-    for environment in ({}, {"RANK": "0", "WORLD_SIZE": "1"}, slurm):  # the last one is a batch job's script
+    # the last one is a batch job's script without ranks
+    for environment in ({}, {"RANK": "0", "WORLD_SIZE": "1"}, slurm):
         assert ranks_apart(environment) is None

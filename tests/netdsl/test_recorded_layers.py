@@ -1,4 +1,4 @@
-"""Every layer beside what Caffe itself computed for it: outputs, and the gradients of inputs and parameters."""
+"""Every layer compared with Caffe's own results: outputs, and the gradients of inputs and parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DATA = Path(__file__).parent.parent / "data/layers"
 ARRAYS = np.load(DATA / "recorded.npz")
 CASES = dict(part.split("\n", 1) for part in (DATA / "cases.prototxts").read_text().split("## ")[1:])
 
-# Sums in another order, relative to the largest value: what two correct float32 programs differ by.
+# Sums in another order, relative to the largest value: the amount by which two correct float32 programs differ.
 TOLERANCE = 2e-5
 
 

@@ -1,4 +1,4 @@
-"""Every solver beside what Caffe itself did, step by step, and Caffe's own snapshots in between."""
+"""Every solver compared with Caffe's own, step by step, with Caffe's snapshots in between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ VALUES = np.load(DATA / "recorded.npz")["values"]
 INDEX = json.loads((DATA / "index.json").read_text())
 CASES = dict(part.split("\n", 1) for part in (DATA / "cases.prototxts").read_text().split("## ")[1:])
 
-# Eight steps of float32 arithmetic in another order, relative to the largest value; the weights follow each other.
+# Eight steps of float32 arithmetic in another order, relative to the largest value. Each step depends on the weights of
+# the previous one.
 TOLERANCE = 1e-4
 
 
@@ -67,7 +68,7 @@ def test_a_solver_goes_the_way_that_caffe_went(case: str, tmp_path: Path, monkey
 def test_a_solver_goes_on_from_a_snapshot(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("msgspec")
     first = solver_of(case, tmp_path, monkeypatch)
-    follow(first, case)  # which saves after five iterations
+    follow(first, case)  # saves after five iterations
     again = pycaffe.get_solver("solver.prototxt")
     again.restore(next(tmp_path.glob("solver_iter_5.solverstate*")))
     assert again.iter == 5

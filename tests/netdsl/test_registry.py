@@ -1,4 +1,4 @@
-"""What is known by name: netdsl's own values, and those that programs add."""
+"""Registries of names: netdsl's own values, and those that programs add."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_registered_type_is_one_like_others() -> None:
 @pytest.mark.usefixtures("thrice")
 def test_one_name_is_one_class() -> None:
     register_layer(Thrice)
-    register_layer(type("Thrice", (Thrice,), {"__module__": Thrice.__module__}))  # the same lines, run again
+    register_layer(type("Thrice", (Thrice,), {"__module__": Thrice.__module__}))  # as if the same lines ran again
     other = type("Thrice", (Layer,), {"__module__": "office"})
     both = r"the layer type 'Thrice' is defined twice, by .*test_registry\.Thrice and office\.Thrice; rename one"
     with pytest.raises(RegistryError, match=both):

@@ -1,4 +1,4 @@
-"""Training and testing on a pretended GPU: the numbers of a CPU, and nothing waits but what shows numbers."""
+"""Training and testing on a pretended GPU: the same numbers as on a CPU, and only code that shows numbers waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
 CPU = torch.device("cpu")
 
-# Before BatchNorm a bias would have no gradient but what rounding leaves, which rules such as Adam's enlarge.
+# Before BatchNorm a bias has no gradient except rounding errors, which rules such as Adam's amplify.
 NET = """
 layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "digits:train" batch_size: 6 }
         transform_param { scale: 0.00390625 mirror: true crop_size: 7 } }
@@ -64,7 +64,7 @@ def net_on(device: torch.device, phase: int = pb.TRAIN, **how: object) -> Module
 
 
 def weights_after(net: ModuleNet, steps: int = 3, during: Callable[[], object] = list, **settings: object) -> Tensor:
-    """A net's weights after a first step, and more; `during` is called when the first is done."""
+    """Return a net's weights after a first step and later. `during` is called after the first step."""
     solver = Solver(pb.SolverParameter(**SETTINGS | settings), net)
     torch.manual_seed(5)  # for dropout
     solver.step(1)
@@ -91,7 +91,7 @@ def test_a_step_waits_for_nothing(settings) -> None:
         found = weights_after(net_on(GPU), during=gpu.stops.clear, **settings)
         assert on_gpu(found)
     assert gpu.own_stops() == []
-    # LRN and pooling have ways of their own on a CPU, whose sums are in another order.
+    # LRN and pooling have their own implementations on a CPU, which sum in another order.
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -106,7 +106,7 @@ def test_what_is_displayed_is_all_that_is_waited_for() -> None:
         solver.step(2)
         net.close()
     assert sum(isinstance(event, TrainingProgress) for event in events) == 1
-    assert len(gpu.own_stops()) == 3  # its loss, and two outputs
+    assert len(gpu.own_stops()) == 3  # the loss and two outputs
 
 
 @pytest.mark.parametrize("precision", [ComputePrecision.BF16, ComputePrecision.FP16])
@@ -127,7 +127,7 @@ def test_a_test_waits_once_at_its_end() -> None:
             gpu.stops.clear()
             found.append((average_batches(net, batches), gpu.own_stops()))
         net.close()
-    assert len(found[0][1]) == len(found[1][1]) == 3  # the losses, and two outputs
+    assert len(found[0][1]) == len(found[1][1]) == 3  # the losses and two outputs
     assert found[1][0][0] == pytest.approx(expected[0], rel=1e-5)
 
 
@@ -142,7 +142,7 @@ def test_batches_come_from_pinned_memory_and_are_not_waited_for() -> None:
         assert on_gpu(data) and on_gpu(labels) and data.dtype is labels.dtype is torch.float32
         net.close()
     assert gpu.stops == []
-    assert gpu.bytes_sent == {True: 6 * 7 * 7 + 6 * 4, False: gpu.bytes_sent[False]}  # beside what is computed
+    assert gpu.bytes_sent == {True: 6 * 7 * 7 + 6 * 4, False: gpu.bytes_sent[False]}  # during computation
 
 
 @pytest.mark.parametrize("make", [np.ones, torch.ones, partial(torch.ones, device=GPU)])

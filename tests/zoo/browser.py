@@ -1,4 +1,4 @@
-"""A headless browser, told what to do through a pipe: no port is opened, and pages need no scripts."""
+"""A headless browser that is controlled through a pipe: it opens no port, and pages need no scripts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe")
-_PATIENCE = 120  # seconds, after which the browser is ended, and the test with it
+_PATIENCE = 120  # seconds, after which the browser ends and the test fails
 
 
 class Browser:
-    """A browser with one page. What it was sent, and what it says by itself, is in `events`."""
+    """A browser with one page. `events` contains its messages."""
 
     def __init__(self, requests: FileIO, answers: BufferedReader) -> None:
         self._requests, self._answers = requests, answers
@@ -32,11 +32,11 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Let the page do something."""
+        """Call a method of the page, and return the result."""
         return self._call(method, self._session, **params)
 
     def open(self, path: Path, width: int, scheme: str) -> None:
-        """Show a file in a window of some width, for readers who like light or dark pages."""
+        """Open a file in a window of some width, in light or dark mode."""
         self.events.clear()
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call(
@@ -47,7 +47,7 @@ class Browser:
             self._take()
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression in the page, which is waited for if it is a promise."""
+        """Return the value of an expression in the page, after waiting for it if it is a promise."""
         answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
@@ -59,12 +59,12 @@ class Browser:
         )
 
     def screenshot(self, path: Path) -> None:
-        """Write a picture of the whole page."""
+        """Write a screenshot of the whole page."""
         taken = self.call("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(taken["data"]))
 
     def said(self, method: str) -> list[dict[str, Any]]:
-        """What the page said by itself since it was opened."""
+        """Return the page's own messages since it was opened."""
         return [event["params"] for event in self.events if event["method"] == method]
 
     def _call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
@@ -91,10 +91,10 @@ class Browser:
 
 @contextmanager
 def open_browser(profile: Path) -> Iterator[Browser]:
-    """A browser with an empty profile in this folder."""
+    """Open a browser with an empty profile in this folder."""
     assert CHROMIUM is not None
     (their_requests, requests), (answers, their_answers) = os.pipe(), os.pipe()
-    # The browser reads from its descriptor 3 and writes to 4, whichever numbers they have here.
+    # The browser reads from descriptor 3 and writes to 4, whatever their numbers are in this process.
     command = f'exec timeout {_PATIENCE} "$@" 3<&{their_requests} 4>&{their_answers}'
     process = subprocess.Popen(
         ["bash", "-c", command, "bash", CHROMIUM, *_FLAGS, f"--user-data-dir={profile}"],

@@ -1,4 +1,4 @@
-"""Small models as folders, whose answers can be told by hand."""
+"""Small models as folders, whose answers are easy to work out by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLORS = ("background", "red", "blue")
 
 
 def write_folder(folder: Path, params: NetParams, weights: dict[str, list[np.ndarray]] | None, card: Card) -> Path:
-    """A model's folder; without weights, random ones."""
+    """Write a model's folder. Without weights, they are random."""
     folder.mkdir(parents=True, exist_ok=True)
     net = Net(params)
     if weights is not None:
@@ -28,7 +28,7 @@ def write_folder(folder: Path, params: NetParams, weights: dict[str, list[np.nda
 
 
 def classifier(folder: Path, channels: Channels = Channels.RGB) -> Path:
-    """A net that takes any difference between images for a difference between four classes."""
+    """Return a net that classifies any difference between images into one of four classes."""
     torch.manual_seed(7)
     params = NetParams(
         "four",
@@ -44,7 +44,7 @@ def classifier(folder: Path, channels: Channels = Channels.RGB) -> Path:
 
 
 def convolutional(folder: Path, channels: Channels, mean: str | tuple[float, ...], *, bias: bool = True) -> Path:
-    """A net with a convolution, whose random filters tell colours apart."""
+    """Return a net with a convolution, whose random filters distinguish colours."""
     torch.manual_seed(8)
     params = NetParams(
         "filters",
@@ -68,7 +68,7 @@ def convolutional(folder: Path, channels: Channels, mean: str | tuple[float, ...
 
 
 def detector(folder: Path) -> Path:
-    """A net that finds which quarters of an image are red, and which are blue."""
+    """Return a net that finds which quarters of an image are red and which are blue."""
     params = NetParams(
         "quarters",
         RDDLayer("data", shape=[1, 3, 8, 8]),
@@ -98,7 +98,7 @@ def detector(folder: Path) -> Path:
 
 
 def segmenter(folder: Path) -> Path:
-    """A net that says of each pixel whether it is red, blue or neither."""
+    """Return a net that classifies each pixel as red, blue or neither."""
     params = NetParams(
         "pixels", RDDLayer("data", shape=[1, 3, 6, 8]), ConvLayer("score", ["data"], kernel=1, num_filters=3)
     )
@@ -112,7 +112,7 @@ def segmenter(folder: Path) -> Path:
 
 
 def quarters(height: int, width: int) -> np.ndarray:
-    """An image, as OpenCV has it, whose upper right quarter is red, and whose lower left one is blue."""
+    """Return an image in OpenCV's layout whose upper right quarter is red, and whose lower left quarter is blue."""
     image = np.zeros((height, width, 3), np.uint8)
     image[: height // 2, width // 2 :, 2] = 255
     image[height // 2 :, : width // 2, 0] = 255
@@ -120,7 +120,7 @@ def quarters(height: int, width: int) -> np.ndarray:
 
 
 def photo(path: Path, seed: int, height: int = 31, width: int = 24) -> Path:
-    """A file with a smooth image that no other seed gives."""
+    """Write a file with a smooth image that differs for each seed."""
     noise = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     assert cv2.imwrite(str(path), cv2.resize(noise, (width, height), interpolation=cv2.INTER_CUBIC))

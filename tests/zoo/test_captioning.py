@@ -1,4 +1,4 @@
-"""The net of the page about captions says of drawings that it never saw what is on them."""
+"""The net of the captions page describes drawings that it hasn't seen before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.pages.page import DOCS, steps_of
 from tests.pages.test_pages import run_steps
 
-RIGHT = 40  # of 45 drawings, whose shape and colour must be said; by chance it would be 5
+RIGHT = 40  # of 45 drawings, with the right shape and colour; chance gives 5
 
 
 @pytest.mark.slow

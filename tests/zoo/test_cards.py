@@ -1,4 +1,4 @@
-"""Cards: what is in front of a README.md."""
+"""Cards: the metadata at the top of a README.md."""
 
 from __future__ import annotations
 

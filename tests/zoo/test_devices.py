@@ -1,4 +1,4 @@
-"""Devices by the names and numbers that users give, on machines with any number of GPUs."""
+"""Devices by the names and numbers that users enter, on machines with any number of GPUs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_gpus_that_are_not_there_are_an_error(numbers: str, count: int, message:
 @pytest.mark.parametrize(
     ("mode", "workers", "count", "devices"),
     [
-        (None, None, 2, ["cuda"]),  # one process takes one GPU unless more are named
+        (None, None, 2, ["cuda"]),  # one process uses one GPU unless the user names more
         (None, 2, 2, ["cuda:0", "cuda:1"]),
         (None, 2, 4, ["cuda:0", "cuda:1"]),
         (None, 4, 2, ["cuda:0", "cuda:1"]),
@@ -60,7 +60,7 @@ def test_several_workers_take_every_gpu_by_themselves(
 @pytest.mark.parametrize(
     ("name", "gpus", "devices"),
     [
-        (None, None, []),  # which the machines of the workers say
+        (None, None, []),  # the workers' machines decide
         ("cuda", None, ["cuda"]),
         ("all", None, ["cuda"]),
         ("cuda:5", None, ["cuda:5"]),

@@ -1,4 +1,4 @@
-"""Names and folders of models, wherever a net is taken."""
+"""Names and folders of models, wherever a net is accepted."""
 
 from __future__ import annotations
 

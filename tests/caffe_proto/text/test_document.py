@@ -1,4 +1,4 @@
-"""The pieces of a text, the grammar with the liberties that real files take, and where comments go."""
+"""The pieces of a text, the grammar with the liberties that real files take, and the places of comments."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_what_only_resembles_a_merge_is_no_merge(text: str) -> None:
 
 
 def outline(body: Body) -> list[object]:
-    """The names, values and nesting of a text and nothing else."""
+    """Return only the names, values and nesting of a text."""
     return [
         (entry.name, [value.text if isinstance(value, Scalar) else outline(value) for value in entry.values])
         for entry in body.entries
@@ -202,7 +202,7 @@ def test_time_grows_with_the_text_and_no_faster(text: str) -> None:
     start = time.process_time()
     with suppress(TextError):
         parse(text)
-    assert time.process_time() - start < 8  # under a second here; where it grew with the square, it took minutes
+    assert time.process_time() - start < 8  # under a second here; when the time grew quadratically, it took minutes
 
 
 def test_comments_belong_to_the_field_below_or_before_them() -> None:

@@ -1,4 +1,4 @@
-"""Values as words: every number and text comes back as it was."""
+"""Values as words: every number and text survives being written and read."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_ways_to_write_a_text(text: str, value: str) -> None:
 @example(-0.0)
 @example(2.0**-149)
 @example(16777216.0)
-@example(1000 + 2.0**-14)  # one of those that need nine digits
+@example(1000 + 2.0**-14)  # one of the numbers that need nine digits
 def test_a_float_comes_back_exactly_in_no_more_digits_than_it_needs(value: float) -> None:
     solver = pb.SolverParameter(base_lr=value)
     text = text_of(solver)
@@ -109,7 +109,7 @@ def test_a_float_comes_back_exactly_in_no_more_digits_than_it_needs(value: float
 
 
 def significant(number: str) -> int:
-    """How many digits a number has, not counting zeros that only say where the point is."""
+    """Return the number of significant digits, without zeros that only place the decimal point."""
     return len(number.lower().partition("e")[0].replace(".", "").lstrip("-0").rstrip("0"))
 
 

@@ -1,4 +1,4 @@
-"""Whole nets and solvers: Caffe's own results, and the steps that aren't about the form of a layer."""
+"""Whole nets and solvers: Caffe's own results, and the steps of an upgrade that don't change the form of a layer."""
 
 from __future__ import annotations
 

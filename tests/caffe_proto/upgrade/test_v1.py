@@ -123,7 +123,7 @@ def test_settings_of_deconvnet_become_those_of_today() -> None:
 
 
 def with_unknown(number: int, value: int) -> pb.NetParameter:
-    """A net whose second V1 layer holds a number that the schema can't read."""
+    """Return a net whose second V1 layer contains a field number that the schema doesn't know."""
     net = parse("layers { type: RELU } layers { name: 'a' }")
     net.layers[1].MergeFromString(tag(number, VARINT) + varint(value))
     return net

@@ -1,4 +1,4 @@
-"""Nets that detect, as they are deployed, find in onnxruntime what they find in torch."""
+"""Deployed detection nets find the same objects in onnxruntime as in torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = [1, 3, 160, 224]
 
 
 def with_weights(message: pb.NetParameter) -> Net:
-    """A net whose weights are by chance, and keep values of about one size in all layers."""
+    """Fill a net with random weights that keep values at about one scale in all layers."""
     net, random = Net(message), torch.Generator().manual_seed(1)
     for blob in net.module.parameters():
         if blob.dim() > 1:
@@ -109,7 +109,7 @@ PRIORS, CLASSES = 40, 4
 
 
 def kinds_of(settings: str) -> int:
-    """How many boxes each prior stands for."""
+    """Return the number of boxes for each prior."""
     return CLASSES if "share_location: false" in settings else 1
 
 
@@ -131,7 +131,7 @@ def detecting(settings: str) -> Net:
 def test_detections(case: str, ties: bool) -> None:
     net, random = detecting(DETECTED[case]), np.random.default_rng(6)
     centres, sides = random.uniform(0.2, 0.8, (PRIORS, 2)), random.uniform(0.1, 0.4, (PRIORS, 2))
-    sides[:3] = 0  # points
+    sides[:3] = 0  # boxes without an area
     boxes = np.concatenate((centres - sides / 2, centres + sides / 2), 1)
     boxes[5:9] = boxes[4]
     scores = random.uniform(0, 1, (2, CLASSES * PRIORS))

@@ -1,4 +1,4 @@
-"""What an ONNX model is like: names, open lengths, weights, metadata, files, and what can't be said."""
+"""ONNX models: names, dynamic lengths, weights, metadata, files, and nets that can't be exported."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_values_have_the_names_of_blobs_and_nodes_those_of_layers() -> None:
     assert [each.name for each in graph.output] == ["prob"]
     named = {node.name: node.output[0] for node in graph.node}
     assert named["relu1"] == "conv1" and named["drop2"] == "fc2"
-    assert named["conv1"] == "conv1/conv1"  # what the layer in place takes the name of
+    assert named["conv1"] == "conv1/conv1"  # the in-place layer takes the blob's name
     assert {"pool1", "norm1", "prob"} <= set(named.values())
     assert {"conv1/weight", "conv1/bias", "fc2/weight"} <= {each.name for each in graph.initializer}
 
@@ -59,7 +59,7 @@ def test_the_batch_stays_open() -> None:
     assert [dim.dim_param or dim.dim_value for dim in dims] == ["batch", 7]
     data = np.random.default_rng(0).standard_normal((5, 3, 13, 11)).astype(np.float32)
     wanted = net.forward(data=data)["prob"].numpy()
-    assert np.abs(run(model, data=data)[0] - wanted).max() < 1e-6  # of probabilities
+    assert np.abs(run(model, data=data)[0] - wanted).max() < 1e-6  # of the probabilities
 
 
 def test_a_batch_that_a_layer_must_know_is_fixed() -> None:
@@ -209,7 +209,7 @@ def test_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["net.onnx", "net.onnx.data"]
     assert path.stat().st_size < (tmp_path / "net.onnx.data").stat().st_size
     assert verify(path, net).passed
-    assert verify(model, net).passed  # which still has its weights
+    assert verify(model, net).passed  # the net still has its weights
 
 
 @pytest.mark.parametrize("external", [False, True])

@@ -1,4 +1,4 @@
-"""ONNX files: ours are as protobuf writes them; what is damaged, or made to do harm, is refused in a sentence."""
+"""ONNX files: ours equal those that protobuf writes, and damaged or hostile files are refused with a message."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_large_values_in_a_file_of_their_own_are_found_there(tmp_path: Path) -> 
     arrays = {"w": np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32), "b": np.ones(4, np.float32)}
     model = model_of(helper.make_node("Gemm", ["x", "w", "b"], ["y"]), shape=(2, 300), **arrays)
     save_onnx(model, tmp_path / "net.onnx", external=True)
-    assert (tmp_path / "net.onnx.data").stat().st_size == arrays["w"].nbytes  # the small one is in the model
+    assert (tmp_path / "net.onnx.data").stat().st_size == arrays["w"].nbytes  # the small array is in the model
     tensors = load_onnx(tmp_path / "net.onnx").graph.initializer
     found = {tensor.name: numpy_helper.to_array(tensor) for tensor in tensors}
     assert all(np.array_equal(found[name], array) for name, array in arrays.items())

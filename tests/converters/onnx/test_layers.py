@@ -1,4 +1,4 @@
-"""Every layer type that has a form, as an ONNX model: onnxruntime beside torch, and beside what Caffe computed."""
+"""Every layer type that ONNX can express: onnxruntime compared with torch, and with Caffe's recorded results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ pytest.importorskip("onnxruntime")
 
 IMAGE = "2 6 9 7"  # batch, channels, height and width of most bottoms
 
-# By a name: the shapes of the bottoms, and what is in the layer; "dialect: " and the net's, where it matters.
+# By name: the shapes of the bottoms and the layer's settings. A prefix "dialect: " names the net's dialect where it
+# matters.
 CASES = {
     "Add": (f"{IMAGE}; 2 6 1 1", ""),
     "Axpy": (f"2 6 1 1; {IMAGE}; {IMAGE}", ""),
@@ -225,12 +226,12 @@ RECORDED = dict(part.split("\n", 1) for part in (DATA / "cases.prototxts").read_
 RECORDED_TESTS = {case: text for case, text in RECORDED.items() if "phase: TRAIN" not in text.split("\n")[0]}
 WITHOUT_FORM = {"ssd_multibox_softmax"}
 
-# Sums in another order, relative to the largest value: what two correct float32 programs differ by.
+# Sums in another order, relative to the largest value: the amount by which two correct float32 programs differ.
 TOLERANCE = 2e-5
 
 
 def recorded(case: str) -> dict[str, dict[str, NDArray[np.float32]]]:
-    """Arrays by kind and name."""
+    """Return the recorded arrays by kind and name."""
     found: dict[str, dict[str, NDArray[np.float32]]] = {}
     for key in ARRAYS.files:
         if key.startswith(f"{case}:"):

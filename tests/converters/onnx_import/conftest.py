@@ -14,7 +14,7 @@ from netdsl.net.graph import Phase
 
 @pytest.fixture
 def graph() -> Callable[..., Any]:
-    """Makes a model of nodes in ONNX's own notation; a keyword is an input's shape or a constant."""
+    """Make a model from nodes in ONNX's own notation. A keyword is an input's shape or a constant."""
 
     import onnx
     from onnx import helper, numpy_helper, parser
@@ -41,7 +41,7 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def same() -> Callable[..., Model]:
-    """Converts a model, and sees that onnxruntime gives what the net does on inputs of other values."""
+    """Convert a model, and compare the net with onnxruntime on random inputs."""
 
     import onnxruntime
 

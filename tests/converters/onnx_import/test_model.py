@@ -1,4 +1,4 @@
-"""Whole ONNX models: names, shapes, constants that are computed, errors that say everything at once."""
+"""Whole ONNX models: names, shapes, constants that are computed, and errors that list all problems at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX's operators in Caffe's layers, beside onnxruntime."""
+"""ONNX's operators as Caffe's layers, compared with onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks that everybody knows, narrow and written by hand: as Caffe nets they compute the same."""
+"""Well-known networks, narrow and written by hand: as Caffe nets they compute the same."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Inverted(nn.Module):
 
 
 class LaterMobileNet(nn.Module):
-    """The second, or gated the third."""
+    """The second MobileNet, or with gates the third."""
 
     def __init__(self, *, gated: bool) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class Inception(nn.Module):
 
 
 class TransformedGoogLeNet(nn.Module):
-    """With the input transformed as torchvision's is."""
+    """GoogLeNet with its input transformed as torchvision does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ NETS = {
 
 
 def trained(name: str) -> nn.Module:
-    """A net whose normalisations have seen something."""
+    """Return a net whose normalisations have seen data."""
     torch.manual_seed(3)
     module = NETS[name]()
     for each in module.modules():

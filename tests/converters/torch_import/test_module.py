@@ -1,4 +1,4 @@
-"""Whole torch modules: what is left as it was, and errors that say everything at once."""
+"""Whole torch modules: an import leaves them unchanged, and errors list all problems at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch's operators in Caffe's layers: each computes the same as a net, for another batch than it was traced with."""
+"""torch's operators as Caffe's layers: each net computes the same for a batch that it wasn't traced with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class FunctionModule(nn.Module):
 
 
 def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bool = False) -> Model:
-    """The net that is made; other values and one item more give the same."""
+    """Convert a module, and check that other values and a batch with one more item give the same results. Returns the
+    net."""
     torch.manual_seed(7)
     module = (function if isinstance(function, nn.Module) else FunctionModule(function)).eval()
 

@@ -1,4 +1,4 @@
-"""Trials of training on made-up data."""
+"""Trial training runs on generated data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOSS = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' to
 
 
 class OwnData(DataLayer):
-    """A type of a program's own, which makes up no files."""
+    """A program's own data layer, which can't generate files."""
 
     def batch_size(self) -> int:
         return 2
@@ -114,7 +114,7 @@ def test_reasons_name_the_layer(tried) -> None:
 
 @pytest.mark.parametrize("images", [True, False])
 def test_what_recurrent_layers_read_is_steps_of_a_sequence_for_each_image(tried, images: bool) -> None:
-    """LRCN's nets, and its language model, whose HDF5 files alone would say how many sequences there are."""
+    """LRCN's nets and its language model read HDF5 files, and only these state how many sequences there are."""
     image = """layer { name: 'd' type: 'ImageData' top: 'x' top: 'y' image_data_param { source: 'gone' batch_size: 9 } }
       layer { name: 's' type: 'Silence' bottom: 'y' }"""
     words = """layer { name: 'h' type: 'HDF5Data' top: 'cont' top: 'word' top: 'next'

@@ -1,4 +1,4 @@
-"""Whether a net would work: every way in which one doesn't, and what is made of what a net doesn't say."""
+"""Checks whether a net would work: every way to fail, and the assumptions where a net leaves something open."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_label_takes_the_shape_of_what_it_is_compared_with(check) -> None:
 
 
 def test_labels_of_regions_take_the_shape_of_what_they_are_compared_with_together(check) -> None:
-    """R-FCN that knows only objects and no classes: its Python layer makes narrower targets then."""
+    """An R-FCN that distinguishes objects from background only makes narrower targets in its Python layer."""
     tops = " ".join(f"top: '{name}'" for name in ("data", "rois", "labels", "targets", "inside", "outside"))
     regions = f"""layer {{ name: 'regions' type: 'Python' {tops} python_param {{ module: 'roi_data_layer.layer'
       layer: 'RoIDataLayer' param_str: "'num_classes': 21" }} }}"""
@@ -231,7 +231,7 @@ def test_a_filler_that_cannot_work_is_found_without_filling(check, filler: str, 
 
 
 def seen(check, *layers) -> list[tuple[int, ...]]:
-    """The shapes on which a net is run."""
+    """Return the shapes with which a net is run."""
     shapes = []
 
     class LookingReLU(LAYERS["ReLU"]):
@@ -363,7 +363,7 @@ layer { name: 'sum' type: 'Eltwise' bottom: 'each' bottom: 'each' top: 'sum' }""
 
 
 def test_box_targets_are_as_many_as_the_net_predicts(check) -> None:
-    found = check(REGIONS, run=False)  # all classes have the same boxes, which no setting of the data says
+    found = check(REGIONS, run=False)  # all classes share their boxes, which no data setting states
     assert (found.resolved, found.assumed) == (True, {"data": (3, 600, 1000), "targets": (8,)})
 
 
@@ -381,7 +381,7 @@ def test_images_of_any_size_may_be_larger_than_usual(check) -> None:
 
 
 def test_data_are_read_once_for_each_phase(check, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both to find shapes, and to tell whether data are there."""
+    """The read finds the shapes, and shows whether data exist."""
     opened = []
 
     def counting(reading: Reading, loading: Loading) -> Batches:

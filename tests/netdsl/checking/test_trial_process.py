@@ -1,4 +1,4 @@
-"""The process that trials run in, and its limits."""
+"""The process in which trials run, and its limits."""
 
 from __future__ import annotations
 

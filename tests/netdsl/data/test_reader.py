@@ -1,4 +1,4 @@
-"""Readers: whatever the format and the number of processes, each item is read by one of them."""
+"""Readers: in every format and with any number of processes, exactly one process reads each item."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FORMATS = {
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same number of items in all formats."""
+    """Write the same number of items in all formats."""
     folder, numbers = tmp_path_factory.mktemp("data"), np.arange(COUNT)
     for name in ("idx", "ten", "hundred", "tables", "classes"):
         (folder / name).mkdir()
@@ -93,7 +93,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _here(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No launcher has set any ranks."""
+    """Remove the ranks that a launcher would set."""
     monkeypatch.chdir(data)
     for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""Batches that are taken whole, beside the same ones made item by item."""
+"""Batches that are read in one piece, compared with the same batches made item by item."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEAN = np.random.default_rng(1).random((1, CHANNELS, HEIGHT, WIDTH), np.float32)
 
 
 class WithoutBatches:
-    """A source that no longer gives whole batches."""
+    """A source without the method that returns whole batches."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -39,7 +39,7 @@ class WithoutBatches:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sources of all kinds that give whole batches, in several parts if they can have them."""
+    """Make sources of all kinds that return whole batches, in several parts if they support that."""
     folder, random = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
     (folder / "idx").mkdir()
     for kind, shape in ((0x803, (31, HEIGHT, WIDTH)), (0x801, (31,))):
@@ -139,7 +139,8 @@ def test_whole_batches_are_transformed_as_single_items(
 
 
 class Pairs:
-    """Item i is two images that begin with i; `bad` ones can't be had, and without `whole` not many at once."""
+    """Item i is two images that begin with i. Items in `bad` can't be read, and without `whole` the source returns
+    single items only."""
 
     def __init__(self, *bad: int, whole: bool = True) -> None:
         self.bad, self.whole, self.fetched = bad, whole, list[int]()

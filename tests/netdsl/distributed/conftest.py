@@ -1,4 +1,4 @@
-"""Runs of a small net on digits, by workers of a simulated world."""
+"""Runs of a small net on digits with workers of a simulated world."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ net_param {
 
 @dataclass
 class Ran:
-    """What workers had at the end, and what they said."""
+    """The final results of workers, and the messages that they logged."""
 
     weights: list[Tensor] = field(default_factory=list)
     records: list[RoundRecord] = field(default_factory=list)
@@ -61,14 +61,14 @@ Simulate = Callable[..., Ran]
 
 @pytest.fixture
 def param() -> pb.SolverParameter:
-    """Settings of twelve quick iterations, with everything that a state has to remember."""
+    """Return settings of twelve quick iterations that use everything a saved state contains."""
     found: pb.SolverParameter = text_format.Parse(SOLVER, pb.SolverParameter())
     return found
 
 
 @pytest.fixture
 def run(param: pb.SolverParameter) -> Simulate:
-    """Train with a strategy and this many workers; with a journal, one that is stopped after some rounds goes on."""
+    """Train with a strategy and this many workers. With a journal, a run that stopped after some rounds resumes."""
 
     def ran(
         strategy: str,
@@ -115,5 +115,5 @@ def run(param: pb.SolverParameter) -> Simulate:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a journal is."""
+    """Return the folder for a journal."""
     return tmp_path / "rounds"

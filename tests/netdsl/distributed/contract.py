@@ -1,4 +1,4 @@
-"""A training whose items are counted: what its workers saw, and where they tested."""
+"""A training run that counts its items: which ones its workers saw, and where they tested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PYTHON_LAYER = in_folder(["seen_items"], Path(__file__).parent)
 ITEMS, BATCH, EPOCHS = 36, 6, 2
 WORKERS = [1, 2, 3]
 TIMED = "averaging:seconds=2.5"
-# Rounds that only tests end, some that are shorter, and some that end by the clock.
+# Rounds that only tests end, shorter rounds, and rounds that end by the clock.
 LONG = [f"{name}:tau=50" for name in STRATEGIES if name != "allreduce"]
 LINES = [*LONG, "allreduce", "elastic:tau=4", TIMED]
 EXACT = LINES[:-1]
@@ -49,7 +49,7 @@ net_param {
 
 
 def write_items(folder: Path, count: int) -> None:
-    """Images of noise, each with its number as its label."""
+    """Write images of noise, each with its number as its label."""
     random = np.random.default_rng(7)
     with lmdb_writer(folder / "items") as put:
         for number in range(count):
@@ -59,7 +59,7 @@ def write_items(folder: Path, count: int) -> None:
 
 @dataclass(frozen=True)
 class Contract:
-    """A training of some epochs, in a folder that has its items."""
+    """A run of some epochs, in a folder that contains its items."""
 
     folder: Path
     strategy: str
@@ -73,13 +73,13 @@ class Contract:
 
     @property
     def at_once(self) -> int:
-        """The items of an iteration."""
+        """The number of items in an iteration."""
         return BATCH if self.strategy == "allreduce" else BATCH * self.workers
 
     def run(self) -> Run:
         names = {"data": str(self.folder / "items"), "seen": str(self.folder / f"{self.name}.txt")}
         param = text_format.Parse(SOLVER % names, pb.SolverParameter())
-        param.test_interval = 1  # so that the net to test is read
+        param.test_interval = 1  # so that the test net is read
         run = Run(open_settings(param), parse(self.strategy), self.workers, deadline=PATIENCE)
         epoch = run.epoch_of(Fraction(self.items, BATCH))
         solver = run.solver.with_fields(
@@ -89,21 +89,21 @@ class Contract:
         return replace(run, solver=solver, due=Intervals(epoch.iterations, epoch.iterations)).settled()
 
     def ends_of_epochs(self) -> list[int]:
-        """The iterations in which this has tests: where all items of one more epoch were seen, and at the end."""
+        """Return the iterations with tests: whenever all items were seen once more, and at the end."""
         ends = [-(-number * self.items // self.at_once) for number in range(1, int(self.epochs) + 1)]
         last = -(-int(self.epochs * self.items) // self.at_once)
         return sorted({*ends, last})
 
     def seen(self) -> Counter[str]:
-        """How often each item was seen, by its label and its image as it was cut out and mirrored."""
+        """Return how often each item was seen, by its label and its cropped and mirrored image."""
         return Counter((self.folder / f"{self.name}.txt").read_text().split())
 
     def snapshots(self) -> list[int]:
-        """The iterations in which there were snapshots."""
+        """Return the iterations with snapshots."""
         return sorted(int(path.stem.rpartition("_")[2]) for path in self.folder.glob(f"{self.name}_iter_*.caffemodel"))
 
     def check(self, tests: list[int]) -> None:
-        """Check what holds for each strategy and number of workers."""
+        """Check the rules that every strategy follows with every number of workers."""
         items, labels = self.seen(), Counter[str]()
         for item, times in items.items():
             labels[item.partition(":")[0]] += times
@@ -112,6 +112,6 @@ class Contract:
             assert 0 <= more < self.at_once
             assert set(labels) == {str(number) for number in range(self.items)}
             assert min(labels.values()) >= int(self.epochs)
-        else:  # each goes through its own part, at its own pace
+        else:  # each worker reads its own part at its own pace
             assert -self.at_once / 2 <= more < 1.5 * self.at_once
         assert tests == self.ends_of_epochs()

@@ -1,4 +1,4 @@
-"""Runs by a launcher in a process of its own: `contract_workers.py LAUNCHER FOLDER ...` trains them one by one."""
+"""Runs of a launcher in a separate process: `contract_workers.py LAUNCHER FOLDER ...` trains them one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Python layer that notes which items a worker learns from."""
+"""A Python layer that records which items a worker learns from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 
 class SeenItems:
-    """Adds a line to the file that `param_str` names: for each item its label, and a sum of its image's bytes."""
+    """Appends a line per batch to the file that `param_str` names: each item's label, and a sum of its image's
+    bytes."""
 
     param_str: str
 
@@ -21,7 +22,8 @@ class SeenItems:
     def forward(self, bottom: list[Any], top: list[Any]) -> None:
         images, labels = bottom[0].data, bottom[1].data.reshape(-1)
         items = [f"{int(label)}:{zlib.crc32(image.tobytes())}" for image, label in zip(images, labels, strict=True)]
-        file = os.open(self.param_str, os.O_WRONLY | os.O_CREAT | os.O_APPEND)  # of all workers, a line at once
+        # shared by all workers, which append whole lines
+        file = os.open(self.param_str, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(file, f"{' '.join(items)}\n".encode())
         os.close(file)
 

@@ -1,4 +1,4 @@
-"""A worker for tests of the supervisor: `supervised_worker.py TASK ATTEMPT`, its spec on standard input."""
+"""A worker for tests of the supervisor: `supervised_worker.py TASK ATTEMPT`, with its spec on standard input."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class WorkerTask:
         self.rank, self.attempt, self.control = spec.rank, attempt, control
 
     def report(self, number):
-        """A record, in which the test finds the process."""
+        """Write a record by which the test finds the process."""
         self.control.report(to_plain(RoundRecord(number, self.rank, steps=os.getpid(), start=0.0)))
 
     def rounds(self, total):
-        """Get on, until it is asked to stop, or another worker is lost."""
+        """Make progress until a stop is requested or another worker is lost."""
         number = 0
         while number != total and not self.control.is_to_stop():
             time.sleep(0.02)
@@ -62,14 +62,14 @@ class WorkerTask:
         self.rounds(-1 if not self.attempt else 3)
 
     def hang(self):
-        """Only the first gets on."""
+        """Hang, except in the first worker, which makes progress."""
         while not self.attempt:
             self.control.pulse.beat()
             self.control.interruption.check()
             time.sleep(600 if self.rank else 0.02)
 
     def slow(self):
-        """Compute for longer than the deadline, without an iteration's end."""
+        """Compute for longer than the deadline, without finishing an iteration."""
         until = time.monotonic() + 4.5
         while time.monotonic() < until:
             pass

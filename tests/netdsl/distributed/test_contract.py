@@ -1,4 +1,4 @@
-"""The contract of training, for every strategy and number of workers: lengths count items that were seen."""
+"""The contract of training, for every strategy and number of workers: lengths count the items that were seen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _allowed() -> Iterator[None]:
 
 
 def simulated(contract: Contract) -> list[int]:
-    """Train workers of different speed in a simulated world; the result is where they tested."""
+    """Train workers of different speed in a simulated world. Returns where they tested."""
     ran = simulate(contract.run(), link=Link(), pace=lambda rank, iteration: 1.0 + rank / 2)
     return [score.iteration for score in ran.scores]
 
@@ -49,13 +49,13 @@ def test_an_epoch_that_is_no_whole_number_of_iterations(tmp_path: Path, strategy
 
 @pytest.mark.parametrize("strategy", EXACT)
 def test_each_item_is_prepared_alike_however_many_workers_there_are(tmp_path: Path, strategy: str) -> None:
-    """Its order in an epoch, where it is cut, and whether it is mirrored follow from the seed."""
+    """An item's place in an epoch, its crop and whether it is mirrored follow from the seed."""
     write_items(tmp_path, ITEMS)
     contracts = [Contract(tmp_path, strategy, workers) for workers in WORKERS]
     for contract in contracts:
         simulated(contract)
     alone, *together = [contract.seen() for contract in contracts]
-    assert len(alone) > ITEMS  # some differ from epoch to epoch
+    assert len(alone) > ITEMS  # some items differ from epoch to epoch
     assert all(others == alone for others in together)
 
 

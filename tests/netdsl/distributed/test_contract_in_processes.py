@@ -1,4 +1,4 @@
-"""The contract of training in processes: workers of the local launcher, ranks of MPI and tasks of Spark."""
+"""The contract of training in processes: workers of the local launcher, MPI ranks and Spark tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every strategy by every launcher over every transport: all come to an end, and synchronous ones to the same bits."""
+"""Every strategy with every launcher over every transport: all finish, and synchronous ones with the same bits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.patience import PATIENCE
 
 STEPS = {"averaging": "tau=3", "outer": "tau=3", "allreduce": "tau=3", "elastic-sync": "tau=3", "elastic": "tau=3"}
 LINES = [f"{name}:{STEPS.get(name, '')}" for name in STRATEGIES]
-LOCAL = ["averaging:tau=3", "elastic:tau=3", "mpca:"]  # one that waits for others, one that doesn't, one in lanes
+LOCAL = ["averaging:tau=3", "elastic:tau=3", "mpca:"]  # one that waits for others, one that doesn't, one with lanes
 TRANSPORTS = [Transport.SHARED_MEMORY, Transport.GLOO]
 SYNCHRONOUS = [line for line in LINES if parse(line).synchronous]
 EXTERNAL, RANK = (Path(__file__).with_name("launchers") / name for name in ("external_worker.py", "mpi_rank.py"))
@@ -46,15 +46,15 @@ def blobs_of(folder: Path) -> list[np.ndarray]:
 
 
 def check_bits(folder: Path, strategy: str, simulate: Simulate, size: int = 2) -> None:
-    """The model is there; that of a synchronous strategy has the bits of the simulated workers'."""
+    """Check that the model exists, and that a synchronous strategy's bits equal those of simulated workers."""
     blobs = blobs_of(folder)
     assert blobs
     if parse(strategy).synchronous:
-        weights = simulate(strategy, size).weights[0].numpy().tobytes()  # in which blobs lie with gaps between them
+        weights = simulate(strategy, size).weights[0].numpy().tobytes()  # with gaps between the blobs
         assert all(blob.tobytes() in weights for blob in blobs)
 
 
-# What strategies do over transports is the same in the processes that torchrun starts, which take less time for all.
+# Strategies use transports in the same way in torchrun's processes, which test all of them in less time.
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize(
     "strategy", [line if line in LOCAL else pytest.param(line, marks=pytest.mark.slow) for line in LINES]
@@ -67,8 +67,8 @@ def test_local(param, run: Simulate, tmp_path: Path, strategy: str, transport: T
 
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_mpi(param, run: Simulate, tmp_path: Path, size: int) -> None:
-    """Under mpiexec; the same ranks take part in all runs, one after the other."""
-    param.net_param.layer[0].data_param.batch_size = 8  # which both numbers divide
+    """Train under mpiexec. The same ranks take part in all runs, one after the other."""
+    param.net_param.layer[0].data_param.batch_size = 8  # both numbers of workers divide this
     folders = [begin(param, tmp_path / f"run{number}", line, Transport.MPI, size) for number, line in enumerate(LINES)]
     start([mpiexec(), "-n", str(size), sys.executable, str(RANK)], folders, SETTINGS)
     for folder, strategy in zip(folders, LINES, strict=True):
@@ -79,12 +79,12 @@ def test_mpi(param, run: Simulate, tmp_path: Path, size: int) -> None:
     ("size", "cases"),
     [
         pytest.param(2, [*product(LINES, TRANSPORTS)], id="two"),
-        # Sums of three have an order.
+        # The sum of three values depends on their order.
         pytest.param(3, [*product(SYNCHRONOUS, [Transport.GLOO])], id="three", marks=pytest.mark.slow),
     ],
 )
 def test_external(param, run: Simulate, tmp_path: Path, size: int, cases: list[tuple[str, Transport]]) -> None:
-    """Under torchrun; the same processes take part in all runs, one after the other."""
+    """Train under torchrun. The same processes take part in all runs, one after the other."""
     folders = [begin(param, tmp_path / f"run{number}", *case, size) for number, case in enumerate(cases)]
     start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size), str(EXTERNAL)], folders)
     for folder, (strategy, _) in zip(folders, cases, strict=True):
@@ -92,7 +92,7 @@ def test_external(param, run: Simulate, tmp_path: Path, size: int, cases: list[t
 
 
 def start(command: list[str], folders: list[Path], settings: Mapping[str, str] | None = None) -> None:
-    """Let a command's processes train in folders."""
+    """Run a command whose processes train in folders."""
     environment = {**(settings or {}), **os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([*command, *map(str, folders)], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The exchanges that every transport does alike, the simulator's too."""
+"""The exchanges that work the same over every transport, including the simulator's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from netdsl.distributed.transports.shared_block import CELLS, SLOTS
 from netdsl.distributed.transports.shared_block import PIECE as OF_MEMORY
 from tests.netdsl.distributed.workers import around_a_relay, in_shared_memory, over_gloo, own, simulated
 
-LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_RELAY) // 4 + 17  # goes round all slots, in several pieces, and has a rest
+# uses every slot and wraps around, in several pieces, with a remainder
+LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_RELAY) // 4 + 17
 LENGTHS = [0, 1, 63, 5_003, LONG]
 
 
 @pytest.fixture(params=[in_shared_memory, around_a_relay, over_gloo, simulated], ids=lambda way: way.__name__)
 def everybody(request):
-    """Do something as every worker, and give what each returns."""
+    """Run a task as every worker, and return the results."""
     return request.param
 
 
@@ -36,7 +37,7 @@ def test_means_are_near_and_the_same_for_all(everybody, size, length):
     wanted = sum(own(rank, length).double() * (rank + 1) / total for rank in range(size))
     found = everybody(size, task)
     for rank, (mean, reduced) in enumerate(found):
-        torch.testing.assert_close(mean.double(), wanted, rtol=1e-6, atol=1e-3)  # of values around 1000
+        torch.testing.assert_close(mean.double(), wanted, rtol=1e-6, atol=1e-3)  # the values are around 1000
         assert torch.equal(mean, found[0][0])
         assert torch.equal(reduced, mean if rank == 1 else own(rank, length))
 
@@ -62,7 +63,7 @@ def test_what_is_sent_around_comes_back(everybody, length, size):
         for _ in range(size):
             ahead, behind = (rank + 1) % size, (rank - 1) % size
             got = torch.empty_like(buffer)
-            sent = communicator.send(buffer, to=ahead, lane=rank)  # lanes, as nobody may wait for all
+            sent = communicator.send(buffer, to=ahead, lane=rank)  # lanes, since no worker may wait for all others
             communicator.receive(got, source=behind, lane=behind).wait()
             sent.wait()
             buffer = got
@@ -128,7 +129,8 @@ def test_the_variable_loses_no_exchange(everybody):
     (first, variable, pair), (second, seen, other) = everybody(2, task)
     assert torch.equal(variable, seen)
     assert pair == other == [5.0, 6.0, 7.0]
-    torch.testing.assert_close(first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12)  # last bits
+    # the last bits may differ
+    torch.testing.assert_close(first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12)
 
 
 def test_what_a_worker_does_with_the_variable_comes_after_its_own_push(everybody):

@@ -1,4 +1,4 @@
-"""A journal whose entries are damaged, in every file and way: the run goes on from the one before, and says so."""
+"""Journals with damaged entries, in every file and way: the run resumes from the previous entry and reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that go on with other workers: who begins with which state, and where each goes on in the data."""
+"""Runs that resume with other workers: the state that each begins with, and where each continues in the data."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_state_of_another_strategy(run: Simulate, folder: Path) -> None:
 def test_the_first_worker_tests_for_all(run: Simulate) -> None:
     ran = run("averaging:tau=4", size=3)
     tested = [each.iteration for each in ran.events if isinstance(each, events.TestFinished)]
-    assert tested == [6, 12]  # which end rounds
+    assert tested == [6, 12]  # tests end rounds
     assert [each.steps for each in ran.records if each.rank == 2] == [4, 2, 4, 2]
     assert [each.iteration for each in ran.records if each.accuracy] == tested
     assert all(torch.equal(each, ran.weights[0]) for each in ran.weights)
@@ -97,7 +97,7 @@ def test_batches_are_divided(run: Simulate, param: pb.SolverParameter, size: int
     param.net_param.layer.remove(layer)
     next(each for each in param.net_param.layer if each.type == "InnerProduct").bottom[0] = "data"
     norm = next(each for each in param.net_param.layer if each.type == "BatchNorm")
-    norm.type = "ReLU"  # what follows from a part of a batch is the same as from the whole
+    norm.type = "ReLU"  # part of a batch gives the same results as the whole
     alone, together = run("allreduce", size=1), run("allreduce", size=size)
     torch.testing.assert_close(together.weights[1], alone.weights[0], rtol=1e-4, atol=1e-6)  # added in another order
 
@@ -121,7 +121,7 @@ def test_snapshots_come_where_they_are_due(
 
 
 def test_timed_rounds_count_what_all_workers_did(run: Simulate, folder: Path) -> None:
-    """Two workers do three iterations in a round, so that every other round is rounded, also in a resumed run."""
+    """Two workers do three iterations in a round, so that every other round is rounded, in a resumed run too."""
     pace = {"pace": lambda rank, iteration: 1.0 + rank}
     ran = run("averaging:seconds=2", **pace)
     first = [each for each in ran.records if each.rank == 0]
@@ -146,7 +146,8 @@ def test_tau_by_itself(run: Simulate, param: pb.SolverParameter) -> None:
     ran = run("averaging:tau=auto", link=Link(1e5))
     first = [each for each in ran.records if each.rank == 0]
     assert [each.steps for each in first[:2]] == [1, 1]
-    assert first[2].steps == min(10, math.ceil(5 * first[0].exchange))  # five times as long as exchanging takes
+    # computing takes five times as long as exchanging
+    assert first[2].steps == min(10, math.ceil(5 * first[0].exchange))
 
 
 @pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
@@ -169,7 +170,7 @@ def test_where_workers_dont_meet_all_go_on_from_the_model(run: Simulate, folder:
 
 
 def positions(journal: Journal) -> list[int]:
-    """The batches that each worker of the newest entry had."""
+    """Return the number of batches that each worker of the newest entry had read."""
     entry = journal.newest()
     assert entry is not None
     (name,) = journal.read_part(entry, 0).data
@@ -194,9 +195,9 @@ def test_a_run_goes_on_with_other_workers(run: Simulate, folder: Path, strategy:
 @pytest.mark.parametrize(
     ("strategy", "before", "after", "read"),
     [
-        ("averaging:tau=2", 3, 2, 6),  # 3 workers had 4 batches, so that each of 2 goes on after 6
-        ("averaging:tau=2", 2, 3, 3),  # 8 batches are gone, and a third of the ninth
-        ("allreduce:tau=2", 3, 2, 4),  # each batch is divided, so as many are gone
+        ("averaging:tau=2", 3, 2, 6),  # 3 workers read 4 batches each, so each of 2 continues after 6
+        ("averaging:tau=2", 2, 3, 3),  # 8 batches are used, and a third of the ninth
+        ("allreduce:tau=2", 3, 2, 4),  # each batch is divided, so the number stays
         ("elastic:tau=2", 3, 2, 6),
     ],
 )

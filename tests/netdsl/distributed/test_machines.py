@@ -15,9 +15,9 @@ SPARK = {"bandwidth": 100.0, "latency": 0.5, "codec": 70.0, "job": 3.0}  # 700 b
 @pytest.mark.parametrize(
     ("kind", "wanted"),
     [
-        (ExchangeKind.MEAN, 2 * 4 * (0.5 + 7 / 5)),  # a ring: twice four steps, each with a fifth
-        (ExchangeKind.REDUCE, 3 * (0.5 + 7)),  # a tree of three levels, each with everything
-        (ExchangeKind.BROADCAST, 3 * 0.5 + 7),  # all send on what they have
+        (ExchangeKind.MEAN, 2 * 4 * (0.5 + 7 / 5)),  # a ring: twice four steps, each with a fifth of the data
+        (ExchangeKind.REDUCE, 3 * (0.5 + 7)),  # a tree of three levels, each with all data
+        (ExchangeKind.BROADCAST, 3 * 0.5 + 7),  # all forward what they have
         (ExchangeKind.SEND, 0.5 + 7),
         (ExchangeKind.BARRIER, 2 * 3 * 0.5),  # up a tree and down again
     ],
@@ -29,15 +29,16 @@ def test_what_700_bytes_take_among_five(kind: ExchangeKind, wanted: float) -> No
 @pytest.mark.parametrize(("mebibytes", "published"), [(7, 1.1), (83, 9.2), (223, 23.6), (491, 51.1)])
 def test_binary_trees_over_gigabit_take_what_the_mpca_paper_measured(mebibytes: int, published: float) -> None:
     link = SparkLink(125e6, codec=170e6, job=0.36, depth=3)
-    assert link.seconds(ExchangeKind.MEAN, 8, mebibytes << 20) == pytest.approx(published, rel=0.03)  # as read there
+    # the figure as read from the paper
+    assert link.seconds(ExchangeKind.MEAN, 8, mebibytes << 20) == pytest.approx(published, rel=0.03)
 
 
 @pytest.mark.parametrize(
     ("depth", "size", "wanted"),
     [
         (1, 5, 3 + 10 + 5 * 17.5),  # all send to the driver
-        (2, 4, 3 + 10 + 4 * 17.5),  # so few make no tree
-        (2, 9, 3 + 10 + 2 * 17.5 + 10 + 3 * 17.5),  # by threes to one of them, who are three
+        (2, 4, 3 + 10 + 4 * 17.5),  # too few for a tree
+        (2, 9, 3 + 10 + 2 * 17.5 + 10 + 3 * 17.5),  # in groups of three, which send to three
         (3, 8, 3 + 10 + 17.5 + 10 + 4 * 17.5),
     ],
 )
@@ -92,7 +93,7 @@ def test_jitter_is_chance_that_comes_out_the_same_each_time() -> None:
     steps = [machines(rank, iteration) for rank in range(2) for iteration in range(500)]
     assert steps == [machines(rank, iteration) for rank in range(2) for iteration in range(500)]
     assert len(set(steps)) == len(steps)
-    assert fmean(steps) == pytest.approx(2.0, rel=0.03)  # three times what the mean of 1000 such steps varies by
+    assert fmean(steps) == pytest.approx(2.0, rel=0.03)  # three standard deviations of the mean of 1000 such steps
     assert Machines(2.0, size=2, jitter=0.3, seed=6)(0, 0) != steps[0]
 
 

@@ -1,4 +1,4 @@
-"""Workers whose nets have their data from tables, beside such as read the same themselves."""
+"""Workers whose nets read tables, compared with workers that read the same data from databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a run: kept through kills, and read back; and reports on their way."""
+"""The log of a run, which survives kills and is read back, and reports on their way to it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_of_a_round_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
 
 def test_a_line_that_a_kill_cut_off(tmp_path: Path) -> None:
     write(tmp_path, FIRST, RoundRecord(2, 0, 3.5))
-    cut(tmp_path, 1)  # whole but for its end, which says that it is
+    cut(tmp_path, 1)  # complete except for its end record
     assert read_records(tmp_path) == [FIRST]
     write(tmp_path, RoundRecord(3, 0, 4.5))
     assert read_records(tmp_path) == [FIRST, RoundRecord(3, 0, 4.5)]

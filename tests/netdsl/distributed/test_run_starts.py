@@ -1,4 +1,4 @@
-"""What is kept of a run's starts."""
+"""The recorded starts of a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_commit_is_git_s_own(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()
     git(repository, "init", "-q")
-    assert commit_of(repository) is None  # there is none yet
+    assert commit_of(repository) is None  # the repository has no commit yet
     git(repository, "commit", "-q", "--allow-empty", "-m", "first")
     git(repository, "worktree", "add", "-q", str(tmp_path / "tree"))
     (repository / "inner").mkdir()

@@ -1,4 +1,4 @@
-"""The device of a worker, and what it tells of nets that carry a state from one batch to the next."""
+"""A worker's device, and its messages about nets that carry state from one batch to the next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def device(name: str, number: int = 0, *assigned: str) -> str:
 
 @pytest.fixture
 def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the count of GPUs is made up; nothing is computed."""
+    """Pretend that two GPUs exist. Nothing is computed on them."""
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
 
 
@@ -40,7 +40,7 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_worker_takes_the_gpu_that_was_assigned_to_it_or_the_one_of_its_number() -> None:
     assert device("cuda", 0, "1") == "cuda:1"
     assert [device("cuda", number) for number in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
-    assert device("cuda:0", 1, "1") == "cuda:0"  # what a user names comes first
+    assert device("cuda:0", 1, "1") == "cuda:0"  # the user's choice comes first
     assert device("cpu", 1, "1") == "cpu"
 
 

@@ -1,4 +1,4 @@
-"""Workers are watched, ended, and started again; these are real processes, which are really killed."""
+"""Workers are watched, ended and restarted. They are real processes, which are really killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORKER = Path(__file__).with_name("supervised_worker.py")
 
 
 class TaskLauncher(LocalLauncher):
-    """Starts processes that do a task, instead of training."""
+    """Starts processes that do a task instead of training."""
 
     def __init__(self, task):
         super().__init__()
@@ -39,7 +39,7 @@ class TaskLauncher(LocalLauncher):
 
 @pytest.fixture
 def supervise(param, tmp_path):
-    """Do a task; what happened is its `records`, `restarts` and `end`."""
+    """Supervise workers that do a task. Returns their `records`, `restarts` and `end`."""
 
     class SupervisedRun:
         def __init__(self, task, size=2, *, deadline=PATIENCE, retries=1, told=lambda record: None, **options):
@@ -76,7 +76,7 @@ def has_ended(pid):
 
 
 def once(rank, number, harm):
-    """Harm a worker's process when it has done a round, the first time."""
+    """Return a function that harms a worker's process when it first finishes a round."""
     harmed = []
 
     def told(record):
@@ -95,7 +95,7 @@ def test_workers_finish_and_leave_nothing_open(supervise):
     assert sorted((each.number, each.rank) for each in done.records) == [
         (n, rank) for n in range(3) for rank in range(3)
     ]
-    time.sleep(0.2)  # threads of the server let go of their connections
+    time.sleep(0.2)  # the server's threads close their connections
     assert descriptors() == before
 
 
@@ -181,7 +181,7 @@ def test_workers_go_when_the_supervisor_is_killed(param, tmp_path):
 
 
 def attempts(endings: Sequence[str | None], progress: Callable[[], object]) -> Callable[[int], str | None]:
-    """Attempts that get on, or don't, and end so one after the other."""
+    """Supervise attempts that make progress or don't, each with its own end."""
 
     def attempt(number: int) -> str | None:
         progress()
@@ -195,7 +195,7 @@ def test_a_run_begins_again_until_an_attempt_ends_well() -> None:
     retries = Retries(lambda: False, most=1)
     end = retries.run(attempts(["lost", "", None], retries.note_progress), lambda *start: restarts.append(start))
     assert end is End.FINISHED
-    assert restarts == [(1, "lost"), (2, "")]  # a failure without a reason is one all the same
+    assert restarts == [(1, "lost"), (2, "")]  # a failure without a reason counts too
 
 
 def test_failures_without_progress_end_a_run() -> None:

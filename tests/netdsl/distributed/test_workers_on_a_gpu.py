@@ -1,4 +1,4 @@
-"""Workers on a pretended GPU: all strategies end where workers on CPUs do, and only exchanges wait."""
+"""Workers on a pretended GPU: every strategy ends with the same weights as workers on CPUs, and only exchanges wait."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from tests.netdsl.distributed.workers import Together, around_a_relay, in_shared
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
 CPU = torch.device("cpu")
-ROUNDING = {"rtol": 1e-5, "atol": 1e-6}  # a CPU updates weights in one pass, which rounds otherwise
+ROUNDING = {"rtol": 1e-5, "atol": 1e-6}  # a CPU updates weights in one pass, which rounds differently
 TRANSPORTS = {"shared memory": in_shared_memory, "gloo": over_gloo, "relay": around_a_relay}
 LINES = [name if name == "mpca" else f"{name}:tau=2" for name in STRATEGIES]
-FEW = ["averaging:tau=2", "elastic:tau=2", "mpca"]  # one that waits for others, one that doesn't, one in lanes
+FEW = ["averaging:tau=2", "elastic:tau=2", "mpca"]  # one that waits for others, one that doesn't, one with lanes
 CASES = [(line, transport) for transport in TRANSPORTS for line in (LINES if transport == "shared memory" else FEW)]
 
 
 def trained(strategy: str, together: Together, device: torch.device) -> list[Tensor]:
-    """What two workers' weights are in the end."""
+    """Return the final weights of two workers."""
 
     def work(communicator: Communicator) -> Tensor:
         message = from_text(NORMED, pb.NetParameter)
@@ -86,7 +86,7 @@ def test_times_are_those_of_the_gpus_work() -> None:
         param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", max_iter=6)
         worker = Worker(Solver(param, net), communicator)
         worker.train(4)
-        assert gpu.ahead == [1, 1, 1]  # it is kept an iteration ahead
+        assert gpu.ahead == [1, 1, 1]  # the exchange stays an iteration ahead
         assert gpu.caught_up == 0
         mean = communicator.mean
         communicator.mean = lambda *what: caught_up.append(gpu.caught_up) or mean(*what)
@@ -96,14 +96,14 @@ def test_times_are_those_of_the_gpus_work() -> None:
 
     with pretend_gpu() as gpu:
         in_shared_memory(1, work)
-    assert caught_up == [1]  # before the exchange, whose time it isn't
+    assert caught_up == [1]  # before the exchange, so that its time isn't included
 
 
 def rounds(param: pb.SolverParameter, device: torch.device, journal: Journal, stop: int = -1) -> Tensor:
-    """The first of two workers' weights, when they have trained to the end or to the end of a round."""
+    """Return the weights of the first of two workers after training to the end, or to the end of a round."""
     plan = Run(open_settings(param), parse("averaging:tau=3"), 2, devices=(device,)).settled()
 
-    opening = threading.Lock()  # threads share random numbers, with which weights begin
+    opening = threading.Lock()  # threads share the random numbers that fill weights
 
     def work(communicator: Communicator) -> Tensor:
         with ExitStack() as stack:
@@ -121,7 +121,7 @@ def rounds(param: pb.SolverParameter, device: torch.device, journal: Journal, st
 
 def test_a_run_goes_on_from_its_journal(param: pb.SolverParameter, tmp_path: Path) -> None:
     layers = param.net_param.layer
-    layers.remove(next(layer for layer in layers if layer.type == "Dropout"))  # which draws random numbers
+    layers.remove(next(layer for layer in layers if layer.type == "Dropout"))  # Dropout draws random numbers
     next(layer for layer in layers if layer.type == "InnerProduct").bottom[0] = "data"
     on_cpu = rounds(param, CPU, Journal(tmp_path / "cpu", Retention()))
     with pretend_gpu():

@@ -1,4 +1,4 @@
-"""Workers that are threads, each with memory or connections of its own: shared memory, a relay, gloo, a simulation."""
+"""Workers that are threads, each with its own memory or connections: shared memory, a relay, gloo, or a simulation."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from netdsl.simulator.world import World
 
 TIMEOUT = 30.0
 
-Task = Callable[[Any], Any]  # is given a communicator
-Together = Callable[..., list[Any]]  # does something as every worker, and returns each one's result
+Task = Callable[[Any], Any]  # receives a communicator
+Together = Callable[..., list[Any]]  # runs a task as every worker, and returns the results
 
 
 def own(rank: int, length: int = 5_003, kind: torch.dtype = torch.float32) -> Tensor:
-    """A worker's values."""
+    """Return a worker's values."""
     values = torch.randn(length, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
     return (values * 1000).to(kind)
 
 
 def in_shared_memory(size: int, task: Task, interruptions: list[Interruption] | None = None) -> list[Any]:
-    """Workers that share memory."""
+    """Run workers that share memory."""
     descriptor = create_memory(size)
     events = interruptions or [Interruption() for _ in range(size)]
 
@@ -52,7 +52,7 @@ def in_shared_memory(size: int, task: Task, interruptions: list[Interruption] | 
 
 
 def around_a_relay(size: int, task: Task, **settings: Any) -> list[Any]:
-    """Workers with connections to a relay, none of which leaves before the others."""
+    """Run workers with connections to a relay. No worker leaves before the others."""
     with closing(RelayHarness(size, **settings)) as harness:
 
         def one(rank: int) -> Any:
@@ -65,7 +65,7 @@ def around_a_relay(size: int, task: Task, **settings: Any) -> list[Any]:
 
 
 def over_gloo(size: int, task: Task, timeout: float = TIMEOUT) -> list[Any]:
-    """Workers with connections to each other, none of which leaves before the others."""
+    """Run workers with connections to each other. No worker leaves before the others."""
     store = dist.HashStore()
 
     def one(rank: int) -> Any:
@@ -76,7 +76,7 @@ def over_gloo(size: int, task: Task, timeout: float = TIMEOUT) -> list[Any]:
 
 
 def simulated(size: int, task: Task) -> list[Any]:
-    """Workers of a simulated world."""
+    """Run workers of a simulated world."""
     world = World(size)
     network = Network(world, Link())
     return world.run(lambda rank: task(SimulatedCommunicator(network, rank)))
@@ -97,7 +97,7 @@ class RelayHarness:
         self._one_at_a_time = threading.Lock()
 
     def connection(self) -> tuple[socket.socket, socket.socket]:
-        """Both ends of one."""
+        """Return both ends of a connection."""
         with self._one_at_a_time:
             connection = socket.socket()
             self._narrow(connection)
@@ -105,7 +105,7 @@ class RelayHarness:
             return connection, self._listener.accept()[0]
 
     def connect(self, rank: int) -> Callable[[int], socket.socket]:
-        """The way that a worker comes by its connections."""
+        """Return the function by which a worker gets its connections."""
 
         def connect_lane(lane: int) -> socket.socket:
             near, far = self.connection()
@@ -122,7 +122,7 @@ class RelayHarness:
         self._listener.close()
 
     def _narrow(self, connection: socket.socket) -> None:
-        """With so little room the system takes no more than a few thousand bytes at once."""
+        """Reduce the buffers, so that the system accepts only a few thousand bytes at once."""
         if self._room:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._room)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._room)

@@ -1,4 +1,4 @@
-"""Repeated layers as functions, and the patterns of their names."""
+"""Repeated layers as functions, and the patterns in their names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def relu(name: str, bottom: str) -> str:
 
 
 def folded(text: str) -> tuple[list[str], list[Block]]:
-    """What stands in the net's call, and the functions."""
+    """Return the arguments of the net's call, and the functions."""
     writer = LayerWriter()
     layers = [writer.layer(layer) for layer in from_text(text, pb.NetParameter).layer]
     calls, blocks = fold_repetitions(layers, set())
@@ -84,7 +84,7 @@ def test_residual_blocks_say_their_number_bottom_and_width() -> None:
 
 
 def test_a_block_starts_where_its_name_does() -> None:
-    """A depthwise and a pointwise convolution belong together; the ReLU before them doesn't."""
+    """A depthwise and a pointwise convolution form a block. The ReLU before them doesn't belong to it."""
     text, bottom = "", "data"
     for number, width in enumerate((8, 16, 32, 64), 1):
         text += conv(f"conv{number}/dw", bottom, width, 3, 1) + relu(f"relu{number}/dw", f"conv{number}/dw")

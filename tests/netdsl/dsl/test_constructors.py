@@ -1,4 +1,4 @@
-"""A function for every layer type, and its keyword arguments put into messages."""
+"""The constructor of every layer type, and the fields of messages as its keyword arguments."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_layer_type_can_be_made_and_takes_every_field_of_its_own_message()
 
 def test_a_type_of_ones_own_has_the_settings_of_the_message_that_it_names() -> None:
     class Twice(Layer):
-        """Everything twice as large."""
+        """Doubles everything."""
 
         config = pb.PowerParameter
 

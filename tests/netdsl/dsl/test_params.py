@@ -1,4 +1,4 @@
-"""A net described in Python, also by the names of the SparkNet paper: what doesn't fit is told where it is written."""
+"""Nets described in Python, also with the names of the SparkNet paper. Errors name the line of the program."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_is_no_layer_or_setting_is_told(layers: list[Any], settings: dict[s
 
 
 def test_the_network_of_the_sparknet_paper() -> None:
-    """Its Listing 2, line for line."""
+    """The paper's Listing 2, line for line."""
     batchsize = 64
     params = NetParams(
         RDDLayer("data", shape=[batchsize, 1, 28, 28]),

@@ -1,4 +1,4 @@
-"""Nets as Python programs: running one gives exactly the net that it was made from."""
+"""Nets as Python programs: running a program returns exactly the net that it was generated from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = 'layer { name: "data" type: "Input" top: "data" input_param { shape { dim
 
 
 def run(program: str, monkeypatch: pytest.MonkeyPatch | None = None) -> pb.NetParameter:
-    """The net of a program; with a monkeypatch, also one that wouldn't work."""
+    """Run a program and return its net. With a monkeypatch, the net may also be one that wouldn't work."""
     if monkeypatch is not None:
 
         def described(*layers: Any, **settings: Any) -> Any:
@@ -76,7 +76,7 @@ RELU = 'layer { name: "%s" type: "ReLU" bottom: "%s" top: "%s" }'
 
 
 def groups(*parts: tuple[str, str, int]) -> str:
-    """A convolution and a ReLU for every part: its number, its bottom, its outputs."""
+    """Return a convolution and a ReLU for every part: its number, its bottom, its outputs."""
     return "".join(
         CONV % (f"conv{name}", bottom, f"conv{name}", outputs) + RELU % (f"relu{name}", f"conv{name}", f"conv{name}")
         for name, bottom, outputs in parts

@@ -1,4 +1,4 @@
-"""What editors and type checkers know of the DSL."""
+"""The DSL as editors and type checkers see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer type can do, and where it comes from."""
+"""The capabilities of layer types, and their origin."""
 
 from __future__ import annotations
 

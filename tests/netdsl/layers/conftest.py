@@ -10,5 +10,5 @@ from tests.nets import allocated_layer
 
 @pytest.fixture
 def made() -> Callable[..., Layer]:
-    """Makes a layer on bottoms of some shapes, with memory."""
+    """Make a layer with memory on bottoms of some shapes."""
     return allocated_layer

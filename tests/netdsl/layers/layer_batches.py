@@ -1,4 +1,4 @@
-"""The batches that one data layer makes, for tests of what lies in them."""
+"""The batches of one data layer, for tests of their content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from netdsl.net.graph import Phase, resolve
 def batches(
     layer: str, loading: Loading, count: int, position: int = 0, phase: Phase = Phase.TRAIN
 ) -> list[list[np.ndarray]]:
-    """The tops of this many batches from a position on, each of the shape that the layer states."""
+    """Return the tops of this many batches from a position, after checking their shapes against those that the layer
+    states."""
     graph = resolve(from_text(layer, pb.NetParameter), phase)
     feeds = Feeds.open(graph, loading=loading)
     if position:

@@ -1,4 +1,4 @@
-"""Accuracy and ArgMax against plain loops, with equal values among the scores."""
+"""Accuracy and ArgMax compared with plain loops, with equal values among the scores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from netdsl.layers import LAYERS
 
 
 def scores(*shape: int) -> torch.Tensor:
-    """Few different values, so that many are equal."""
+    """Return scores with few different values, so that many are equal."""
     return torch.tensor(np.random.default_rng(0).integers(0, 4, shape), dtype=torch.float32)
 
 
 def plain_accuracy(x: np.ndarray, labels: np.ndarray, top_k: int, ignored: int | None) -> tuple[float, list[float]]:
-    """Over rows of scores."""
+    """Compute the accuracy over rows of scores."""
     hits, cases = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     for row, label in zip(x, labels, strict=True):
         if label != ignored:
@@ -32,7 +32,7 @@ def plain_accuracy(x: np.ndarray, labels: np.ndarray, top_k: int, ignored: int |
 def test_accuracy(made, shape, axis, top_k, ignored):
     x = scores(*shape)
     rows = x.movedim(axis, -1).reshape(-1, 6).numpy()
-    labels = np.random.default_rng(1).integers(0, 5, len(rows))  # no case of the last class
+    labels = np.random.default_rng(1).integers(0, 5, len(rows))  # no item of the last class
     if ignored == -1:
         labels[::3] = -1
     ignore = "" if ignored is None else f"ignore_label: {ignored}"

@@ -1,4 +1,4 @@
-"""The shapes that AnnotatedData's settings say, and the batches that it reads."""
+"""AnnotatedData: the shapes that follow from its settings, and the batches that it reads."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ def test_a_batch_size_is_needed():
         shapes("")
 
 
-# What it reads
+# Batches
 
 COUNT = 11
 
 
 def record(index: int) -> pb.AnnotatedDatum:
-    """Image i has its number in its colours, and i % 3 objects of class i, of which the second is difficult."""
+    """Return record i, with its number in its colours and i % 3 objects of class i, the second of which is
+    difficult."""
     pixels = np.full((20 + index, 30, 3), index, np.uint8)
     made = pb.AnnotatedDatum(type=pb.AnnotatedDatum.BBOX)
     made.datum.data, made.datum.encoded = cv2.imencode(".png", pixels)[1].tobytes(), True

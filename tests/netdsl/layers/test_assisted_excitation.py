@@ -1,4 +1,4 @@
-"""AssistedExcitation beside a loop over pixels."""
+"""AssistedExcitation compared with a loop over pixels."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_beside_a_loop():
     draw = np.random.default_rng(1)
     x, mean, label = draw.normal(size=SHAPE), draw.normal(size=(2, 4, 6)), np.zeros((2, 1, 5, 5))
     label[0, 0, 0] = (1, 0.4, 0.5, 0.2, 0.4)
-    label[0, 0, 1] = (2, 0.05, 0.9, 0.3, 0.9)  # over the border
-    label[0, 0, 3] = (2, 0.9, 0.1, 0.3, 0.9)  # behind a zero
-    label[1, 0, 0] = (0, 0.503, 0.7, 0.001, 0.02)  # less than a pixel
+    label[0, 0, 1] = (2, 0.05, 0.9, 0.3, 0.9)  # extends beyond the border
+    label[0, 0, 3] = (2, 0.9, 0.1, 0.3, 0.9)  # follows a zero, so it isn't read
+    label[1, 0, 0] = (0, 0.503, 0.7, 0.001, 0.02)  # smaller than a pixel
     layer = excitation()
     layer.iteration, layer.max_iteration = 30, 100
     wanted = x.copy()

@@ -1,4 +1,4 @@
-"""BatchNorm against a plain implementation: the top, the gradient, and the three sums."""
+"""BatchNorm compared with a plain implementation: the top, the gradient, and the three sums."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from netdsl.layer import Layer
 
 
 def by_channel(x: np.ndarray) -> np.ndarray:
-    """A row for each channel."""
+    """Return a row for each channel."""
     return np.moveaxis(x, 1, 0).reshape(x.shape[1], -1)
 
 
 def backward(x: np.ndarray, gradient: np.ndarray, eps: float, beside: float = 0) -> np.ndarray:
-    """Caffe's formula, channel by channel."""
+    """Compute the gradient by Caffe's formula, channel by channel."""
     found = np.empty_like(x)
     for channel in range(x.shape[1]):
         values, top = x[:, channel], gradient[:, channel]
@@ -88,7 +88,7 @@ def test_where_nothing_is_learned_channels_last_have_the_same_top(made, settings
         top = layer(last)
     torch.testing.assert_close(top, expected)
     assert top.is_contiguous(memory_format=torch.channels_last)
-    assert torch.equal(last, before)  # it may be written over only where the net says so
+    assert torch.equal(last, before)  # the layer may overwrite it only where the net allows that
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 4, 5), (2, 4), (2,)])
@@ -134,7 +134,7 @@ def test_one_value_with_eps_beside_the_root(made):
 
 def test_without_any_batch_yet_mean_and_variance_are_zero(made):
     layer = made("BatchNorm", "batch_norm_param { eps: 0.25 }", (2, 3))
-    layer.mean.fill_(7)  # which counts for nothing as long as the factor is 0
+    layer.mean.fill_(7)  # the sums don't count while the factor is 0
     assert torch.equal(layer(torch.full((2, 3), 5.0)), torch.full((2, 3), 10.0))
 
 
@@ -142,7 +142,8 @@ def test_the_batch_s_own_statistics_in_a_test_are_added_to_the_sums_too(made):
     layer = made("BatchNorm", "batch_norm_param { use_global_stats: false }", (4, 3))
     x = torch.randn(4, 3)
     assert layer(x).mean(0).abs().max() < 1e-6
-    np.testing.assert_allclose(layer.mean, x.mean(0), rtol=1e-6, atol=1e-6)  # a mean near 0 has no digits to spare
+    # a mean near 0 loses its relative precision
+    np.testing.assert_allclose(layer.mean, x.mean(0), rtol=1e-6, atol=1e-6)
     assert layer.factor.item() == 1
 
 

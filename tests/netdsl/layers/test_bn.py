@@ -1,4 +1,4 @@
-"""BN: two forks' layers of one name."""
+"""BN: the layers of two forks under one name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bn(settings, tops=1, shape=SHAPE, dialect="") -> BN:
 
 
 def normalised(x, eps):
-    """Item by item, with the batch's mean and variance of each channel."""
+    """Normalise each item with the batch's mean and variance of each channel."""
     top = np.zeros_like(x)
     for c in range(x.shape[1]):
         mean = sum(x[:, c].flat) / x[:, c].size

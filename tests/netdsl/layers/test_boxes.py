@@ -1,4 +1,4 @@
-"""The geometry of boxes beside plain loops."""
+"""The geometry of boxes, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plain_overlap(one: list[float], other: list[float], pixel: float) -> float:
 def greedy(
     some: torch.Tensor, groups: torch.Tensor, threshold: float, eta: float = 1, pixel: int = 0, limit: int | None = None
 ) -> list[int]:
-    """Caffe's own way: one box after the other, beside all that stay so far."""
+    """Apply Caffe's own method: compare one box after the other with all that are kept so far."""
     staying = []
     for label in groups.unique().tolist():
         allowed, kept = threshold, list[int]()
@@ -78,7 +78,7 @@ def test_boxes_that_are_the_wrong_way_round_or_points_overlap_with_nothing():
 @pytest.mark.parametrize("limit", [None, 3, 40])
 @pytest.mark.parametrize("groups", [1, 3, 40])
 def test_suppression(groups, limit, eta):
-    some, rng = boxes(280), np.random.default_rng(3)  # more than are compared at once
+    some, rng = boxes(280), np.random.default_rng(3)  # more than one block of comparisons
     group, score = torch.tensor(rng.integers(0, groups, 280)), torch.tensor(rng.random(280))
     order, rank = best_first(group, score)
     some, group, score = some[order], group[order], score[order]
@@ -92,10 +92,10 @@ def test_suppression(groups, limit, eta):
 @pytest.mark.parametrize(("groups", "limit"), [(1, None), (1, 4), (3, None), (3, 2), (30, None)])
 def test_suppression_in_crowds(groups, limit, eta, monkeypatch):
     monkeypatch.setattr(_boxes, "_BLOCK", 32)
-    monkeypatch.setattr(_boxes, "_PAIRS", 900)  # some boxes that stay beside what is left, time and again
+    monkeypatch.setattr(_boxes, "_PAIRS", 900)  # small blocks: kept boxes meet the remaining ones several times
     rng = np.random.default_rng(groups)
     some = boxes(12)[rng.integers(0, 12, 500)]
-    some = some + torch.tensor(rng.normal(0, 0.02, (500, 4)) * rng.integers(0, 2, (500, 1)))  # half stay as they are
+    some = some + torch.tensor(rng.normal(0, 0.02, (500, 4)) * rng.integers(0, 2, (500, 1)))  # half are unchanged
     group = torch.tensor(np.sort(rng.integers(0, groups, 500)))
     kept = suppressed(some, group, 0.6, eta=eta, limit=limit).tolist()
     assert kept == greedy(some, group, 0.6, eta, limit=limit)
@@ -108,7 +108,7 @@ def test_suppression_of_points_equal_boxes_and_equal_scores(size, pixel, monkeyp
     monkeypatch.setattr(_boxes, "_BLOCK", size)
     rng = np.random.default_rng(5)
     some = torch.tensor(rng.integers(0, 6, (200, 4)), dtype=torch.float32)
-    some[:, 2:] = torch.maximum(some[:, :2], some[:, 2:])  # points and lines are among them
+    some[:, 2:] = torch.maximum(some[:, :2], some[:, 2:])  # includes points and lines
     group, score = torch.tensor(rng.integers(0, 3, 200)), torch.tensor(rng.integers(0, 4, 200) / 4)
     order, _ = best_first(group, score)
     assert order.tolist() == sorted(range(200), key=lambda index: (group[index], -score[index], index))

@@ -1,4 +1,4 @@
-"""CenterLoss with numbers that can be checked by hand: two items of class 0, one of class 1, none of class 2."""
+"""CenterLoss with numbers that are easy to check by hand: two items of class 0, one of class 1, none of class 2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from netdsl.errors import NetError, ShapeError
 
 X, LABELS = [[1.0, 2], [3, 0], [5, 5]], [0.0, 0, 1]
-CENTERS = [[1.0, 0], [2, 5], [9, 9]]  # so distances are (0, 2), (2, 0), (3, 0)
+CENTERS = [[1.0, 0], [2, 5], [9, 9]]  # the distances are (0, 2), (2, 0), (3, 0)
 SETTINGS = "center_loss_param { num_output: 3 center_filler { value: 1 } %s }"
 
 
@@ -26,7 +26,7 @@ def test_distances_are_squared_and_centres_move_by_counts(made):
     loss, x, centers = run(made)
     assert loss == pytest.approx((4 + 4 + 9) / 2 / 3)
     assert x == [[0, 4], [4, 0], [6, 0]]
-    # whatever the loss weighs: -(0, 2) - (2, 0) over 2 items and one more
+    # independent of the loss weight: -(0, 2) - (2, 0) over 2 items plus one
     np.testing.assert_allclose(centers, [[-2 / 3, -2 / 3], [-3 / 2, 0], [0, 0]], rtol=1e-6)
 
 

@@ -16,12 +16,12 @@ def make(settings="margin: 2", shapes=SHAPES):
 def data():
     generator = torch.Generator().manual_seed(2)
     a, b = torch.randn(2, 5, 3, generator=generator, dtype=torch.float64).unbind()
-    b[3] = a[3]  # two equal items that should be far from each other
+    b[3] = a[3]  # two equal items with the label for different ones
     return a.requires_grad_(), b.requires_grad_(), torch.tensor([1.0, 0.0, 2.5, 0.0, 0.0], dtype=torch.float64)
 
 
 def naive(a, b, similar, margin, legacy):
-    """Loss and gradient of `a`, with the 1e-4 that Caffe adds to a distance."""
+    """Compute the loss and the gradient of `a`, with the 1e-4 that Caffe adds to a distance."""
     loss, gradient = 0.0, np.zeros_like(a)
     for n, (difference, near) in enumerate(zip(a - b, similar, strict=True)):
         square = (difference**2).sum()

@@ -1,4 +1,4 @@
-"""Convolution beside loops over every output, and what it says of wrong settings."""
+"""Convolution compared with loops over every output, and the errors for wrong settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def convolution(settings, *shapes, kind="Convolution", tops=None):
 
 
 def naive(x, weight, bias, stride, begin, end, dilation, group):
-    """One axis for the batch, one for channels, any number of others."""
+    """Convolve with one axis for the batch, one for channels, and any number of others."""
     padded = np.pad(x, [(0, 0), (0, 0), *zip(begin, end, strict=True)])
     extent = [hole * (size - 1) + 1 for size, hole in zip(weight.shape[2:], dilation, strict=True)]
     sizes = [(size - reach) // step + 1 for size, reach, step in zip(padded.shape[2:], extent, stride, strict=True)]
@@ -136,12 +136,12 @@ def test_wrong_bottoms_are_told():
 @pytest.mark.parametrize(
     ("size", "settings", "top"),
     [
-        (5, "kernel_size: 3 stride: 2", [1 + 2, 2 + 3 + 4, 4 + 5]),  # one zero before, one behind
+        (5, "kernel_size: 3 stride: 2", [1 + 2, 2 + 3 + 4, 4 + 5]),  # one zero before, one after
         (4, "kernel_size: 3 stride: 2", [1 + 2 + 3, 3 + 4]),  # none before
         (5, "kernel_size: 4 stride: 3", [1 + 2 + 3, 3 + 4 + 5]),
         (5, "kernel_size: 1 stride: 2", [1, 3, 5]),
         (4, "kernel_size: 2", [1 + 2, 2 + 3, 3 + 4, 4]),
-        (4, "kernel_size: 3 dilation: 2", [2 + 4, 1 + 3, 2 + 4, 3]),  # holes don't count: one zero before, three behind
+        (4, "kernel_size: 3 dilation: 2", [2 + 4, 1 + 3, 2 + 4, 3]),  # holes don't count: one zero before, three after
     ],
 )
 def test_synopsys_pads_as_tensorflow_does(size, settings, top):

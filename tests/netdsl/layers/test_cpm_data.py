@@ -1,4 +1,4 @@
-"""CPMData: people from databases with maps of their joints and limbs."""
+"""CPMData: people from databases, with maps of their joints and limbs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CROP = "stride: 8 crop_size_x: 64 crop_size_y: 48 max_rotate_degree: 40 scale_pr
 
 
 def text(folder: Path, settings: str) -> str:
-    """A layer that reads a database of five records, each brighter than the one before."""
+    """Return a layer that reads a database of five records, each brighter than the one before."""
     if not (folder / "db").exists():
         random, records = np.random.default_rng(0), []
         for number in range(5):
@@ -52,7 +52,7 @@ def batches(folder: Path, settings: str, count: int, position: int = 0, phase: P
 def test_both_forms_read_their_databases(tmp_path: Path, settings: str, channels: int, maps: int) -> None:
     (data, label), *_ = batches(tmp_path, settings, 1)
     assert data.shape == (2, channels, 48, 64) and label.shape == (2, maps, 6, 8)
-    assert np.isclose(data[:, 0, 24, 32], [0, 10 / 256]).all()  # where the first person is
+    assert np.isclose(data[:, 0, 24, 32], [0, 10 / 256]).all()  # the place of the first person
     assert label.max() <= 1 and label[:, -1].min() >= 0
 
 
@@ -74,7 +74,7 @@ def test_images_to_test_with_stay_as_they_are(tmp_path: Path) -> None:
     first = batches(tmp_path, LIMBS % "", 1, phase=Phase.TEST)[0]
     assert first[0].shape == (2, 6, 60, 72) and first[1].shape == (2, 114, 7, 9)
     assert (first[0][1, :3] == 10 / 256).all()
-    assert np.allclose(first[1][1, :57], 138 / 255)  # the mask is the image here
+    assert np.allclose(first[1][1, :57], 138 / 255)  # here the mask equals the image
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""DataHeatmap: squares of images with maps of joints, computed here by loops as the fork does it."""
+"""DataHeatmap: squares of images with maps of joints, compared with loops that work as the fork does."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_square_is_drawn_mirrored_and_turned_with_its_joints(seed: int) -> Non
     shown, points = image.transpose(1, 2, 0).astype(np.float32), [(float(x), float(y)) for x, y in joints]
     if random.integers(2):
         shown, points = shown[:, ::-1], [(WIDTH - x, y) for x, y in points]
-        points = [points[k] for k in (0, 2, 1, 4, 3)]  # the first one has no pair
+        points = [points[k] for k in (0, 2, 1, 4, 3)]  # the first joint has no mirror partner
     left, top = int(random.integers(WIDTH - 20 + 1)), int(random.integers(HEIGHT - 20 + 1))
     angle = math.radians(random.uniform(-30, 30))
     turned = []
@@ -74,7 +74,8 @@ def test_a_square_is_drawn_mirrored_and_turned_with_its_joints(seed: int) -> Non
     assert np.allclose(maps, [gaussian(x / 2, y / 2) for x, y in turned], atol=1e-4)
 
     square = np.ascontiguousarray(shown[top : top + 20, left : left + 20])
-    for row, column in ((19, 23), (25, 17), (20, 20)):  # places around the middle, which rotation leaves in the square
+    # places around the middle, which stay in the square after rotation
+    for row, column in ((19, 23), (25, 17), (20, 20)):
         right, down = ((place + 0.5) / 2 - 0.5 - 10 for place in (column, row))
         x, y = (
             math.cos(angle) * right - math.sin(angle) * down + 10,
@@ -112,7 +113,7 @@ def test_a_narrow_image_gets_black_on_its_right() -> None:
 
 
 def written(folder: Path, *lines: str) -> str:
-    """A list with an image in each line, as bright as its number."""
+    """Write a list with an image in each line, as bright as its number."""
     (folder / "segs").mkdir(exist_ok=True)
     for number in range(len(lines)):
         pixels = np.full((HEIGHT, WIDTH, 3), [10 * number, 100, 200], np.uint8)  # blue, green, red

@@ -1,4 +1,4 @@
-"""Layers that read data: what shapes their settings say."""
+"""Layers that read data: the shapes that follow from their settings."""
 
 from __future__ import annotations
 

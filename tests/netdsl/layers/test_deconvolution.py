@@ -1,4 +1,4 @@
-"""Deconvolution beside loops over every input."""
+"""Deconvolution compared with loops over every input."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_input_is_spread_over_a_window(settings, shape, stride, begin, end
 
 
 def test_a_bilinear_filler_interpolates():
-    """The usual way to enlarge by 2: a straight line stays one."""
+    """This is the usual way to enlarge by 2. A straight line stays straight."""
     settings = (
         "num_output: 3 group: 3 kernel_size: 4 stride: 2 pad: 1 bias_term: false weight_filler { type: 'bilinear' }"
     )

@@ -1,4 +1,5 @@
-"""DetectNet's Python layers, whose code isn't run: small grids and lists, counted by hand."""
+"""DetectNet's Python layers, which netdsl replaces without running their code: small grids and lists, counted by
+hand."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def made(layer: str, settings: str, *shapes: tuple[int, ...], tops: int = 1) -> 
 
 
 def grid(classes: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two images of 4 x 3 cells that nothing covers."""
+    """Return two images of 4 x 3 cells that no object covers."""
     return torch.zeros(2, classes, 3, 4), torch.zeros(2, 4, 3, 4)
 
 
@@ -38,7 +39,7 @@ def test_objects_are_listed_once():
     first, second = layer(covered, corners)
     assert layer.top_shapes([covered.shape, corners.shape]) == [tuple(first.shape)] * 2 == [(2, 50, 5)] * 2
     assert first[1, :2].tolist() == [[28, 14, 52, 34, 0], [0] * 5]
-    assert second[1, 0].tolist() == [1, 34, 3, float(np.float16(36.3)), 0]  # in half precision, as there
+    assert second[1, 0].tolist() == [1, 34, 3, float(np.float16(36.3)), 0]  # in half precision, as in DetectNet
     assert not first[0].any()
 
 
@@ -48,7 +49,7 @@ def test_cells_that_agree_make_a_detection():
     for column, score, left in ((0, 0.9, 3.4), (1, 0.5, -11.6), (2, 0.4, 0), (3, 1, -30)):
         covered[0, 0, 0, column] = score
         corners[0, :, 0, column] = torch.tensor([left, 5, left + 20, 35])
-    (top,) = layer(covered, corners)  # 3.4 and 4.4 agree; 0.4 covers too little; nobody agrees with the last
+    (top,) = layer(covered, corners)  # 3.4 and 4.4 agree; 0.4 covers too little; no box agrees with the last
     assert top[0, :2].tolist() == [[4, 5, 24, 35, float(np.float16(math.log(2)))], [0] * 5]
     low = made("ClusterDetections", "64, 48, 16, 0.5, 1, 0.1, 31", covered.shape, corners.shape)
     assert not low(covered, corners)[0].any()
@@ -58,8 +59,9 @@ def test_rectangles_are_grouped_as_opencv_does():
     boxes = [[10, 10, 20, 20], [80, 80, 9, 9], [11, 10, 21, 20], [13, 12, 20, 20], [11, 10, 20, 20], [12, 12, 8, 8],
              [12, 12, 8, 8]]  # fmt: skip
     rectangles, counts = group_rectangles(np.array(boxes), 1, 0.2)
-    assert rectangles.tolist() == [[11, 10, 20, 20]]  # means of 11.25, 10.5 and 20.25: halves go to the even number
-    assert counts.tolist() == [4]  # two lie within the four, and one is alone
+    # means of 11.25, 10.5 and 20.25, with halves rounded to the even number
+    assert rectangles.tolist() == [[11, 10, 20, 20]]
+    assert counts.tolist() == [4]  # two boxes are within the four, and one is alone
     assert group_rectangles(np.array(boxes), 1, 0.0)[1].tolist() == [2]
     assert group_rectangles(np.array(boxes), 0, 0.2)[1].tolist() == [1] * 7
 

@@ -1,4 +1,5 @@
-"""DetectNet's transformation: maps beside a naive count of cells, images beside OpenCV's, and a net that learns."""
+"""DetectNet's transformation: maps compared with a naive count of cells, images with OpenCV's, and a net that
+learns."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def transformation(grid: str, augmentation: str = NO_CHANCE, transform: str = ""
 
 
 def label_of(*images: list[tuple[float, ...]], boxes: int = 4) -> Tensor:
-    """Rows of left, top, width, height and class, as DIGITS writes them."""
+    """Return rows of left, top, width, height and class, as DIGITS writes them."""
     label = torch.zeros(len(images), 1, boxes + 1, 16)
     for rows, objects in zip(label[:, 0], images, strict=True):
         rows[0, 0], rows[0, 1] = len(objects), 16
@@ -44,7 +45,7 @@ def label_of(*images: list[tuple[float, ...]], boxes: int = 4) -> Tensor:
 
 
 def counted_maps(p: pb.DetectNetGroundTruthParameter, objects: list[tuple[float, ...]]) -> np.ndarray:
-    """The maps of an image, cell by cell."""
+    """Return the maps of an image, counted cell by cell."""
     classes = {each.src: each.dst for each in p.object_class} or {1: 0}
     rows, columns = p.image_size_y // p.stride, p.image_size_x // p.stride
     maps = np.zeros((9 + max(classes.values()), rows, columns))
@@ -158,7 +159,7 @@ def test_images_are_turned_as_opencv_turns_them(degrees: float) -> None:
     seen = turned.any(-1)
     assert 0.85 < seen.sum() / (41 * 60) < 1
     near = np.isclose(turned[seen], expected[seen], atol=1e-5).all(-1)
-    assert near.mean() > 0.95  # the matrix is rounded to float32 there, so some places are the next 32nd of a pixel
+    assert near.mean() > 0.95  # Caffe rounds the matrix to float32, so some places differ by a 32nd of a pixel
 
 
 def test_a_box_goes_where_its_pixels_go() -> None:
@@ -199,7 +200,7 @@ def test_what_is_drawn_is_within_the_settings() -> None:
     same.scale_prob = same.flip_prob = same.rotation_prob = 0
     drawn = [Augmentation.draw(same, (40, 64), (30, 50)) for _ in range(300)]
     assert {(how.size, how.flipped, how.degrees) for how in drawn} == {((40, 64), False, 0)}
-    assert (min(how.left for how in drawn), max(how.left for how in drawn)) == (-5, 19)  # of 14 that are too many
+    assert (min(how.left for how in drawn), max(how.left for how in drawn)) == (-5, 19)  # of the 14 surplus pixels
     assert (min(how.top for how in drawn), max(how.top for how in drawn)) == (-3, 13)
 
 
@@ -255,7 +256,7 @@ def test_a_label_that_digits_did_not_write_is_refused(first: tuple[int, int], sa
         transformation(GRID)(torch.zeros(2, 3, 40, 64), label)
 
 
-# DetectNet as DIGITS has it, with less in the middle.
+# DetectNet as in DIGITS, with fewer layers in the middle.
 DETECTNET = """
 layer { name: "train_data" type: "Data" top: "data" include { phase: TRAIN } data_param { batch_size: 5 source: "i" } }
 layer { name: "train_label" type: "Data" top: "label" include { phase: TRAIN }

@@ -33,9 +33,9 @@ def test_a_row_for_each_class_and_each_detection():
     found = [
         (0, 1, 0.25, *LEFT),  # the object has a better detection
         (0, 1, 0.5, *NEAR_LEFT),
-        (0, 2, 0.75, *LEFT),  # not where the object is
-        (0, 3, 0.125, *LEFT),  # no such object
-        (1, 1, 0.5, *LEFT),  # difficult: neither right nor wrong
+        (0, 2, 0.75, *LEFT),  # no object is here
+        (0, 3, 0.125, *LEFT),  # no object of this label
+        (1, 1, 0.5, *LEFT),  # difficult: counts neither as right nor as wrong
         (2, 1, 0.5, *LEFT),  # an image without objects
     ]
     assert judged(found, objects, "evaluate_difficult_gt: false") == [
@@ -76,7 +76,8 @@ def test_rows_that_say_that_there_is_nothing():
 def test_sizes_of_images_come_in_order_and_again(tmp_path):
     (tmp_path / "sizes.txt").write_text("first 10 10\nsecond 400 400\n")
     layer = made(f'name_size_file: "{tmp_path}/sizes.txt" overlap_threshold: 0.79', 1, 1)
-    found = torch.tensor([[[(0, 1, 0.5, 0.1, 0.1, 0.4, 0.5)]]])  # 0.75 of the object, but 4 x 5 of 5 x 5 small pixels
+    # covers 0.75 of the object, but 4 x 5 of its 5 x 5 small pixels
+    found = torch.tensor([[[(0, 1, 0.5, 0.1, 0.1, 0.4, 0.5)]]])
     objects = torch.tensor([[[(0, 1, 0, 0.1, 0.1, 0.5, 0.5, 0)]]])
     assert [layer(found, objects)[0, 0, 3, 3].item() for _ in range(3)] == [1, 0, 1]
 

@@ -1,4 +1,4 @@
-"""DetectionOutput beside plain loops over images, labels and boxes."""
+"""DetectionOutput compared with plain loops over images, labels and boxes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def overlap(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def plain(bottoms: list[torch.Tensor], kinds: int, least: float, candidates: int, keep: int, background: int) -> list:
-    """With centre-size codes and a threshold of 0.3."""
+    """Detect with centre-size codes and a threshold of 0.3."""
     locations, scores, (priors, variances) = (each.numpy() for each in (*bottoms[:2], bottoms[2][0]))
     rows = []
     for image in range(IMAGES):
@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_told(settings, kind, says):
 
 
 def test_feature_maps_may_come_one_by_one() -> None:
-    """Two maps, of 2 x 3 places with 3 ratios and of 2 x 2 with 3, have the 30 boxes."""
+    """Two maps, of 2 x 3 places with 3 ratios and of 2 x 2 with 3, contain the 30 boxes."""
     locations, scores, priors = inputs()
     parts = ((0, 18, 2, 3), (18, 30, 2, 2))
     maps = [

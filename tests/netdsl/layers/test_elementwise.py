@@ -1,4 +1,4 @@
-"""Values and gradients of the activations, each against its formula, also where the formula has a kink."""
+"""Values and gradients of activations, compared with their formulas, also at the kinks."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_a_fork_s_setting_at_its_default_is_welcome(made):
     made("Dropout", "dropout_param { sqrt_scale: false }", (3,))
 
 
-DROPOUT = {  # settings, and what is left of a one that is kept: in training, in a test
+DROPOUT = {  # settings, and the factor for values that are kept: in training, in a test
     "dropout_ratio: 0.75": (4, 1),
     "dropout_ratio: 0.75 scale_train: false": (1, 0.25),
 }

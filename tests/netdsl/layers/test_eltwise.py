@@ -1,4 +1,4 @@
-"""Eltwise: sums, products and maxima, and whose the gradient is where values are equal."""
+"""Eltwise: sums, products and maxima, and which bottom gets the gradient where values are equal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.layer import Layer
 
 
 def run(made: Callable[..., Layer], settings: str, *values: list[float]) -> tuple[list[float], list[list[float]]]:
-    """The top, and the gradient of each bottom when the top's is 1, 10, 100, ..."""
+    """Return the top, and the gradient of each bottom when the top's is 1, 10, 100, ..."""
     layer = made("Eltwise", f"eltwise_param {{ {settings} }}", *[(len(each),) for each in values])
     bottoms = [torch.tensor(each, dtype=torch.float, requires_grad=True) for each in values]
     top = layer(*bottoms)
@@ -39,7 +39,7 @@ def test_product_also_of_zeros(made, stable):
 
 
 def test_maximum(made):
-    # Equal are: all, the first two, the last two, the first and the last.
+    # Equal values: all, the first two, the last two, the first and the last.
     top, gradients = run(made, "operation: MAX coeff: 1 coeff: 2 coeff: 3", [5, 5, 1, 5], [5, 5, 5, 1], [5, 1, 5, 5])
     assert top == [5, 5, 5, 5]
     assert gradients == [[0, 0, 0, 1000], [1, 10, 100, 0], [0, 0, 0, 0]]

@@ -1,4 +1,4 @@
-"""EltwiseAccuracy beside a loop over pixels."""
+"""EltwiseAccuracy compared with a loop over pixels."""
 
 from __future__ import annotations
 

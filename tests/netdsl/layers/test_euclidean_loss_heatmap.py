@@ -28,7 +28,7 @@ def test_the_loss_is_a_mean_and_the_gradient_a_whole_difference() -> None:
     assert np.isclose(tops["l"], ((x - y) ** 2).mean(), rtol=1e-5)
     made.set_training_data([{"x": x, "y": y, "image": np.zeros((2, 3, 8, 8), np.float32)}])
     made.train(1, base_lr=0.01)
-    step = ((x - y) * x).sum((0, 2, 3))  # without the loss_weight, and without a division
+    step = ((x - y) * x).sum((0, 2, 3))  # without the loss_weight and without a division
     assert np.allclose(made.get_weights()["p"][0], 1 - 0.01 * step, rtol=1e-4)
 
 

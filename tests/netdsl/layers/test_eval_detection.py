@@ -1,4 +1,4 @@
-"""EvalDetection beside loops over detections."""
+"""EvalDetection compared with loops over detections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def iou(a, b):
 
 
 def detections(x, kind, nms):
-    """(label, score, corners) of one item, best first."""
+    """Return (label, score, corners) of one item's detections, best first."""
     found = []
     for n, j, i in np.ndindex(BOXES, SIDE, SIDE):
         raw = x.reshape(BOXES, 5 + CLASSES, SIDE, SIDE)[n, :, j, i]
@@ -83,7 +83,7 @@ def naive(x, kind, nms):
 @pytest.mark.parametrize("nms", [0.3, 0.7])
 def test_beside_loops(kind, nms):
     x = np.random.default_rng(1).normal(size=SHAPE)
-    x.reshape(ITEMS, BOXES, -1, SIDE, SIDE)[1, 0, 4] = -9  # too little to count
+    x.reshape(ITEMS, BOXES, -1, SIDE, SIDE)[1, 0, 4] = -9  # too low to count
     layer = evaluation(f"score_type: {kind} nms: {nms}")
     top = layer(torch.from_numpy(x), torch.from_numpy(TRUTHS.reshape(1, 1, 5, 8)))
     assert tuple(top.shape) == layer.top_shapes([SHAPE])[0]

@@ -1,4 +1,4 @@
-"""The data layers of fully convolutional networks: their settings, which are never run, and their batches."""
+"""The data layers of fully convolutional networks: their settings, whose Python isn't run, and their batches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def labels(param_str: str, count: int = 7) -> list[int]:
-    """The label of all pixels of some images."""
+    """Return the label of all pixels of some images."""
     graph = resolve(net(param_str), Phase.TRAIN)
     feeds = Feeds.open(graph)
     assert build(graph).shapes == [(1, 3, 4, 6), (1, 1, 4, 6)]

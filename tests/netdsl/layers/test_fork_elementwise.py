@@ -1,4 +1,4 @@
-"""ReLU6, Axpy, Mul, ShuffleChannel, SpatialDropout and Reorg: small types of forks."""
+"""ReLU6, Axpy, Mul, ShuffleChannel, SpatialDropout and Reorg: small layer types of forks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_relu6(settings, slope):
     top = make(ReLU6, settings, (6,))(x)
     top.sum().backward()
     assert top.tolist() == [-8 * slope, -slope, 0, 2, 6, 6]
-    assert x.grad.tolist() == [slope, slope, slope, 1, 0, 0]  # nothing at 6
+    assert x.grad.tolist() == [slope, slope, slope, 1, 0, 0]  # no gradient at 6
 
 
 def test_axpy():
@@ -118,7 +118,7 @@ def test_spatial_dropout_as_the_python_layer_of_enet():
 
 
 def darknet(x, stride, reverse):
-    """Darknet's loop over flat places."""
+    """Reorder values with darknet's loop over flat positions."""
     count, channels, height, width = x.shape
     few, flat = channels // stride**2, x.flatten()
     top = np.zeros(x.size)

@@ -1,4 +1,4 @@
-"""Whether images have colours: the shape that a data layer's settings state is that of what it reads."""
+"""Gray and colour images: the shape that a data layer's settings state equals the shape that it reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORCED = ["", "force_gray: true", "force_color: true"]
 
 
 def stated_and_read(kind: str, settings: str) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...]]]:
-    """The shapes of two tops that settings state, and those of a batch."""
+    """Return the shapes of two tops that settings state, and those of a batch."""
     net = from_text(f"layer {{ name: 'd' type: '{kind}' top: 'data' top: 'label' {settings} }}", pb.NetParameter)
     stated = LAYERS[kind](net.layer[0], []).known_shapes()
     feeds = Feeds.open(resolve(net), loading=Loading(workers=1))
@@ -40,7 +40,7 @@ def stated_and_read(kind: str, settings: str) -> tuple[list[tuple[int, ...] | No
 
 @pytest.fixture
 def _pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A picture in gray and one in colours, with a map each."""
+    """Write a gray picture and a colour one, with a map each."""
     monkeypatch.chdir(tmp_path)
     pixels = np.arange(HEIGHT * WIDTH * 3, dtype=np.uint8).reshape(HEIGHT, WIDTH, 3)
     for name, image in {"gray.png": pixels[..., 0], "color.png": pixels, "map.png": pixels[..., 0] % 2}.items():

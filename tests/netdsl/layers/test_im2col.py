@@ -1,4 +1,4 @@
-"""Im2col beside a loop over its channels."""
+"""Im2col compared with a loop over its channels."""
 
 from __future__ import annotations
 

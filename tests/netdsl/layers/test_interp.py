@@ -1,4 +1,4 @@
-"""Interp beside a loop over pixels."""
+"""Interp compared with a loop over pixels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def naive(x, height, width):
         ("height: 4 width: 9", (4, 9), (0, 0)),
         ("height: 1 width: 3", (1, 3), (0, 0)),
         ("height: 5 width: 7", (5, 7), (0, 0)),
-        ("height: 4 width: 9 zoom_factor: 3", (13, 19), (0, 0)),  # one factor alone comes before a size
+        ("height: 4 width: 9 zoom_factor: 3", (13, 19), (0, 0)),  # a single factor takes precedence over a size
         ("height: 4 width: 9 zoom_factor: 3 shrink_factor: 2", (4, 9), (0, 0)),
         ("zoom_factor: 2 pad_beg: -1 pad_end: -2", (3, 7), (1, 2)),
     ],

@@ -48,7 +48,7 @@ def test_concat_as_intel_fuses_it_with_permute_and_flatten():
     ],
 )
 def test_other_shapes_must_fit_too(type_name, settings, shapes, others):
-    """By these an export finds which lengths follow the batch."""
+    """An export uses these to find which lengths follow the batch."""
     layer = layer_of(type_name, settings, *shapes)
     assert layer.top_shapes(shapes)
     with pytest.raises(ShapeError):

@@ -1,4 +1,5 @@
-"""Labels that are no class: the error names the layer, the value and its place; a fraction is cut with a warning."""
+"""Labels that aren't class numbers: the error names the layer, the value and its place. Fractions are cut with a
+warning."""
 
 from __future__ import annotations
 

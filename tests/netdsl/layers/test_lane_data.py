@@ -1,4 +1,4 @@
-"""LaneData: images of roads from a database, with the points and a map of their lanes."""
+"""LaneData: road images from a database, with the points and a map of their lanes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netdsl.net.graph import Phase, resolve
 pytest.importorskip("cv2")
 pytest.importorskip("lmdb")
 
-LANES = [[(0.0, 1.0), (0.5, 0.5), (0.5, 0.0)], [(1.0, 1.0), (0.75, 0.25)]]  # from the car on
+LANES = [[(0.0, 1.0), (0.5, 0.5), (0.5, 0.0)], [(1.0, 1.0), (0.75, 0.25)]]  # starting at the car
 
 
 def record(lanes: list[list[tuple[float, float]]], kind: int = pb.AnnotatedDatum.LANE) -> bytes:

@@ -1,4 +1,4 @@
-"""Layers that read data: from real files into the batches of a net."""
+"""Layers that read real files into a net's batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LRN beside loops over channels and windows, and its own gradient beside differences."""
+"""LRN compared with loops over channels and windows, and its gradient with finite differences."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def within(x, size, alpha, beta):
 def test_neighbouring_channels_or_places_damp_each_other(size, alpha, beta, k):
     x = torch.randn(2, 4, 5, 3, dtype=torch.double)
     settings = f"local_size: {size} alpha: {alpha} beta: {beta} k: {k}"
-    beta = float(np.float32(beta))  # as the message keeps it
+    beta = float(np.float32(beta))  # as the message stores it
     np.testing.assert_allclose(lrn(settings)(x), across(x.numpy(), size, alpha, beta, k), rtol=1e-12)
-    inside = lrn(f"{settings} norm_region: WITHIN_CHANNEL")(x)  # k counts across channels only
+    inside = lrn(f"{settings} norm_region: WITHIN_CHANNEL")(x)  # k is used only across channels
     np.testing.assert_allclose(inside, within(x.numpy(), size, alpha, beta), rtol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Every layer type that reads files can make such files up, with which a net is tried where its data set isn't."""
+"""Every layer type that reads files can generate such files, with which a net is tried without its data set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IMAGES = "image_data_param { source: 'gone' root_folder: 'gone/' batch_size: 2 n
 VIDEOS = "video_data_param { source: 'gone' batch_size: 2 num_segments: 3 %s } "
 PYTHON = 'python_param { module: "%s" layer: "%s" param_str: "%s" }'
 VOC = "{'%s_dir': 'gone', 'split': 'train', 'mean': (1, 2, 3)}"
-# A layer's type or the class in Python, its tops, its settings, and the shapes of its batches.
+# The layer's type or its Python class, its tops, its settings, and the shapes of its batches.
 CASES = {
     "Data": ("Data", "data label", f"data_param {{ source: 'digits:train' batch_size: 2 rand_skip: 9 }} {CROP}",
              [(2, 3, 24, 24), (2,)]),

@@ -1,4 +1,4 @@
-"""MarginInnerProduct beside the formulas of the SphereFace paper."""
+"""MarginInnerProduct compared with the formulas of the SphereFace paper."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def margin(settings, shape=(6, 2, 3), labels=(6,), tops=2) -> MarginInnerProduct
 
 
 def psi(angle, times):
-    """(-1)^k cos(m angle) - 2k, with k the piece that the angle is in."""
+    """Compute (-1)^k cos(m angle) - 2k, where the angle is in piece k."""
     k = min(int(angle * times / math.pi), times - 1)
     return (-1) ** k * math.cos(times * angle) - 2 * k
 
 
 def psi_slope(angle, times):
-    """Its derivative by the cosine."""
+    """Compute the derivative of psi with respect to the cosine."""
     k = min(int(angle * times / math.pi), times - 1)
     return (-1) ** k * times * math.sin(times * angle) / math.sin(angle)
 

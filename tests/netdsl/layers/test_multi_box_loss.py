@@ -1,4 +1,4 @@
-"""MultiBoxLoss beside plain loops that match, mine and sum up."""
+"""MultiBoxLoss compared with plain loops that match, mine and sum up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BoxBatch:
     scores: np.ndarray
     priors: np.ndarray  # boxes x 4
     variances: np.ndarray
-    objects: list[list[tuple[int, np.ndarray]]]  # for each image labels and boxes
+    objects: list[list[tuple[int, np.ndarray]]]  # labels and boxes for each image
 
     def bottoms(self) -> list[torch.Tensor]:
         rows = [(n, label, 0, *box, 0) for n, own in enumerate(self.objects) for label, box in own]
@@ -57,7 +57,7 @@ def overlap(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def matched(priors: np.ndarray, objects: list[tuple[int, np.ndarray]], threshold: float) -> tuple[dict, list[float]]:
-    """Which box stands for which object, and how far each box covers any."""
+    """Return the object that each box is matched with, and each box's best overlap."""
     covers = {(i, j): overlap(p, box) for i, p in enumerate(priors) for j, (_, box) in enumerate(objects)}
     matches: dict[int, int] = {}
     left = {pair: value for pair, value in covers.items() if value > 1e-6}
@@ -73,7 +73,7 @@ def matched(priors: np.ndarray, objects: list[tuple[int, np.ndarray]], threshold
 
 
 def location_loss(given: BoxBatch, n: int, i: int, box: np.ndarray) -> float:
-    """Smooth L1 of a centre-size code."""
+    """Compute the smooth L1 loss of a centre-size code."""
     prior = given.priors[i]
     side, own = prior[2:] - prior[:2], box[2:] - box[:2]
     shift = (box[:2] + box[2:] - prior[:2] - prior[2:]) / 2 / side
@@ -91,7 +91,7 @@ def confidence_loss(kind: str, scores: np.ndarray, label: int) -> float:
 
 
 def plain(given: BoxBatch, kind: str, mining: str) -> float:
-    """With a ratio of 2, examples of 7, thresholds of 0.4, and VALID."""
+    """Compute the loss with a ratio of 2, examples of 7, thresholds of 0.4, and VALID."""
     total, count = 0.0, 0
     for n, objects in enumerate(given.objects):
         matches, covers = matched(given.priors, objects, 0.4)
@@ -137,7 +137,7 @@ def test_logistic_targets_without_mining_are_where_caffe_puts_them():
     location, count = 0.0, 0
     for n, objects in enumerate(given.objects):
         for i, j in matched(given.priors, objects, 0.4)[0].items():
-            wanted[n * BOXES + i * CLASSES + objects[j][0]] = 1  # n * BOXES * CLASSES would be right
+            wanted[n * BOXES + i * CLASSES + objects[j][0]] = 1  # Caffe's index; n * BOXES * CLASSES would be right
             location, count = location + location_loss(given, n, i, objects[j][1]), count + 1
     chance = 1 / (1 + np.exp(-given.scores.ravel()))
     confidence = -np.log(np.where(wanted == 1, chance, 1 - chance)).sum()

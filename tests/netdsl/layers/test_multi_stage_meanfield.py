@@ -1,4 +1,4 @@
-"""MultiStageMeanfield beside a plain lattice, point by point, as Adams, Baek and Davis describe it."""
+"""MultiStageMeanfield compared with a plain lattice, point by point, as Adams, Baek and Davis describe it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCORES, IMAGE = (2, 4, 3, 5), (2, 3, 3, 5)
 
 
 def corners(point):
-    """The corners of the simplex around a point, each with the share of the point that it has."""
+    """Return the corners of the simplex around a point, each with its barycentric weight."""
     count = len(point)
     scaled = [f * (count + 1) * math.sqrt(2 / 3 / (i * (i + 1))) for i, f in enumerate(point, 1)]
     elevated = [sum(scaled[i:]) - (i * scaled[i - 1] if i else 0) for i in range(count + 1)]
@@ -36,7 +36,7 @@ def corners(point):
 
 
 def plain_blur(values, points):
-    """Values (channels x points) on a lattice that is a dict."""
+    """Blur values (channels x points) on a lattice that is a dict."""
     count, table = points.shape[1], defaultdict(lambda: np.zeros(len(values)))
     for index, point in enumerate(points):
         for key, share in corners(point):
@@ -57,7 +57,8 @@ def test_the_lattice(features):
     draw = np.random.default_rng(features)
     points, values = draw.normal(size=(40, features)) * 2, draw.uniform(size=(3, 40))
     found = Lattice.of(torch.from_numpy(points)).blur(torch.from_numpy(values))
-    np.testing.assert_allclose(found, plain_blur(values, points), atol=1e-4)  # its places are in single precision
+    # the layer's positions are in single precision
+    np.testing.assert_allclose(found, plain_blur(values, points), atol=1e-4)
 
 
 def test_a_blur_of_near_points_has_the_shape_of_a_bell():

@@ -1,4 +1,4 @@
-"""MVN against Caffe's formulas, which aren't each other's derivatives when eps is large."""
+"""MVN compared with Caffe's formulas, which aren't each other's derivatives when eps is large."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def make(settings, shape):
 
 
 def peaks(image, threshold, most):
-    """As a loop over pixels."""
+    """Find peaks with a loop over pixels."""
     height, width = image.shape
     top, count = np.zeros((most + 1, 3)), 0
     for y, x in np.ndindex(height - 2, width - 2):
@@ -43,7 +43,7 @@ def test_peaks_are_counted_and_placed(shape):
     assert top.shape == (2, 2, 4, 3)
     for n, c in np.ndindex(2, 2):
         np.testing.assert_allclose(top[n, c], peaks(x[n, c].numpy(), 0.2, 3))
-    assert top[..., 0, 0].max() > 3  # some peaks were only counted
+    assert top[..., 0, 0].max() > 3  # some peaks are counted without being listed
 
 
 def test_borders_and_equal_neighbours_are_no_peaks():

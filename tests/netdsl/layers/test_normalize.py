@@ -1,4 +1,4 @@
-"""Normalize beside plain sums, and the gradient that Caffe has where channels have scales of their own."""
+"""Normalize compared with plain sums, and Caffe's gradient for channels with separate scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How R-FCN learns from its worst regions."""
+"""R-FCN's online hard example mining."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permute: which axis goes where."""
+"""Permute: the new place of each axis."""
 
 from __future__ import annotations
 

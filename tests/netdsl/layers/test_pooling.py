@@ -1,4 +1,4 @@
-"""Pooling beside loops that state Caffe's rules one by one."""
+"""Pooling compared with loops that state Caffe's rules one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pooling(settings, shape=(2, 3, 7, 6), tops=1) -> Pooling:
 
 
 def spans(size, kernel, stride, begin, end, ceil, padded):
-    """For every window along an axis: where it starts, where it ends in the padded bottom."""
+    """Return the start and the end of every window along an axis, in the padded bottom."""
     room = (size + begin + end - kernel) / stride
     count = (math.ceil(room) if ceil else math.floor(room)) + 1
     if padded and (count - 1) * stride >= size + begin:
@@ -31,7 +31,7 @@ def spans(size, kernel, stride, begin, end, ceil, padded):
 
 
 def naive(x, top, rows, columns, method):
-    """Values, places, and the gradient of the bottom for that of the top."""
+    """Return values, places, and the gradient of the bottom for that of the top."""
     values, places, bottom = np.zeros(top.shape), np.zeros(top.shape), np.zeros(x.shape)
     for n, c in np.ndindex(*x.shape[:2]):
         for (i, (h0, h1)), (j, (w0, w1)) in product(enumerate(rows), enumerate(columns)):
@@ -50,7 +50,7 @@ def naive(x, top, rows, columns, method):
 
 
 def some_settings(count):
-    """Settings whose windows all have something of the bottom in them."""
+    """Return settings whose windows all overlap the bottom."""
     draw = random.Random(1)
     while count:
         sizes = [draw.randint(3, 8) for _ in "hw"]
@@ -72,7 +72,7 @@ def some_settings(count):
 def test_windows_and_gradients_are_caffes(method):
     numbers = np.random.default_rng(2)
     for sizes, settings, axes in some_settings(25):
-        # few different values, so that maxima are often reached twice
+        # few different values, so that a window often contains its maximum twice
         x = torch.from_numpy(numbers.integers(-2, 3, (1, 2, *sizes)).astype(np.float64)).requires_grad_()
         layer = pooling(f"{settings} pool: {method}", x.shape, tops=1 + (method == "MAX"))
         y, mask = layer(x) if method == "MAX" else (layer(x), None)
@@ -86,7 +86,7 @@ def test_windows_and_gradients_are_caffes(method):
 
 
 def test_a_last_window_behind_the_bottom_is_empty():
-    """Without padding Caffe doesn't clip it."""
+    """Caffe doesn't clip it if there is no padding."""
     x = torch.rand(1, 1, 4, 6)
     y, mask = pooling("kernel_size: 1 stride: 2", x.shape, tops=2)(x)
     assert y.shape == (1, 1, 3, 4)
@@ -119,7 +119,7 @@ def test_averages_can_leave_the_padding_out():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_averages_have_the_same_gradient():
-    """Where the last window sticks out, as in Caffe's CIFAR-10 nets."""
+    """The last window extends beyond the border, as in Caffe's CIFAR-10 nets."""
     layer = pooling("pool: AVE kernel_size: 3 stride: 2", (1, 2, 8, 7))
     x = torch.randn(1, 2, 8, 7, requires_grad=True)
     top = torch.randn(1, 2, 4, 3)
@@ -132,19 +132,20 @@ def test_stochastic_pooling_draws_in_proportion_in_training():
     x = torch.tensor([[1.0, 3.0, 5.0], [4.0, 0.0, 0.0]]).expand(4000, 1, 2, 3).clone().requires_grad_()
     y = layer(x)
     left, right = y[..., 0].flatten(), y[..., 1].flatten()
-    assert {*left.tolist()} == {1, 3, 4}  # never what is 0
+    assert {*left.tolist()} == {1, 3, 4}  # a 0 is never drawn
     assert (right == 5).all()
     for value in (1, 3, 4):
         assert abs((left == value).double().mean() - value / 8) < 0.05  # six standard deviations
     y.sum().backward()
-    assert ((x.grad[:, 0, :, :2].flatten(1) * x[:, 0, :, :2].flatten(1)).sum(1) == left).all()  # to what was drawn
+    # the gradient goes to the value that was drawn
+    assert ((x.grad[:, 0, :, :2].flatten(1) * x[:, 0, :, :2].flatten(1)).sum(1) == left).all()
 
 
 def test_stochastic_pooling_weighs_in_testing():
     layer = pooling("pool: STOCHASTIC kernel_size: 2 stride: 2").eval()
     x = torch.tensor([[1.0, 3.0, 0.0], [4.0, 0.0, 0.0]]).expand(1, 1, 2, 3).clone().requires_grad_()
     y = layer(x)
-    torch.testing.assert_close(y, torch.tensor([26 / 8, 0.0]).expand(1, 1, 1, 2))  # nothing but zeros gives 0
+    torch.testing.assert_close(y, torch.tensor([26 / 8, 0.0]).expand(1, 1, 1, 2))  # a window of zeros gives 0
     y.sum().backward()
     assert x.grad.isfinite().all()
 
@@ -190,13 +191,13 @@ def test_only_max_has_a_mask_and_images_have_four_axes():
         (4, "kernel_size: 3 stride: 2", [3, 4]),
         (4, "kernel_size: 2", [2, 3, 4, 4]),
         (4, "kernel_size: 3 stride: 2 ceil_mode: true", [3, 4]),
-        (4, "kernel_size: 3 stride: 2 pool: AVE", [2, 7 / 3]),  # what is behind the bottom counts
+        (4, "kernel_size: 3 stride: 2 pool: AVE", [2, 7 / 3]),  # values beyond the bottom count
     ],
 )
 def test_synopsys_pads_as_tensorflow_does(size, settings, top):
     shape = (1, 1, 1, size)
     layer = pooling(f"pad_type: 1 {settings}", (1, 1, 1, 9))
     x = torch.arange(1.0, size + 1).view(shape)
-    found = layer(x) * (3 if "AVE" in settings else 1)  # of three rows two are padding
+    found = layer(x) * (3 if "AVE" in settings else 1)  # two of three rows are padding
     assert found.flatten().tolist() == pytest.approx(top)
     assert layer.top_shapes([shape]) == [(1, 1, 1, len(top))]

@@ -1,4 +1,4 @@
-"""PriorBox beside plain loops over places and sizes."""
+"""PriorBox compared with plain loops over places and sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def boxes(settings: str, image: tuple[int, int] = (50, 60), height: int = 2, wid
 
 
 def plain(sides: list[tuple[float, float]], image: tuple[int, int], step: tuple[float, float], offset: float) -> list:
-    """Every box of a map of 2 x 3, from the sides that a place has."""
+    """Return every box of a map of 2 x 3, from the sides of a place's boxes."""
     found = []
     for y in range(2):
         for x in range(3):
@@ -39,7 +39,7 @@ def plain(sides: list[tuple[float, float]], image: tuple[int, int], step: tuple[
 def test_sizes_ratios_and_their_order():
     got, variances = boxes("min_size: 20 min_size: 30.9 max_size: 40 max_size: 50 aspect_ratio: 2 aspect_ratio: 1")
     sides = []
-    for least, most in ((20, 40), (30, 50)):  # Caffe makes them integers
+    for least, most in ((20, 40), (30, 50)):  # Caffe truncates them to integers
         root = math.sqrt(least * most)
         sides += [(least, least), (root, root), (least * 2**0.5, least / 2**0.5), (least / 2**0.5, least * 2**0.5)]
     np.testing.assert_allclose(got, plain(sides, (50, 60), (25, 20), 0.5), atol=1e-6)
@@ -50,7 +50,7 @@ def test_sizes_ratios_and_their_order():
 def test_the_larger_square_last_and_the_order_of_a_corner(first):
     settings = f"min_size: 60 min_size: 20 max_size: 90 max_size: 40 aspect_ratio: 2 yx_order: {first == 'y'}".lower()
     got, _ = boxes(settings + " tf: true")
-    sides = [(60 - 0.1 * 60, 60 - 0.1 * 50)]  # 0.05 of the image is taken off at every side
+    sides = [(60 - 0.1 * 60, 60 - 0.1 * 50)]  # 0.05 of the image is cut off on every side
     for least, most in ((60, 90), (20, 40)):
         root = math.sqrt(least * most)
         sides += [(least, least)] * (least != 60)

@@ -1,4 +1,4 @@
-"""Python layers: a user's own code, run only if it is allowed."""
+"""Python layers: a user's own code, which runs only if it is allowed."""
 
 from __future__ import annotations
 

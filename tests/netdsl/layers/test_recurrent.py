@@ -149,7 +149,7 @@ def test_the_order_and_shapes_of_blobs_are_caffes():
 @both
 def test_gradcheck(kind):
     layer, (x, cont) = make(kind), data()
-    cont[0] = 0  # nothing from the batch before
+    cont[0] = 0  # no state from the batch before
 
     def run(x, *blobs):
         return torch.func.functional_call(layer, dict(zip(layer.blob_names(), blobs, strict=True)), (x, cont))

@@ -1,4 +1,4 @@
-"""Reduction and Tile: what becomes of axes."""
+"""Reduction and Tile: their effect on axes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPERATIONS = {  # the value for a row, and its gradient
 def test_reduction(made, operation, axis, top):
     value, slope = OPERATIONS[operation]
     layer = made("Reduction", f"reduction_param {{ operation: {operation} axis: {axis} coeff: -0.5 }}", (2, 3, 4))
-    x = torch.randint(-2, 3, (2, 3, 4)).double().requires_grad_()  # zeros are among them
+    x = torch.randint(-2, 3, (2, 3, 4)).double().requires_grad_()  # includes zeros
     found = layer(x)
     found.sum().backward()
     assert found.shape == top

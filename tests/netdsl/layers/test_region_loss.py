@@ -1,4 +1,4 @@
-"""RegionLoss beside loops over boxes and truths, as two forks have them."""
+"""RegionLoss compared with the loops over boxes and truths of two forks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def box_at(x, n, i, j):
 
 
 def naive(x, items, *, intel, rescore=True, match=True):
-    """What is sent back; `items` has rows of class and box for each item."""
+    """Compute the gradient. `items` contains rows of class and box for each item."""
     x = x.reshape(ITEMS, BOXES, 5 + CLASSES, SIDE, SIDE)
     back = np.zeros_like(x)
     for b, truths in enumerate(items):
@@ -80,7 +80,7 @@ def towards(x, n, i, j, label, truth, *, intel, rescore):
     return np.array([*back, *(1.5 * (q - (c == label)) for c, q in enumerate(probabilities))])
 
 
-# The first item has two truths for one box, the second none, the third one that ends at another's zero.
+# The first item has two truths for one box, the second none, and the third a list that ends at a zero in another place.
 TRUTHS = [
     [(0, 0.3, 0.6, 0.25, 0.4), (1, 0.8, 0.2, 0.6, 0.55), (1, 0.31, 0.61, 0.26, 0.41)],
     [],
@@ -93,7 +93,7 @@ def five(items):
     for b, truths in enumerate(items):
         for t, truth in enumerate(truths):
             label[b, 0, t] = truth
-    label[2, 0, 2] = (0, 0.1, 0.1, 0.5, 0.5)  # behind a zero, so nobody sees it
+    label[2, 0, 2] = (0, 0.1, 0.1, 0.5, 0.5)  # follows a zero, so it isn't read
     return label
 
 

@@ -1,4 +1,4 @@
-"""ROIPooling and PSROIPooling beside plain loops over regions, bins and places."""
+"""ROIPooling and PSROIPooling compared with plain loops over regions, bins and places."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REGIONS = np.array(
     [
         (0, 0, 0, 12, 8),
         (1, 3.4, 1.6, 9.5, 6.5),  # halves are rounded away from zero
-        (1, 10, 7, 20, 30),  # goes over the border
+        (1, 10, 7, 20, 30),  # extends beyond the border
         (0, -9, -5.5, 4, 2),
         (1, 6, 5, 3, 2),  # ends before it begins
         (0, 40, 3, 50, 5),  # outside
@@ -32,7 +32,8 @@ REGIONS = np.array(
 def roi_pooling(settings: str, channels: int = 3, regions: tuple[int, ...] = (6, 5)) -> Layer:
     text = f'type: "ROIPooling" bottom: "x" bottom: "r" top: "y" roi_pooling_param {{ {settings} }}'
     message = from_text(text, pb.LayerParameter)
-    message.dialects.append("intel")  # where the gradient is the derivative, also of a region that ends too early
+    # here the gradient is the derivative, even for a region that ends before it begins
+    message.dialects.append("intel")
     return LAYERS["ROIPooling"](message, [(IMAGES, channels, HEIGHT, WIDTH), regions])
 
 
@@ -75,7 +76,8 @@ def test_largest_values_and_where_gradients_go(scale, ties):
             for pw, columns in enumerate(max_bins(x1, x2, 3, WIDTH)):
                 for c in range(3) if rows and columns else ():
                     plane = x[int(image), c]
-                    y, z = max(((i, j) for i in rows for j in columns), key=lambda at: plane[at])  # the first of equals
+                    # the first of equal values
+                    y, z = max(((i, j) for i in rows for j in columns), key=lambda at: plane[at])
                     expected[r, c, ph, pw] = plane[y, z]
                     gradient[int(image), c, y, z] += weights[r, c, ph, pw]
     assert np.array_equal(top.detach(), expected)
@@ -89,7 +91,7 @@ def test_regions_and_channels_are_pooled_in_pieces_as_all_at_once(learns, monkey
     layer = roi_pooling("pooled_h: 4 pooled_w: 3 spatial_scale: 1", 37)
     weights = torch.tensor(rng.normal(size=(6, 37, 4, 3)), dtype=torch.float32)
     results = []
-    for limit in (_regions._CACHED_BYTES, 1):  # with one byte there are pieces of a region and 16 channels
+    for limit in (_regions._CACHED_BYTES, 1):  # with one byte, the layer works on pieces of a region and 16 channels
         monkeypatch.setattr(_regions, "_CACHED_BYTES", limit)
         bottom = x.clone().requires_grad_(learns)
         top = layer(bottom, torch.tensor(REGIONS))

@@ -72,7 +72,7 @@ def test_bilinear(mode, size):
     x = some(2, 3, 4, 5)
     settings = f"data_format: 'NCHW' output_height: {size[0]} output_width: {size[1]} {mode}"
     layer = make("ResizeBilinear", settings, x.shape)
-    # places are in single precision, as the fork has them
+    # the fork computes positions in single precision
     np.testing.assert_allclose(layer(x).detach(), bilinear(x.detach().numpy(), size, mode), atol=1e-5)
     assert torch.autograd.gradcheck(layer, (x,))
 
@@ -116,7 +116,7 @@ def cubic(values, t):
 
 
 def enlarged(row, size):
-    """One row of pixels, cubically."""
+    """Enlarge one row of pixels by cubic interpolation."""
     old, top = len(row), []
     for index in range(size):
         at = (index + 0.5) * old / size - 0.5

@@ -1,4 +1,4 @@
-"""Images with regions as py-faster-rcnn brings them, from a folder of Pascal VOC's that the test writes."""
+"""Images with regions as in py-faster-rcnn, from a Pascal VOC folder that the test writes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def read_image(name: str, flipped: bool = False) -> np.ndarray:
 
 
 def find(data: np.ndarray, side: float, most: float) -> tuple[str, bool, float]:
-    """The image that a batch's pixels are of, whether it is mirrored, and its scale."""
+    """Return the image that a batch's pixels come from, whether it is mirrored, and its scale."""
     for each in IMAGES:
         scale = side / min(each.height, each.width)
         scale = most / max(each.height, each.width) if round(scale * max(each.height, each.width)) > most else scale
@@ -92,7 +92,7 @@ def find(data: np.ndarray, side: float, most: float) -> tuple[str, bool, float]:
             if part.shape == pixels.shape and np.allclose(part, pixels, atol=1e-3):
                 rest = data.copy()
                 rest[:, : pixels.shape[1], : pixels.shape[2]] = 0
-                assert not rest.any()  # what is added for a larger image
+                assert not rest.any()  # the padding up to a larger image
                 return each.name, flipped, scale
     raise AssertionError("isn't an image of the set")
 
@@ -117,7 +117,7 @@ def test_nets_that_propose_get_an_image_and_its_objects():
         assert data.shape[0] == 1
         np.testing.assert_allclose(info.numpy(), [[*data.shape[2:], scale]], rtol=1e-6)
         np.testing.assert_allclose(objects.numpy(), boxes_of(name, flipped, scale), rtol=1e-5)
-    # two epochs of four images as they are and mirrored; one shows nothing to learn
+    # two epochs of four images, both original and mirrored; one image has nothing to learn from
     assert seen == {(name, flipped) for name in ("wide", "high", "broad", "tall") for flipped in (False, True)}
 
 
@@ -162,7 +162,7 @@ def overlap(a: list[float], b: list[float]) -> float:
 
 
 def row_of(rois: Tensor, box: list[float], scale: float) -> int:
-    """The place of a region, which must be among them."""
+    """Return the index of a region, which must be among the regions."""
     distances = (rois[:, 1:] / scale - torch.tensor(box)).abs().amax(1)
     assert distances.min() < 1e-3
     return int(distances.argmin())
@@ -174,7 +174,8 @@ def code(box: list[float], wanted: list[float]) -> list[float]:
     return [(x_ - x) / 2 / w, (y_ - y) / 2 / h, np.log(w_ / w), np.log(h_ / h)]
 
 
-NEAR, FAR, CORNER = [12.0, 6, 31, 27], [30.0, 20, 59, 39], [0.0, 0, 3, 3]  # of the wide image's dog, and of neither
+# for the wide image: near its dog, far from it, and in a corner without objects
+NEAR, FAR, CORNER = [12.0, 6, 31, 27], [30.0, 20, 59, 39], [0.0, 0, 3, 3]
 DOG, CAT = [10.0, 5, 29, 24], [40.0, 10, 59, 39]
 REGIONS = "voc:voc?set=trainval&proposals=regions.npz"
 
@@ -189,7 +190,7 @@ def test_regions_have_labels_and_box_targets(flipped: bool, agnostic: bool):
     (rois, labels, targets, inside, outside), scale = tops, 2
     near, far, dog, cat = ([59 - box[2], box[1], 59 - box[0], box[3]] if flipped else box
                            for box in (NEAR, FAR, DOG, CAT))  # fmt: skip
-    assert len(rois) == 4 and not rois[:, 0].any()  # the corner has nothing in common with an object
+    assert len(rois) == 4 and not rois[:, 0].any()  # the corner overlaps no object
     rows = [row_of(rois, box, scale) for box in (near, dog, cat, far)]
     assert labels[rows].tolist() == [2, 2, 1, overlap(FAR, CAT) >= 0.5]
     for row, box, wanted, label in zip(rows, (near, dog, cat), (dog, dog, cat), (2, 2, 1), strict=False):
@@ -215,7 +216,8 @@ def test_images_of_a_batch_are_both_wide_or_both_high():
     for data, *_ in batches(8, ("data", "rois", "labels"), scales=[40], max_size=1000):
         shapes.append(tuple(data.shape[2:]))
         assert len(data) == 2
-    # two images are wide and two high, and each epoch has all mirrored too: four batches, and none has both
+    # two images are wide and two are high, and each epoch includes their mirror images: four batches, none of which
+    # mixes both
     assert all((height == 40) != (width == 40) for height, width in shapes)
     without = batches(8, ("data", "rois", "labels"), scales=[40], max_size=1000, aspect_grouping=False)
     assert any(min(data.shape[2:]) > 40 for data, *_ in without)

@@ -1,4 +1,4 @@
-"""The layers of Faster R-CNN that were Python, and the C++ Proposal, beside plain loops."""
+"""Faster R-CNN's layers that were written in Python, and the C++ Proposal, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_nine_anchors_of_the_paper():
 
 
 def plain_proposals(scores: np.ndarray, codes: np.ndarray, around: list, least: float, drop: bool) -> list[list[float]]:
-    """Boxes of one image with their scores, best first; small ones are dropped, or have a score of 0."""
+    """Return the boxes of one image with their scores, best first. Small boxes are dropped, or get a score of 0."""
     found = []
     for y in range(HEIGHT):
         for x in range(WIDTH):
@@ -138,9 +138,9 @@ def test_happynears_proposals_have_scales_in_pixels():
         layer = LAYERS["Proposal"](message, shapes)
         assert not layer.doubts
         boxes[dialect] = layer.anchors
-    # The sides are 33 * sqrt(2) = 46.67 and half of it, 23.33; less a pixel and rounded these are 46 and 22
+    # The sides are 33 * sqrt(2) = 46.67 and half of that, 23.33. Minus a pixel and rounded, these are 46 and 22.
     assert boxes["happynear"] == [(7.5 - 23, 7.5 - 11, 7.5 + 23, 7.5 + 11)]
-    # 16 * sqrt(2) = 22.63, which is 23, and 12 of its halves; then 33 times as much
+    # 16 * sqrt(2) = 22.63 rounds to 23, and half of that to 12. Both are then multiplied by 33.
     assert boxes["pvanet"] == [((16 - 23 * 33) / 2, (16 - 12 * 33) / 2, (14 + 23 * 33) / 2, (14 + 12 * 33) / 2)]
     message.ClearField("dialects")
     assert "in pixels" in LAYERS["Proposal"](message, shapes).doubts[0].sentence
@@ -282,7 +282,7 @@ def test_the_phase_says_how_many_proposals():
 )
 def test_what_data_layers_make(tops, shapes):
     layer = made("RoIDataLayer", "'num_classes': 21", [], len(tops))
-    layer.layer.top[:] = tops  # the names tell whether the net proposes regions
+    layer.layer.top[:] = tops  # the tops' names determine whether the net proposes regions
     assert isinstance(layer, BringsData)
     assert layer.known_shapes() == shapes
 

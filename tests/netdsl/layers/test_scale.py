@@ -1,4 +1,4 @@
-"""Scale and Bias: which values of the small blob meet which of the bottom, and the gradients of both."""
+"""Scale and Bias: how the small blob is broadcast over the bottom, and the gradients of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from netdsl.errors import NetError, ShapeError
 
 SHAPE = (2, 3, 4, 5)
-SPANS = {  # axis and num_axes, and the axes of the bottom that the blob has
+SPANS = {  # axis and num_axes, and the axes of the bottom that the blob spans
     (1, 1): [1],
     (0, 1): [0],
     (0, 2): [0, 1],
@@ -23,7 +23,7 @@ SPANS = {  # axis and num_axes, and the axes of the bottom that the blob has
 
 
 def spread(blob: np.ndarray, axes: list[int]) -> np.ndarray:
-    """The blob in the bottom's shape, value by value."""
+    """Broadcast the blob to the bottom's shape, value by value."""
     found = np.empty(SHAPE)
     for place in np.ndindex(*SHAPE):
         found[place] = blob[tuple(place[axis] for axis in axes)]

@@ -27,7 +27,8 @@ def naive(counts):
 
 
 def draw():
-    """Of five classes, the last is never labelled nor found; label 7 doesn't count."""
+    """Draw labels and scores. The last of five classes is never a label and never predicted, and label 7 doesn't
+    count."""
     x = torch.from_numpy(DRAW.normal(size=(2, 5, 3, 4)))
     x[:, 4] = -9
     label = torch.from_numpy(DRAW.choice([0, 1, 2, 3, 7], size=(2, 1, 3, 4))).double()

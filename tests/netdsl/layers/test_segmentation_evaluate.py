@@ -1,4 +1,4 @@
-"""SegmentationEvaluate beside counted pixels."""
+"""SegmentationEvaluate compared with counted pixels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_another_size():
     label[0, 0, :2, :3] = 1
     label[0, 2, 0, 0] = 1
     top = evaluation(x.shape, label.shape)(x, label)
-    # above 0.3 are (0,0) = 1, (0,1) = (1,0) = 0.75 and (1,1) = 0.5625
+    # these are above 0.3: (0,0) = 1, (0,1) = (1,0) = 0.75 and (1,1) = 0.5625
     assert top.flatten().tolist() == pytest.approx([4 / 6, -1, 0])
 
 

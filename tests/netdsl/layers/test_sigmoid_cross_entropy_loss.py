@@ -18,7 +18,7 @@ def make(settings="", shapes=((2, 3), (2, 3))):
 
 
 def naive(ignored=None):
-    """Caffe's loss and gradient before they are normalised, and how many targets count."""
+    """Return Caffe's loss and gradient before normalisation, and the number of targets that count."""
     loss, gradient, valid = 0.0, [[0.0] * 3, [0.0] * 3], 0
     for row in range(2):
         for column in range(3):
@@ -52,7 +52,7 @@ def test_each_normalisation_is_caffes(settings, ignored, divisor):
 
 
 def test_a_target_of_a_half_is_ignored_with_label_0():
-    """Caffe cuts targets to integers before it compares them."""
+    """Caffe truncates targets to integers before it compares them."""
     x = torch.tensor(X, requires_grad=True)
     make("loss_param { ignore_label: 0 }")(x, torch.tensor(TARGETS)).backward()
     assert x.grad[0, 2] == 0

@@ -1,4 +1,4 @@
-"""Squeeze, Pad, Add, Maximum, Flip, ChannelScale, HardSwish, SeLu, SeLuDropout: small types of forks."""
+"""Squeeze, Pad, Add, Maximum, Flip, ChannelScale, HardSwish, SeLu and SeLuDropout: small layer types of forks."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_se_lu_dropout_keeps_mean_and_variance():
     layer = layer_of("SeLuDropout", "selu_dropout_param { dropout_ratio: 0.3 }", x.shape)
     layer.train()
     top = layer(x)
-    assert abs(top.mean()) < 0.02  # six deviations of a mean of 200,000 are 0.013
+    assert abs(top.mean()) < 0.02  # 0.013 is six standard deviations of the mean of 200,000 values
     assert abs(top.var() - 1) < 0.03
     left_out = top == top.mode().values
     assert abs(left_out.double().mean() - 0.3) < 0.01
@@ -166,7 +166,7 @@ def test_an_exponential_unit_by_both_its_names(kind):
 def test_its_dropout_by_both_its_names(kind):
     layer = layer_of(kind, "selu_dropout_param { dropout_ratio: 0.5 alpha: -1 }", (1000,))
     assert torch.equal(layer.eval()(torch.ones(1000)), torch.ones(1000))
-    # kept 0.5, so the scale is (0.5 * (1 + 0.5)) ** -0.5 and the shift is half of it
+    # half of the values are kept, so the scale is (0.5 * (1 + 0.5)) ** -0.5 and the shift is half of that
     scale = 0.75**-0.5
     values = layer.train()(torch.full((1000,), 3.0)).unique().tolist()
     assert values == pytest.approx([-0.5 * scale, 3.5 * scale])

@@ -1,4 +1,4 @@
-"""SmoothL1Loss and R-FCN's SmoothL1LossOHEM beside plain loops, with the gradients that Caffe has."""
+"""SmoothL1Loss and R-FCN's SmoothL1LossOHEM compared with plain loops, with Caffe's gradients."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_loss_and_gradient(made, count, sigma):
     for index in np.ndindex(SHAPE):
         x, target, inside, outside = [each[index].item() for each in given] + [1.0] * (4 - count)
         expected += outside * loss_of(inside * (x - target), sigma)
-        # Caffe's gradient has the inside weight only if there is an outside one
+        # Caffe's gradient includes the inside weight only if there is an outside weight.
         slopes[index] = slope_of(inside * (x - target), sigma) * outside * (inside if count == 4 else 1)
     assert loss.item() == pytest.approx(expected / 2)
     np.testing.assert_allclose(leaves[0].grad, slopes / 2)

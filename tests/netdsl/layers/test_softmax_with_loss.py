@@ -19,7 +19,7 @@ def data(shapes=(X, LABELS), classes=5):
 
 
 def naive(x, labels, ignored, normaliser, weights=(1,) * 5):
-    """Loss and gradient for classes on axis 1, place by place."""
+    """Return the loss and gradient for classes on axis 1, place by place."""
     gradient, loss, valid = np.zeros_like(x), 0.0, 0
     for n, i, j in np.ndindex(x.shape[0], *x.shape[2:]):
         label = int(labels[n, 0, i, j])
@@ -92,7 +92,7 @@ def test_scores_without_places_have_the_loss_of_images_of_one_place(settings, ig
 
 @pytest.mark.parametrize("label", [-100, -1, 5])
 def test_a_label_that_is_no_class_is_refused(label):
-    """-100 is what torch ignores unless it is told otherwise."""
+    """torch ignores -100 by default."""
     shapes = ((2, 5), (2,))
     with pytest.raises(NetError, match=rf"label {label} isn't among the 5 classes.* set it as ignore_label"):
         make("", shapes)(torch.zeros(2, 5), torch.tensor([0, label]))

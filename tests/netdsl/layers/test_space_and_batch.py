@@ -1,4 +1,4 @@
-"""SpaceToBatchND, BatchToSpaceND, DepthToSpace and UpsampleDarknet: values laid out anew."""
+"""SpaceToBatchND, BatchToSpaceND, DepthToSpace and UpsampleDarknet: layers that rearrange values."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_every_level_has_four_times_as_many_bins(pool, reduce):
 
 
 def test_sizes_that_bins_do_not_divide_are_padded():
-    """Bins of 3 over 5 rows: the padding counts in averages, half of it before, rounded up."""
+    """With bins of 3 over 5 rows, the padding counts in averages. Half of it, rounded up, comes first."""
     x = torch.ones(1, 1, 5, 4)
     y = spp("pyramid_height: 2 pool: AVE", x.shape)(x)
     torch.testing.assert_close(y, torch.tensor([[1, 2 / 3, 2 / 3, 1, 1]]))

@@ -1,4 +1,4 @@
-"""Switch takes its last bottom."""
+"""Switch uses its last bottom as the selector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unpooling beside loops over the bottom."""
+"""Unpooling compared with loops over the bottom."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SETTINGS = "unpooling_param { %s kernel_size: 3 stride: 2 unpool_h: 6 unpool_w: 
 
 
 def spread(x, divide):
-    """Windows of 3 x 3 at every second place of 6 x 5; the last row of windows ends behind the top."""
+    """Unpool with windows of 3 x 3 at every second place of 6 x 5. The last row of windows extends beyond the top."""
     top = np.zeros((2, 3, 6, 5))
     for n, c, i, j in np.ndindex(*SHAPE):
         window = top[n, c, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3]
@@ -52,7 +52,7 @@ def test_values_are_spread_over_windows(made, method):
     np.testing.assert_allclose(top.detach(), spread(x, divide=method == "AVE"))
     back = np.random.default_rng(2).normal(size=top.shape)
     top.backward(torch.from_numpy(back))
-    for n, c, i, j in np.ndindex(*SHAPE):  # the fork's gradient of TILE is that of AVE
+    for n, c, i, j in np.ndindex(*SHAPE):  # the fork's gradient for TILE is the one for AVE
         mean = back[n, c, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3].mean()
         assert bottom.grad[n, c, i, j].item() == pytest.approx(mean)
 

@@ -1,4 +1,4 @@
-"""No setting of a layer type is skipped without a word: its code reads it or refuses it, or there is a reason here."""
+"""No setting of a layer type is ignored silently: the type's code reads or refuses it, or a reason is listed here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
 from netdsl.layers import LAYERS
 
-FORKS = 500_000_000  # the fields of forks are numbered from here
+FORKS = 500_000_000  # the fields of forks have numbers from here on
 _FASTER = "it says how something is computed, not what"
 _UNUSED = "the fork's own code doesn't use it"
 
@@ -98,7 +98,7 @@ TYPES = {name: kind for name, kind in LAYERS.items() if kind.config is not None}
 
 
 def settings_of(kind: type[Layer]) -> Iterator[str]:
-    """The settings that a type's code has to know of."""
+    """Return the settings that a type's code must handle."""
     assert kind.config is not None
     descriptor: Descriptor = kind.config.DESCRIPTOR  # type: ignore[assignment]  # protobuf's stubs know two classes
     for name, field in fields_by_name(descriptor).items():
@@ -107,7 +107,7 @@ def settings_of(kind: type[Layer]) -> Iterator[str]:
 
 
 def used_names(kind: type[Layer]) -> set[str]:
-    """The attributes and the texts in the code of a type, and in what it is made of."""
+    """Return the attributes and strings in the code of a type and of the code that it uses."""
     return names_in(kind.__module__) | {name for base in kind.__mro__ for name in names_in(base.__module__)}
 
 
@@ -135,7 +135,7 @@ def _is_module(name: str) -> bool:
 
 
 def is_known(name: str, used: set[str]) -> bool:
-    """Whether a setting is named, or made of two parts, as `kernel_h` and `step_w` are."""
+    """Return whether a setting is named, or composed of two parts, as `kernel_h` and `step_w` are."""
     stem, _, side = name.rpartition("_")
     return name in used or (side in ("h", "w") and (stem in used or f"{stem}_size" in used))
 
@@ -149,7 +149,7 @@ def test_every_setting_is_read_or_refused(name: str) -> None:
 
 
 def test_every_field_for_the_settings_of_a_type_is_read() -> None:
-    """As `norm_param` and `normalize_param`, which are of one message."""
+    """`norm_param` and `normalize_param`, for instance, use one message."""
     used = {name for kind in TYPES.values() for name in used_names(kind)}
     configs = {kind.config.DESCRIPTOR.full_name for kind in TYPES.values() if kind.config is not None}
     fields = [
@@ -158,7 +158,8 @@ def test_every_field_for_the_settings_of_a_type_is_read() -> None:
         if field.message_type is not None and field.message_type.full_name in configs
     ]
     assert len(fields) > 80
-    assert {name for name in fields if name not in used} <= {"sigmoid_param", "tanh_param"}  # which have an engine only
+    # their only field is engine
+    assert {name for name in fields if name not in used} <= {"sigmoid_param", "tanh_param"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""YoloDetectionOutput and Yolov3DetectionOutput beside loops that keep the best boxes one by one."""
+"""YoloDetectionOutput and Yolov3DetectionOutput compared with loops that keep the best boxes one by one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def iou(a, b):
 
 
 def rows(found, threshold):
-    """From (score, label, box) of each item: what is left of them, best first."""
+    """Return the boxes that remain of each item's (score, label, box), best first."""
     top = []
     for item, boxes in enumerate(found):
         kept = []

@@ -1,4 +1,4 @@
-"""YoloSeg beside a loop over pixels."""
+"""YoloSeg compared with a loop over pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Yolov3 beside darknet's loops, in which every truth writes over what is there."""
+"""Yolov3 compared with darknet's loops, in which each truth overwrites earlier ones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MASK = [1, 3, 2]
 SHAPE = (ITEMS, 3 * (5 + CLASSES), HEIGHT, WIDTH)
 USUAL = f"""num_class: {CLASSES} num: 3 thresh: 0.35 object_scale: 3 class_scale: 1.5 coord_scale: 2
     anchors_scale: {CELL} """ + " ".join([*(f"biases: {n}" for n in BIASES), *(f"mask: {n}" for n in MASK)])
-# Two truths in one cell that have an anchor in common, one that fits several anchors, one
-# that fits none of the mask's, and one that is so flat that nothing fits it by GIoU.
+# The truths: two in one cell that share an anchor, one that fits several anchors, one that fits none of the mask's, and
+# one that is so flat that no anchor fits it by GIoU.
 TRUTHS = [
     [(0, 0.3, 0.4, 0.45, 0.4), (2, 0.31, 0.45, 0.5, 0.35), (0, 0.33, 0.42, 0.46, 0.41)],
     [(1, 0.9, 0.9, 0.12, 0.2), (1, 0.6, 0.2, 0.7, 0.9), (0, 0.5, 0.5, 0.95, 0.02)],
@@ -43,7 +43,7 @@ def ends(box):
 
 
 def measure(a, b, kind):
-    """How near two boxes are."""
+    """Return the similarity of two boxes."""
     (al, ar), (at, ab) = ends(a)
     (bl, br), (bt, bb) = ends(b)
     width, height = min(ar, br) - max(al, bl), min(ab, bb) - max(at, bt)
@@ -62,7 +62,7 @@ def measure(a, b, kind):
 
 
 def slopes(box, truth, kind):
-    """With respect to x, y, width and height, side by side as darknet has them."""
+    """Return the slopes with respect to x, y, width and height, next to each other as in darknet."""
     (left, right), (top, bottom) = ends(box)
     (tl, tr), (tt, tb) = ends(truth)
     iw, ih = min(right, tr) - max(left, tl), min(bottom, tb) - max(top, tt)

@@ -1,4 +1,4 @@
-"""Weights apart from nets: one buffer under named arrays."""
+"""Collections of weights without a net: one buffer under named arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shapes of data: what is said, stated, read, told by weights or by a net beside, guessed, and never made up."""
+"""Shapes of data: given by the user, stated, read from data, derived from weights or from a net in the same folder, or
+guessed, but never invented."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def test_the_data_of_the_other_phase_have_the_same_items() -> None:
 
 @pytest.mark.parametrize("side", [8, 31, 57, 150, 401])
 def test_weights_tell_the_channels_and_the_side_of_images(side: int) -> None:
-    """A convolution tells the channels, an inner product how many pixels are left: one side of two gives as many."""
+    """A convolution shows the channels, and an inner product how many pixels remain. Two sides lead to that number, and
+    one of them is chosen."""
     (channels, *sides), known = shape_of(model(weights=weights_for(5, (side - 3) // 2 + 1)))
     assert (channels, known) == (5, Known.GUESSED)
     assert [(found - 3) // 2 for found in sides] == [(side - 3) // 2] * 2

@@ -1,4 +1,4 @@
-"""Edits of a model's net."""
+"""Editing a model's net."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def model_of(rules: str) -> Model:
 
 
 def batches(model: Model) -> dict[Phase, list[int]]:
-    """The batches of the data layers in each phase."""
+    """Return the batch sizes of the data layers in each phase."""
     nets = {phase: filter_layers(model.net, state_of(model.net, phase)) for phase in Phase}
     return {phase: [layer.data_param.batch_size for layer in net.layer[:-2]] for phase, net in nets.items()}
 

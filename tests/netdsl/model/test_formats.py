@@ -1,4 +1,4 @@
-"""Formats and names of models that other packages bring, which are imported when they are asked for."""
+"""Formats and names of models that other packages register. Those packages are imported on demand."""
 
 from __future__ import annotations
 

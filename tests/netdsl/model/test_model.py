@@ -1,4 +1,4 @@
-"""What a model is asked for."""
+"""The facts that a model knows about itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WEIGHTS = {
 def test_a_module_computes_with_the_models_weights() -> None:
     x = np.arange(6, dtype=np.float32)
     made = Model(NET, WEIGHTS).module(Phase.TEST)(torch.from_numpy(x[None]))["bn"]
-    wanted = SHARED.reshape(6, 4) @ (SHARED @ x) / np.sqrt(1 + 1e-5)  # what BatchNorm adds to the variance
+    wanted = SHARED.reshape(6, 4) @ (SHARED @ x) / np.sqrt(1 + 1e-5)  # BatchNorm adds 1e-5 to the variance
     assert np.allclose(made.detach().numpy(), wanted, rtol=1e-6)  # single precision
 
 
@@ -56,7 +56,7 @@ def test_only_modules_have_memory_and_each_its_own() -> None:
             blob.zero_()
     one, two, bn = second.built.layers[1:]
     assert one.weight.dtype is torch.float32 and one.weight.any()
-    assert two.weight.data_ptr() == one.weight.data_ptr()  # as the layers share it
+    assert two.weight.data_ptr() == one.weight.data_ptr()  # the layers share it too
     assert bn.variance.all()
     kept = model.layers(Phase.TEST)
     assert all(blob.is_meta for layer in kept.layers for blob in layer.blob_tensors())

@@ -1,4 +1,4 @@
-"""The door for nets and weights: what is opened, what goes before what, and what can't be."""
+"""Opening nets and weights: what can be opened, in which order of precedence, and what is refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def values(model: Model) -> dict[str, float]:
 
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A net with weights of 1, and files with others."""
+    """Write a net with weights of 1, and files with other weights."""
     monkeypatch.chdir(tmp_path)
     Net(PARAMS, weights=filled(1, "one", "other")).save("whole.caffemodel")
     write_weights(filled(2, "other"), "other.npz")

@@ -1,6 +1,6 @@
-"""Exchanges as a rank of mpiexec does them, which fail where one isn't right: `mpiexec -n 3 python exchanges.py`.
+"""A rank of mpiexec that checks its exchanges, and fails if one is wrong: `mpiexec -n 3 python exchanges.py`.
 
-They do so twice: the second time they pretend to be on several machines, with two on each.
+The checks run twice. The second time the ranks pretend to be on several machines, with two on each.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ RANK, SIZE = world().rank, world().size
 
 
 def own(rank: int, length: int, kind: torch.dtype = torch.float32) -> Tensor:
-    """A rank's values."""
+    """Return a rank's values."""
     values = torch.randn(length, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
     return (values * 1000).to(kind)
 
 
 def mean_in_order(length: int, kind: torch.dtype) -> Tensor:
-    """The mean that every transport gives, to the bit, where rank r has weight r + 1."""
+    """Return the exact mean that every transport computes if rank r has weight r + 1."""
     mean = torch.empty(length, dtype=kind).numpy()
     scales = scales_of([rank + 1.0 for rank in range(SIZE)], "a test")
     add_up([own(rank, length, kind).numpy() for rank in range(SIZE)], scales, mean)
@@ -51,7 +51,8 @@ def broadcasts_and_sends(communicator: MpiCommunicator) -> None:
     for length in LENGTHS:
         buffer, received = own(RANK, length, torch.bfloat16), torch.empty(length, dtype=torch.bfloat16)
         before = (RANK - 1) % SIZE
-        sent = communicator.send(buffer, to=(RANK + 1) % SIZE, lane=RANK)  # a lane each, in which nobody waits for all
+        # one lane each, since no rank may wait for all others
+        sent = communicator.send(buffer, to=(RANK + 1) % SIZE, lane=RANK)
         communicator.receive(received, source=before, lane=before).wait()
         sent.wait()
         assert torch.equal(received, own(before, length, torch.bfloat16))
@@ -79,7 +80,7 @@ def mistakes(communicator: MpiCommunicator) -> None:
 
 
 def interruption(communicator: MpiCommunicator) -> None:
-    """Who waits for a rank that doesn't come is released."""
+    """Check that ranks waiting for an absent rank are released."""
     if RANK == 0:
         handle = communicator.mean(torch.ones(5), lane=2)
         communicator.interruption.happen("worker 1 was lost")
@@ -106,7 +107,7 @@ def exchanges(communicator: MpiCommunicator, same: Callable[[Tensor, Tensor], bo
 
 
 def near(values: Tensor, others: Tensor) -> bool:
-    return torch.allclose(values.double(), others.double(), rtol=1e-6, atol=1e-2)  # of values around 1000
+    return torch.allclose(values.double(), others.double(), rtol=1e-6, atol=1e-2)  # the values are around 1000
 
 
 if __name__ == "__main__":
@@ -114,4 +115,4 @@ if __name__ == "__main__":
         main()
     except BaseException:
         traceback.print_exc()
-        world().Abort(1)  # the others wait for this one
+        world().Abort(1)  # the other ranks wait for this one

@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_exchanges(ranks: int) -> None:
-    """Means have the bits of every other transport; by machines they are near. No change of a variable is lost."""
+    """Means have the same bits as over every other transport, and close values across machines. No update of a variable
+    is lost."""
     command = [mpiexec(), "-n", str(ranks), sys.executable, str(PROGRAM)]
     environment = {**SETTINGS, **os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

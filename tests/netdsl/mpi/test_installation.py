@@ -1,4 +1,4 @@
-"""Whether the MPI that is installed works, tried out with ranks that find each other and with ones that don't."""
+"""Checking whether the installed MPI works, with ranks that find each other and with ranks that don't."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROBE = "import json; from dataclasses import asdict; from netdsl.mpi.installati
 
 
 def installation(change: str = "pass") -> dict[str, str]:
-    """What is found in a process of its own, since mpi4py's library begins with the process."""
+    """Check the installation in a separate process, since importing mpi4py initialises MPI."""
     program = f"{PROBE}{change}; print(json.dumps(asdict(m())))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -28,7 +28,7 @@ def test_two_ranks_find_each_other() -> None:
 
 
 def test_an_mpiexec_of_another_mpi_is_told(tmp_path: Path) -> None:
-    """Its ranks are started, but without what the library needs to know, so that each is the first and only one."""
+    """It starts the ranks, but without the settings that the library needs, so that each is the first and only rank."""
     other = tmp_path / "mpiexec"
     other.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpiexec (OpenRTE) 4.1" && exit\nshift 2\n"$@"\n"$@"\n')
     other.chmod(0o755)

@@ -1,4 +1,4 @@
-"""From a graph to layers: types, shapes, shared parameters, and errors that name the layer."""
+"""Building layers from a graph: types, shapes, shared parameters, and errors that name the layer."""
 
 from __future__ import annotations
 

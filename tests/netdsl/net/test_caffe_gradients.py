@@ -1,4 +1,5 @@
-"""Gradients beside a small Caffe in numpy, whose layers in place really write over their bottoms and gradients."""
+"""Gradients compared with a small Caffe in numpy, whose in-place layers really overwrite their bottoms and
+gradients."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 
 Array = Any
-Blob = SimpleNamespace  # data and diff, which layers in place share
-Rule = Callable[[Blob, Blob, dict[str, Any]], None]  # of a bottom, a top and what a layer keeps in memory of its own
+Blob = SimpleNamespace  # data and diff, which in-place layers share
+Rule = Callable[[Blob, Blob, dict[str, Any]], None]  # receives a bottom, a top and the layer's private memory
 
 NEVER_NEGATIVE = {"Exp", "LeakyReLU", "ReLU", "Sigmoid", "Softmax"}
 SECOND = ("ELU", "FlippedReLU", "LeakyReLU", "Line", "MVN", "PReLU", "ReLU", "TanH")
@@ -60,7 +61,7 @@ SETTINGS = {
 TYPES = {"Square": "Power", "Line": "Power", "LeakyReLU": "ReLU", "FlippedReLU": "ReLU"}
 
 
-# Each of these goes step by step as Caffe's does, and reads and writes where that reads and writes.
+# Each rule follows Caffe's code step by step, with the same reads and writes.
 
 
 def sigmoid(x: Array) -> Array:
@@ -240,7 +241,8 @@ RULES: dict[str, tuple[Rule, Rule]] = {
 
 
 def caffe_gradients(weights: Sequence[Array], data: Array, kinds: Sequence[str]) -> list[Array]:
-    """The gradients of two InnerProducts with layers in place between them, for the sum of squares of the last tops."""
+    """Return the gradients of two InnerProducts with in-place layers between them, for the sum of squares of the last
+    tops."""
     first, first_bias, last, last_bias = weights
     blob = Blob(data=data @ first.T + first_bias, diff=np.zeros((len(data), len(first))))
     own: list[dict[str, Any]] = [{} for _ in kinds]
@@ -296,7 +298,8 @@ def test_layers_in_place_have_caffes_gradients_if_asked_and_true_ones_otherwise(
         expected = caffe_gradients(weights, data.numpy(), kinds)
     assert not differ(gradients(net, data), expected)
     differs = differ(gradients(true_net, data), expected)
-    if set(kinds[:1]) & NEVER_NEGATIVE and set(kinds[1:]) & RECTIFIERS:  # whose second layer could as well be left out
+    # leaving out the second layer would change nothing
+    if set(kinds[:1]) & NEVER_NEGATIVE and set(kinds[1:]) & RECTIFIERS:
         assert memory_notes(true_net.built) or not differs
     else:
         assert bool(memory_notes(true_net.built)) == differs
@@ -329,9 +332,9 @@ def test_a_layer_that_reads_its_bottom_finds_what_a_layer_in_place_wrote_there_t
 
 
 def halved(maker: str, scale: float, value: float = 2) -> float:
-    """The gradient of `scale`, which the value 2 is times before a layer whose top is then halved in place.
+    """Return the gradient of `scale`, which is multiplied by 2 before a layer whose top is then halved in place.
 
-    In Caffe, what halves in place gives 0.5 * 0.5 for any gradient of its top.
+    In Caffe, the halving layer computes 0.5 * 0.5 for any gradient of its top.
     """
     text = (
         input_layer(1, 1, 1, 1)
@@ -440,7 +443,8 @@ def test_half_precision_has_them_too() -> None:
         loss = net.loss(net.run(net.edges_of(data)))
     loss.backward()
     hidden, out = net.layers["hidden"](data), net.layers["out"]
-    assert torch.allclose(out.weight.grad, 2 * out(hidden).T @ hidden.tanh(), rtol=0.05, atol=0.05)  # 8 bits
+    # bfloat16 has 8 bits
+    assert torch.allclose(out.weight.grad, 2 * out(hidden).T @ hidden.tanh(), rtol=0.05, atol=0.05)
 
 
 def test_two_passes_are_free_of_each_other() -> None:

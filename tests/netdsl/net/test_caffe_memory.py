@@ -1,4 +1,4 @@
-"""Which nets are said to have other gradients, or other values, in Caffe."""
+"""Nets that are reported to have other gradients, or other values, in Caffe."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUM = layer("Eltwise", "p z", "sum")
 
 
 def in_place(*kinds: str) -> str:
-    """A convolution, and layers in place after it."""
+    """Return a convolution with in-place layers after it."""
     return CONV + "".join(layer(kind, "x", "x") for kind in kinds)
 
 
@@ -57,7 +57,7 @@ def notes(text: str, end: str = "x") -> list[str]:
         in_place("HardSwish", "ReLU6"),
         in_place("SpatialDropout"),
         CONV + layer("LRN", "x", "n") + layer("ReLU", "n", "n") + layer("Pooling", "n", "x2", POOL),
-        layer("Power", "data", "data", "power_param { scale: 0.01 }") + CONV,  # nothing learns before it
+        layer("Power", "data", "data", "power_param { scale: 0.01 }") + CONV,  # no layer learns before it
         in_place("ReLU") + layer("Flatten", "x", "flat") + layer("Dropout", "flat", "flat"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_blob_that_is_written_over_under_another_name_before_somebody_reads_it
 
 
 def test_a_net_that_caffe_refuses_is_said_to_be_and_has_no_other_gradients_there() -> None:
-    """Another layer reads what one in place then changes: Caffe finds two sources of that blob."""
+    """Another layer reads a blob that an in-place layer then changes. Caffe finds two sources of that blob."""
     sigmoid_and_clip = layer("Sigmoid", "x", "s") + layer("Clip", "x", "x")
     (note,) = notes(CONV + sigmoid_and_clip + layer("Eltwise", "s x", "sum"), "sum")
     assert note.startswith("layer 'clip': Caffe refuses")

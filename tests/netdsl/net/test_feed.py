@@ -1,4 +1,4 @@
-"""What nets run on: layers that read, and what the program gives."""
+"""The data that a net runs on: layers that read, and input from the program."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ opened: list[NumberedRows] = []
 
 
 class CountedData(DataLayer):
-    """Reads as many rows as num_output of its settings says."""
+    """Reads as many rows as its num_output setting states."""
 
     tops = (1, None)
 
@@ -64,7 +64,7 @@ class CountedData(DataLayer):
 
 
 class OfAnotherProgram(DataLayer):
-    """Knows shapes only."""
+    """Declares shapes without reading."""
 
     def batch_size(self) -> int:
         return 2
@@ -196,7 +196,7 @@ def test_given_blobs_are_not_read() -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """Row i of seven has 3 x 4 x 5 times i in a row, and i."""
+    """Return a table of seven rows. Row i has 3 x 4 x 5 times i, and i."""
     volumes = np.arange(7, dtype=np.uint8).repeat(60).reshape(7, 60)
     rows = pa.record_batch(
         {"volume": pa.FixedShapeTensorArray.from_numpy_ndarray(volumes), "label": pa.array(range(7))}

@@ -1,4 +1,5 @@
-"""A process with a net on a CPU keeps the memory that a pass frees; the next one doesn't ask the system for it."""
+"""With a net on a CPU, a process keeps the memory that a pass frees. The next pass doesn't request it from the system
+again."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 def pages(process: str, **variables: str) -> int:
-    """How many pages the system had to hand out in six steps, after four others."""
+    """Return how many pages the system had to provide in six steps, after four earlier ones."""
     environment = {"PATH": "", "PYTHONPATH": ":".join(sys.path), **variables}
     command = [sys.executable, "-c", STEPS, process]
     return int(subprocess.run(command, capture_output=True, check=True, text=True, env=environment).stdout)

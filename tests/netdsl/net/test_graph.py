@@ -1,4 +1,4 @@
-"""Which layers belong to a state, and which blob goes where."""
+"""Resolving a net: which layers belong to a state, and how blobs connect them."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_the_net_that_was_given_stays_as_it_is():
             'layer { name: "a" top: "x" } layer { name: "b" top: "x" }',
             "layer 'b': top 'x' is also a top of layer 'a'",
         ),
-        # In place is only a top that is the bottom at its own position.
+        # A top is in place only if it is the bottom at the same position.
         (
             'layer { name: "a" top: "x" top: "y" } layer { name: "b" bottom: "x" bottom: "y" top: "y" }',
             "layer 'b': top 'y' is also a top of layer 'a'",

@@ -1,4 +1,4 @@
-"""A net that needs more memory than any machine has is refused before memory is taken."""
+"""A net that needs more memory than any machine has is refused before it allocates memory."""
 
 from __future__ import annotations
 

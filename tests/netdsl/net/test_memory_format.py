@@ -1,4 +1,4 @@
-"""Images with channels last in memory: the same numbers, in Caffe's order wherever somebody looks at memory."""
+"""Images with channels last in memory: the same numbers, and Caffe's order wherever memory is visible to users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tests.netdsl.test_every_layer_on_a_gpu import NETS, module_of
 from tests.netdsl.test_every_layer_on_a_gpu import run as run_case
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
-pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.DialectWarning")  # some cases leave open whose they are
+# some cases don't determine their dialect
+pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.DialectWarning")
 LAYOUTS = torch.contiguous_format, torch.channels_last
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}  # sums in another order
 NET = """
@@ -46,7 +47,7 @@ def module(text: str = NET) -> NetModule:
 
 
 def run(net: NetModule, x: Tensor) -> tuple[dict[str, Tensor], list[Tensor]]:
-    """The outputs, and all gradients."""
+    """Return the outputs and all gradients."""
     leaf = x.clone().requires_grad_()
     torch.manual_seed(2)  # for dropout
     outputs = net(leaf)
@@ -121,7 +122,7 @@ def test_a_layer_has_the_same_numbers_in_both_layouts_and_keeps_them(case: str) 
     found = []
     for layout in LAYOUTS:
         net = module_of(case, "cpu")
-        net.channels_last = False  # so that the layer gets what is here
+        net.channels_last = False  # so that the layer receives this very layout
         tops, gradients = run_case(net, "cpu", layout)
         found.append((tops, gradients))
         if any(len(net.built.shapes[edge]) == 4 for edge in net.inputs.values()):

@@ -1,4 +1,4 @@
-"""The module's own rules: its inputs, which memory is written over, what is computed and what isn't."""
+"""The module's own rules: its inputs, which memory is overwritten, and which layers are computed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def module(text: str, phase: Phase = Phase.TEST) -> NetModule:
 
 
 def overwritten(net: NetModule, name: str, x: Tensor, method: str = "forward") -> tuple[list[bool], dict[str, Tensor]]:
-    """Over which of its bottoms a layer's method writes its top; and the net's outputs."""
+    """Return which bottoms a layer's method overwrites with its top, and the net's outputs."""
     layer, found = net.layers[name], []
     run = getattr(layer, method)
 
@@ -44,14 +44,14 @@ def overwritten(net: NetModule, name: str, x: Tensor, method: str = "forward") -
         found.extend(place == top.data_ptr() for place in places)
         return top
 
-    setattr(layer, method, look)  # a hook would change what it looks at
+    setattr(layer, method, look)  # a hook would keep the layer from writing in place
     outputs = net(x)
     delattr(layer, method)
     return found, outputs
 
 
 def in_place(net: NetModule, x: Tensor) -> bool:
-    """Whether the ReLU writes its top where its bottom was."""
+    """Return whether the ReLU writes its top over its bottom."""
     return overwritten(net, "relu", x)[0] == [True]
 
 
@@ -66,13 +66,14 @@ def test_a_relu_writes_over_what_only_it_reads(settings: str, learning: bool) ->
 @pytest.mark.parametrize(
     "text",
     [
-        layer("ReLU", "data", "relu"),  # the caller's
-        CONV + layer("ReLU", "conv", "relu") + layer("Sigmoid", "conv", "other"),  # read by another
-        CONV + layer("ReLU", "conv", "relu") + layer("Eltwise", "conv relu", "sum"),  # read later
+        layer("ReLU", "data", "relu"),  # the bottom belongs to the caller
+        CONV + layer("ReLU", "conv", "relu") + layer("Sigmoid", "conv", "other"),  # another layer reads the bottom
+        CONV + layer("ReLU", "conv", "relu") + layer("Eltwise", "conv relu", "sum"),  # a later layer reads the bottom
         layer("Reshape", "data", "view", "reshape_param { shape { dim: 0 dim: -1 } }") + layer("ReLU", "view", "relu"),
         layer("Dropout", "data", "same") + layer("ReLU", "same", "relu"),
         layer("Split", "data", "same") + layer("ReLU", "same", "relu"),
-        CONV.replace("convolution_param", "loss_weight: 1 convolution_param") + layer("ReLU", "conv", "relu"),  # a loss
+        # the bottom is a loss
+        CONV.replace("convolution_param", "loss_weight: 1 convolution_param") + layer("ReLU", "conv", "relu"),
         layer("Parameter", "", "p", "parameter_param { shape { dim: 3 dim: 4 } }") + layer("ReLU", "p", "relu"),
     ],
 )
@@ -93,7 +94,7 @@ def eltwise(bottoms: str, settings: str = "") -> str:
 
 
 def summed(net: NetModule, x: Tensor) -> tuple[list[bool], list[Tensor]]:
-    """Over which of its bottoms the sum writes its top; the net's output and gradients."""
+    """Return which bottoms the sum overwrites with its top, and the net's output and gradients."""
     places, outputs = overwritten(net, "sum", x)
     output = outputs["sum"]
     net.zero_grad()
@@ -105,7 +106,7 @@ def summed(net: NetModule, x: Tensor) -> tuple[list[bool], list[Tensor]]:
     ("text", "written_over"),
     [
         (CONV + SECOND + eltwise("conv second"), [True, False]),
-        # Of a block with a shortcut, which a ReLU needs for its gradient.
+        # The blobs of a block with a shortcut, which a ReLU needs for its gradient.
         (CONV + layer("ReLU", "conv", "relu") + SECOND + eltwise("relu second"), [False, True]),
         (CONV + SECOND + eltwise("conv second", "coeff: 1 coeff: -1"), [False] * 2),
         (CONV + eltwise("conv conv"), [False] * 2),

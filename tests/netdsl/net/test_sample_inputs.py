@@ -1,4 +1,4 @@
-"""Made-up input: random numbers, but nothing that a layer can't take."""
+"""Generated input: random numbers that every layer accepts."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_parameter_servers_hide_what_alexnets_workers_exchange() -> None:
     gigabit = 125e6
     assert parameter_servers(180_000_000, 4, gigabit, 1.0) == 12  # 2 * 180 MB * 4 / 125 MB
     assert parameter_servers(180_000_000, 4, 10 * gigabit, 1.0) == 2
-    assert parameter_servers(180_000_000, 4, gigabit, 11.52) == 1  # longer computing, as the paper recommends
+    assert parameter_servers(180_000_000, 4, gigabit, 11.52) == 1  # a longer computation, as the paper recommends
     assert parameter_servers(180_000_000, 4, gigabit, 11.51) == 2
 
 

@@ -1,4 +1,4 @@
-"""Algorithms of convolutions: their memory beside the paper's, and their arithmetic beside counts made by hand."""
+"""Algorithms of convolutions: their memory compared with the paper's, and their arithmetic with counts by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def shape(
     return replace(plain, **settings)
 
 
-# Table 2 of Zou et al. (2017), whose rows have no padding: batch, sizes, depths, kernel, and FFT's memory over GEMM's.
+# Table 2 of Zou et al. (2017), whose rows have no padding: batch, sizes, depths, kernel, and FFT's memory divided by
+# GEMM's.
 TABLE_2 = [
     ((128, 224, 55, 3, 96, 11), 11.6),
     ((128, 27, 27, 96, 256, 5), 1.6),
@@ -72,7 +73,7 @@ def test_fft_saves_arithmetic_where_windows_are_large() -> None:
     large, small = costs(shape(64, 32, 22, 64, 64, 11)), costs(shape(64, 32, 30, 64, 64, 3))
     fft, gemm = ConvolutionAlgorithm.FFT, ConvolutionAlgorithm.IMPLICIT_GEMM
     assert large[fft][0] < large[gemm][0] / 5
-    assert small[fft][0] > large[gemm][0] / 30  # about the same work whatever the window
+    assert small[fft][0] > large[gemm][0] / 30  # about the same work for every window
 
 
 @pytest.mark.parametrize(("algorithm", "saving"), [("winograd-2x2", 2.25), ("winograd-4x4", 4.0)])
@@ -85,7 +86,7 @@ def test_winograd_saves_the_multiplications_that_its_authors_say(algorithm: str,
 
 def test_winograds_transforms_are_stored() -> None:
     cost = costs(shape(4, 12, 10, 3, 5, 3), 2)[ConvolutionAlgorithm.WINOGRAD_4X4]
-    tiles = 3 * 3  # of 4x4 places, the last ones only partly in the top
+    tiles = 3 * 3  # of 4x4 places; the last tiles extend beyond the top
     assert cost[1] == 2 * 36 * (4 * 3 * tiles + 5 * 3 + 4 * 5 * tiles)
 
 

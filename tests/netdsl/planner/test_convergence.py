@@ -103,8 +103,8 @@ def test_our_own_covers_the_usual_numbers_and_says_how_it_is_made_again() -> Non
     assert grid.command.startswith("zoo simulate speedup --workers 1,2,4,8,16 --taus 1,5,10,25,50,100 ")
     for workers in (2, 5, 16):
         often, seldom = (grid.estimate(workers, tau) for tau in (1, 100))
-        assert workers * 1.5 > often.factor > 1  # two workers may be more than twice as quick
-        assert seldom.factor < often.factor  # exchanging seldom costs iterations
+        assert workers * 1.5 > often.factor > 1  # two workers may be more than twice as fast
+        assert seldom.factor < often.factor  # rare exchanges cost iterations
 
 
 TWO_LEVELS = ConvergenceGrid("a task", "a command", 0.9, 1, 1000.0, (4,), (1, 100), ((250.0, 500.0),))

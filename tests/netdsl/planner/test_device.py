@@ -1,4 +1,4 @@
-"""Files of devices: those that come along, a user's own, and what is said of wrong ones."""
+"""Device files: those that netdsl includes, a user's own, and the errors for wrong ones."""
 
 from __future__ import annotations
 

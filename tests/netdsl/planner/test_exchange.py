@@ -1,4 +1,5 @@
-"""What the planner predicts of strategies, beside the clock of the simulator in real trainings of a small net."""
+"""The planner's predictions for strategies, compared with the simulator's clock in real training runs of a small
+net."""
 
 from __future__ import annotations
 
@@ -116,7 +117,8 @@ def test_at_a_server_stragglers_delay_only_themselves(
 def test_beside_exchanges_training_takes_what_it_takes_alone(
     strategy: str, link: Link, size: int, model: ModelSize
 ) -> None:
-    """What is under way at the end takes from no time to that of one exchange; the prediction is the most."""
+    """The exchange that is under way at the end takes from no time to a full exchange. The prediction is the upper
+    end."""
     machines = Machines(0.5, size, stragglers=1 if size > 2 else 0, slowdown=1.5)
     predicted, found = predict(parse(strategy), model, machines, link), clock(strategy, machines, link)
     assert predicted.round.total == 2.5

@@ -1,4 +1,4 @@
-"""What layers cost: counted by hand."""
+"""The costs of layers, counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring this machine: what is timed is what nets are said to cost, and the nets are no net's own."""
+"""Measuring this machine: the timed nets match the stated costs, and belong to no user."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_measured_machine_has_a_file_and_tells_the_time_of_a_step(tmp_path: Pa
 
 
 def convolutions(built: Built) -> set[ConvolutionShape]:
-    """Their shapes, whatever the batch."""
+    """Return the shapes of convolutions, whatever the batch."""
     operations = [operation for cost in layer_costs(built) for operation in cost.forward]
     shapes = [each.convolution for each in operations if each.kind is OperationKind.CONVOLUTION]
     return {replace(shape, batch=1) for shape in shapes if shape is not None}

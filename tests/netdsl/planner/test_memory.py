@@ -1,4 +1,4 @@
-"""The memory of a training step: what is in it is counted by hand."""
+"""The memory of a training step, with its parts counted by hand."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_products_make_has_two_bytes_a_value_in_halves(precision: ComputePr
     exact, found = training_memory(net(text), solver()), training_memory(net(text), solver(), precision=precision)
     bottom, top = 4 * 32 * 64 * 64, 4 * 256 * 64 * 64  # values
     assert exact.activations == pytest.approx(4 * top, rel=0.01)
-    assert found.activations == pytest.approx(2 * top + 2 * bottom, rel=0.01)  # which is kept as it was rounded
+    assert found.activations == pytest.approx(2 * top + 2 * bottom, rel=0.01)  # stored after rounding
     assert found.parameters == exact.parameters
 
 
@@ -74,7 +74,7 @@ def test_a_large_weight_is_there_with_its_gradient_and_its_history(kind: str) ->
 
 def test_a_gpu_has_memory_for_the_scaled_gradients_of_all_weights() -> None:
     found = use(device="cuda")
-    assert found.history == 2 * WEIGHTS  # its velocity, and what it is changed by
+    assert found.history == 2 * WEIGHTS  # its velocity and its update
 
 
 def test_several_batches_in_an_iteration_take_no_more_than_one() -> None:
@@ -104,7 +104,7 @@ def test_a_layer_that_writes_over_its_bottom_takes_no_memory() -> None:
 
 def test_a_convolution_on_a_cpu_copies_its_tensors_into_another_layout() -> None:
     bottom, top = 4 * 4 * 32 * 64 * 64, 4 * 4 * 16 * 64 * 64
-    assert use(CONVOLUTION).workspace == bottom + top  # when it finds the gradient of the weights
+    assert use(CONVOLUTION).workspace == bottom + top  # while computing the gradient of the weights
     assert use(CONVOLUTION, "cuda").workspace == 0
 
 

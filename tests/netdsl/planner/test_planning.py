@@ -1,4 +1,4 @@
-"""Planning: the best of many ways on made-up machines, wishes that can't be had, and what advice says of it."""
+"""Planning: the best of many options on made-up machines, constraints that can't be met, and the advice about them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_with_a_budget_the_quickest_way_that_it_pays(planner: Planner) -> None:
 def test_batches_in_a_range_are_tried(planner: Planner) -> None:
     planning = planner.plan(request_for(DeviceCluster(replace(SLOW, name="lazy", overhead=0.01)), batches=(32, 256)))
     assert [cost.batch for cost in planning.passes if cost.batch >= 32] == [32, 64, 128, 256]
-    assert planning.best.cost.batch == 256  # since every operation takes long, however little it does
+    assert planning.best.cost.batch == 256  # since every operation takes long, however small it is
     assert (
         "The recipe's learning rate is for a batch of 64. For 256 items in total, start with 4 times as much."
         in sentences(planner, planning)

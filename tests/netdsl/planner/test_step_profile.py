@@ -30,7 +30,7 @@ net_param {
   layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
 }
 """
-SLOW = 0.03  # seconds, many times what the small net takes
+SLOW = 0.03  # seconds; many times what the small net takes
 
 
 @pytest.fixture

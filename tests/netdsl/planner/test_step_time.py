@@ -1,4 +1,4 @@
-"""The seconds of a step: by data sheets as sums made by hand, and by what was measured."""
+"""The seconds of a step, from data sheets with sums by hand, and from measurements."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GPU = Device(
 )
 COPY = TensorOperation("copy_", 5, 400)
 PRODUCT = TensorOperation("mm", 1600, 400, OperationKind.PRODUCT)
-SHAPE = ConvolutionShape(2, 8, 6, 9, 9, 7, 7, 1, 2, (1, 1), (0, 0), (1, 1), 2)  # 3 filters and 8 values a group
+SHAPE = ConvolutionShape(2, 8, 6, 9, 9, 7, 7, 1, 2, (1, 1), (0, 0), (1, 1), 2)  # 3 filters and 8 values per group
 CONVOLUTION = TensorOperation("convolution", 3000, 400, OperationKind.CONVOLUTION, SHAPE, ConvolutionPass.TOP)
 GRADIENT = replace(CONVOLUTION, convolution_pass=ConvolutionPass.WEIGHT_GRADIENT)
 NOTHING = TensorOperation("update", 0, 0)
@@ -105,7 +105,8 @@ def test_a_step_is_the_sum_of_its_parts() -> None:
     ],
 )
 def test_resnet_50_is_about_as_quick_as_nvidia_measured(name: str, number_type: str, layout: str, images: int) -> None:
-    """Images a second on one GPU, in the README of ResNet50 v1.5 for PyTorch of NVIDIA's DeepLearningExamples."""
+    """The published figures are images per second on one GPU, from the README of ResNet50 v1.5 for PyTorch in NVIDIA's
+    DeepLearningExamples."""
     costs, update = resnet_50(256)
     found = step_time(costs, update, read_device(name), NumberType(number_type), MemoryLayout(layout))
     assert 256 / found.seconds == pytest.approx(images, rel=0.15)
@@ -139,7 +140,8 @@ def test_an_operation_that_was_measured_takes_what_it_took() -> None:
 def test_an_operation_is_as_fast_as_those_of_nearly_its_sizes() -> None:
     larger = replace(COPY, flops=20, bytes=1600)
     between = replace(COPY, flops=10, bytes=800)
-    device = replace(GPU, measured=(measured(COPY, 2 * 2.0), measured(larger, 8 * 8.0)))  # 2 and 8 times the least time
+    # 2 and 8 times the minimum time
+    device = replace(GPU, measured=(measured(COPY, 2 * 2.0), measured(larger, 8 * 8.0)))
     assert time_of(between, device=device).forward == pytest.approx(3 + 4 * 4.0)
     assert time_of(replace(COPY, flops=1, bytes=80), device=device).forward < 3 + 0.4 * 4
 

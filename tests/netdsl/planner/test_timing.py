@@ -1,4 +1,4 @@
-"""What a net costs: counted by hand; of times only where there must be one and where there can't."""
+"""A net's costs, counted by hand. Of the times, only their presence is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captions word by word: beam search beside all sentences that there are, and LRCN's nets in their two parts."""
+"""Captions word by word: beam search compared with all possible sentences, and LRCN's nets in their two parts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def random_weights(seed: int) -> Weights:
 
 
 def all_sentences(weights: Weights) -> dict[tuple[int, ...], float]:
-    """The likelihood of every sentence up to its end or this many words, all of them side by side through the net."""
+    """Return the likelihood of every sentence up to its end or this many words. The net reads all of them in
+    parallel."""
     tokens = np.array(list(product(range(len(WORDS)), repeat=LENGTH)))  # sentence, step
     inputs = np.concatenate([np.zeros((len(tokens), 1), int), tokens[:, :-1]], 1)
     module = Model(todays_form(made(LENGTH, len(tokens))), weights).module(Phase.TEST)
@@ -80,7 +81,7 @@ def all_sentences(weights: Weights) -> dict[tuple[int, ...], float]:
 
 
 def naive_beams(scores: dict[tuple[int, ...], float], beam: int) -> list[tuple[int, ...]]:
-    """Beam search over the sums of what all sentences with a beginning have."""
+    """Search by beams over sums of the likelihoods of all sentences with the same beginning."""
 
     def likely(beginning: tuple[int, ...]) -> float:
         return sum(value for sentence, value in scores.items() if sentence[: len(beginning)] == beginning)

@@ -1,4 +1,4 @@
-"""A net that is trained on a text writes another one of its grammar."""
+"""A net that is trained on a text generates another text with the same grammar."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ layer {{ name: "scores" type: "InnerProduct" bottom: "lstm" top: "scores"
 layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "scores" bottom: "target" top: "loss"
   softmax_param {{ axis: 2 }} }}
 """
-WORD = "(?:ab+c|dc)"  # after a comes b, and c only after b; after d comes c
+WORD = "(?:ab+c|dc)"  # a is followed by b, and only b by c; d is followed by c
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Alphabet, 
 
 
 def test_the_loss_is_what_the_grammar_leaves_open(trained) -> None:
-    assert trained[2] < 0.45  # from log 5; which word comes next is a third of log 3 for each character
+    assert trained[2] < 0.45  # down from log 5; the choice of the next word is a third of log 3 for each character
 
 
 def test_the_text_follows_the_grammar(trained) -> None:

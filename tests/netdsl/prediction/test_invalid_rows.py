@@ -1,4 +1,5 @@
-"""Rows that aren't finite, or of which a net makes such values, are an error, left out, or NaN, but never a class."""
+"""Rows with values that aren't finite, or that lead to such results, are an error, left out, or NaN, but never a
+class."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ NET = NetParams(
     SoftmaxWithLoss("loss", ["scores", "label"]),
 )
 NAMES = ColumnNames({"scores": "raw"}, prediction="prediction", probability="probability")
-HUGE = [3e38, 3e38, 3e38]  # finite, and their products aren't
+HUGE = [3e38, 3e38, 3e38]  # finite, but their products aren't
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def random() -> np.random.Generator:
 
 
 def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetParams, Weights, Net]:
-    """A net for images of a size, its weights, and the same to compare with."""
+    """Return a net for images of a size, its weights, and a second copy to compare with."""
     params = NetParams(
         RDDLayer("data", shape=[4, 3, *size], **settings),
         RDDLayer("label", shape=[4, 1]),

@@ -10,7 +10,7 @@ from netdsl import pycaffe
 
 MakeNet = Callable[..., pycaffe.Net]
 
-# A net that learns, with an in-place layer, a blob that two layers read, and a loss.
+# A net that can be trained, with an in-place layer, a blob that two layers read, and a loss.
 LEARNING = """
 name: "learning"
 input: "data" input_shape { dim: 5 dim: 2 dim: 3 dim: 4 }

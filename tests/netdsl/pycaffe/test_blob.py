@@ -1,4 +1,4 @@
-"""Blobs: their legacy names, arrays that a script holds on to, and tensors that are not in this machine's memory."""
+"""Blobs: their legacy names, arrays that a script keeps, and tensors that aren't in main memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_shape_has_no_negative_axis(learning) -> None:
 
 
 class Remote:
-    """A tensor on a device that numpy can't look into."""
+    """A tensor on a device whose memory numpy can't access."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.data, self.device, self.shape = tensor, SimpleNamespace(type="cuda"), tensor.shape

@@ -9,7 +9,7 @@ import pytest
 
 from netdsl import pycaffe
 
-# Every class is the mean of one channel, so that a prediction can be told from the image.
+# Each class's score is the mean of one channel, so that the image shows the prediction.
 MEANS = """
 input: "data" input_shape { dim: 4 dim: 3 dim: 4 dim: 5 }
 layer { type: "Pooling" name: "mean" bottom: "data" top: "mean" pooling_param { pool: AVE global_pooling: true } }

@@ -1,4 +1,4 @@
-"""How blobs lie to each other, and crops."""
+"""Coordinate mappings between blobs, and crops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.pycaffe.coord_map import AxisMismatchException, coord_map_from_to, c
 
 
 def spec(kernel: Any = 3, stride: Any = 1, pad: Any = 0, pool: int = 2, up: int = 2, up_pad: int = 0) -> NetSpec:
-    """Convolution, pooling, and a deconvolution that makes up for the pooling."""
+    """Return a convolution, a pooling, and a deconvolution that reverses the pooling."""
     n = NetSpec()
     n.data = L.Input(shape={"dim": [2, 1, 100, 100]})
     n.aux = L.Input(shape={"dim": [2, 1, 20, 20]})

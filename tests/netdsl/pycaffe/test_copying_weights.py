@@ -1,4 +1,4 @@
-"""Weights saved, loaded and shared."""
+"""Saving, loading and sharing weights."""
 
 from __future__ import annotations
 

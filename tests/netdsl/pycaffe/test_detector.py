@@ -42,7 +42,7 @@ def test_every_window_of_every_image_is_classified(files, monkeypatch) -> None:
 
 
 def test_context_surrounds_the_window(files) -> None:
-    """11 x 11 pixels with a border of 2 become 12 x 12: the scale is 12 / 8, so 18 x 18 pixels are taken."""
+    """11 x 11 pixels with a border of 2 become 12 x 12. The scale is 12 / 8, so the crop has 18 x 18 pixels."""
     net = pycaffe.Detector(*files, context_pad=2)
     found = net.crop(IMAGE, np.array([10, 15, 21, 26]))
     wanted = pycaffe.io.resize_image(IMAGE[7:25, 12:30], (12, 12))
@@ -62,7 +62,7 @@ def test_the_mean_stands_where_the_image_ends(files) -> None:
 
 
 def test_rounding_leaves_no_more_than_the_input(make_net, tmp_path: Path) -> None:
-    """Two rows of padding and ten of the image would be one too many for eleven."""
+    """Two rows of padding and ten of the image would be one row too many for eleven."""
     make_net(MEANS.replace("dim: 12", "dim: 11")).save(tmp_path / "y.caffemodel")
     net = pycaffe.Detector(str(tmp_path / "net.prototxt"), str(tmp_path / "y.caffemodel"), context_pad=2)
     found = net.crop(IMAGE, [1, 11, 13, 17])

@@ -1,4 +1,4 @@
-"""Pictures of nets: what their nodes and edges say, and files in several formats."""
+"""Pictures of nets: the text of nodes and edges, and files in several formats."""
 
 from __future__ import annotations
 

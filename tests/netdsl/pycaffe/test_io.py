@@ -22,14 +22,15 @@ RECORDED_POINTS = [[0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0], [8.0, 8.5, 9.0, 9.5, 10.
 
 
 def test_images_of_one_or_three_channels_are_areas() -> None:
-    """Beside scipy 1.17's zoom with grid_mode=True and mode='grid-constant', which is what scikit-image calls."""
+    """The expected values are from scipy 1.17's zoom with grid_mode=True and mode='grid-constant', which scikit-image
+    calls."""
     found = resize_image(RAMP, (2, 8))[:, :, 0]
     np.testing.assert_allclose(found, RECORDED_AREAS, atol=1e-6)
     np.testing.assert_allclose(resize_image(np.repeat(RAMP, 3, 2), (2, 8))[:, :, 1], RECORDED_AREAS, atol=1e-6)
 
 
 def test_images_of_other_channels_are_points() -> None:
-    """Beside scipy 1.17's zoom."""
+    """The expected values are from scipy 1.17's zoom."""
     found = resize_image(np.repeat(RAMP, 2, 2), (2, 7))
     np.testing.assert_allclose(found[:, :, 1], RECORDED_POINTS, atol=1e-6)
 
@@ -59,7 +60,7 @@ def test_ten_crops_of_every_image() -> None:
 
 
 class Opened:
-    """As much of Pillow's Image as is asked for."""
+    """The part of Pillow's Image that the code uses."""
 
     def __init__(self, mode: str, pixels: np.ndarray, image_format: str = "PNG") -> None:
         self.mode, self.pixels, self.format = mode, pixels, image_format
@@ -76,7 +77,7 @@ class Opened:
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Let an image be opened that isn't there."""
+    """Make Pillow return an image for a file that doesn't exist."""
 
     def use(image: Opened) -> Opened:
         pillow = ModuleType("PIL.Image")

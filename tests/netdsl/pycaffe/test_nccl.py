@@ -1,4 +1,4 @@
-"""Scripts that begin a solver for each GPU, as Caffe's own does, run where there are none too."""
+"""Scripts that start a solver for each GPU, as Caffe's own does. They also run on machines without GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pycaffe's Net: names, phases, and what `forward` and `backward` do to blobs."""
+"""pycaffe's Net: names, phases, and the effects of `forward` and `backward` on blobs."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def test_only_a_memory_data_layer_takes_arrays(learning) -> None:
 
 @pytest.fixture
 def reading(make_net, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A function that makes a net which reads rows of 3 x 2 numbers, all equal to the row's label."""
+    """Return a function that makes a net. The net reads rows of 3 x 2 numbers, all equal to the row's label."""
     h5py = pytest.importorskip("h5py")
     monkeypatch.chdir(tmp_path)
     with h5py.File("rows.h5", "w") as file:

@@ -1,4 +1,4 @@
-"""Layers as scripts see them, their passes where they differ from autograd's own, and which gradients are computed."""
+"""Layers as scripts see them, where their passes differ from autograd's own, and which gradients are computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.errors import NetError, ShapeError
 
 
 class Counting(pycaffe.Layer):
-    """Multiplies by a factor that can be changed from outside, and counts its passes."""
+    """Multiplies by a factor that the test can change, and counts its passes."""
 
     def setup(self, bottom, top) -> None:
         self.factor, self.passes = 10, 0
@@ -218,7 +218,7 @@ LOSS = 'layer { type: "EuclideanLoss" name: "loss" bottom: "%s" bottom: "y" top:
 
 
 def touched(net) -> set[str]:
-    """The blobs and layers that a backward pass wrote gradients of."""
+    """Return the blobs and layers whose gradients a backward pass wrote."""
     for blob in [*net.blobs.values(), *(blob for blobs in net.params.values() for blob in blobs)]:
         blob.diff[...] = 1e6
     net.forward(x=np.ones((2, 3)), y=np.zeros((2, 3)))
@@ -257,7 +257,8 @@ def test_a_branch_without_a_loss_is_left_out(make_net) -> None:
 
 
 def test_a_layer_whose_tops_all_end_or_are_stopped_is_left_out(make_net) -> None:
-    """One part of the slice has no loss and the gradient of the other is stopped, so Caffe doesn't visit it."""
+    """One top of the slice has no loss, and the gradient of the other is stopped, so Caffe doesn't run the layer's
+    backward pass."""
     six = """layer { type: "InnerProduct" name: "a" bottom: "x" top: "a" inner_product_param { num_output: 6
       weight_filler { type: "gaussian" std: 1 } } } layer { type: "Slice" name: "s" bottom: "a" top: "b" top: "c" }"""
     for first, wanted in (

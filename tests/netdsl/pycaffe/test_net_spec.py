@@ -1,4 +1,4 @@
-"""Nets as Python expressions: which names, which messages."""
+"""Nets as Python expressions: their names and messages."""
 
 from __future__ import annotations
 

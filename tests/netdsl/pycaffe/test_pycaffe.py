@@ -1,4 +1,4 @@
-"""What scripts find in the module, and what it keeps for the whole process."""
+"""The contents of the module, and its state for the whole process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts with layers of their own: which of their modules a net may name without more ado."""
+"""Scripts with their own layers: which of their modules a net may name without permission."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ print(net.forward(x=[1.0, 2.0, 3.0])["y"].tolist())
 
 @pytest.fixture
 def run(tmp_path: Path):
-    """Run a script in another folder than its own, on a net that names a module."""
+    """Run a script from another folder, on a net that names a module."""
     (tmp_path / "scripts").mkdir()
     (tmp_path / "downloaded").mkdir()
 

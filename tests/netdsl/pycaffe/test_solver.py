@@ -65,7 +65,7 @@ def test_what_a_script_writes_before_a_step_counts(solver_file: Path) -> None:
     for blob in solver.net.params["ip"]:
         blob.data[...] = 0
     solver.step(1)
-    assert solver.net.blobs["loss"].data == pytest.approx(np.log(6), rel=1e-6)  # six classes, all alike
+    assert solver.net.blobs["loss"].data == pytest.approx(np.log(6), rel=1e-6)  # six equally likely classes
 
 
 def test_the_type_is_the_files_or_the_classes(solver_file: Path) -> None:
@@ -116,7 +116,7 @@ def test_weights_that_the_settings_name(solver_file: Path, caplog: pytest.LogCap
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The messages, in which numbers that follow from random weights and from time are dots."""
+    """Return the log messages, with dots for numbers that depend on random weights or on time."""
     return [re.sub(r"(?<=[=(] )[\d.e+-]+|\(.* iters\)", ".", message) for message in caplog.messages]
 
 

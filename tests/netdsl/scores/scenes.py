@@ -1,4 +1,4 @@
-"""Made-up scenes: objects, and detections near them, with many of the same score."""
+"""Generated scenes: objects, and detections near them, many with equal scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ IMAGES, LABELS = 7, 5  # label 4 has no objects, and label 0 no detections
 
 
 def scene(seed: int, side: int = 160) -> tuple[list[Found], list[Thing]]:
-    """Boxes of whole pixels, in images of which some have no objects and some no detections."""
+    """Return boxes in whole pixels. Some images have no objects, and some have no detections."""
     random = np.random.default_rng(seed)
     things, found = [], []
     for _ in range(40):
@@ -26,7 +26,7 @@ def scene(seed: int, side: int = 160) -> tuple[list[Found], list[Thing]]:
         label = thing.label if random.random() < 0.8 else int(random.integers(1, LABELS))
         if label and image:
             found.append(Found(image, label, float(random.integers(0, 12) / 12), box))
-    found += found[:8]  # the same detections again
+    found += found[:8]  # duplicates of some detections
     return found, things
 
 

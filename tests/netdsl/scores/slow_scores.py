@@ -1,4 +1,4 @@
-"""The same scores in the plainest way: one box after the other, one pixel after the other."""
+"""The same scores in the simplest way: box by box and pixel by pixel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-OVERLAPS = np.linspace(0.5, 0.95, 10).tolist()  # the ninth is a bit less than 0.9
+OVERLAPS = np.linspace(0.5, 0.95, 10).tolist()  # the ninth is slightly less than 0.9
 
 Corners = tuple[float, float, float, float]
 
@@ -46,7 +46,7 @@ def overlap(one: Corners, other: Corners, pixel: float = 0, *, crowd: bool = Fal
 
 
 def voc(found: list[Found], things: list[Thing], label: int, points: int | None, pixel: float = 1) -> float | None:
-    """VOC's average precision of a class: with this many points, or as an integral."""
+    """Return VOC's average precision of a class, with this many points or as an integral."""
     things = [thing for thing in things if thing.label == label]
     needed = sum(not thing.difficult for thing in things)
     if not needed:
@@ -66,7 +66,7 @@ def voc(found: list[Found], things: list[Thing], label: int, points: int | None,
 
 
 def curve(marks: list[bool], needed: int) -> list[tuple[float, float]]:
-    """The recall and the precision after each detection."""
+    """Return the recall and the precision after each detection."""
     return [(sum(marks[:end]) / needed, sum(marks[:end]) / end) for end in range(1, len(marks) + 1)]
 
 
@@ -86,7 +86,7 @@ def mean_of_points(marks: list[bool], needed: int, points: int | None) -> float:
 
 
 def coco(found: list[Found], things: list[Thing], low: float, high: float, most: int) -> dict[int, tuple[list, list]]:
-    """For every class with objects of a size: its precision and its recall for each overlap."""
+    """Return the precision and the recall for each overlap, for every class with objects of a size."""
     result = {}
     for label in sorted({thing.label for thing in things}):
         own = [thing for thing in things if thing.label == label]

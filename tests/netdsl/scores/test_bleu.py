@@ -1,4 +1,4 @@
-"""BLEU: examples of its paper's, and runs of words that are crossed out one by one."""
+"""BLEU: examples from its paper, and a version that crosses out matching n-grams one by one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of(sentence: str, references: list[str]) -> list[float]:
 
 
 def crossed_out(sentences: list[list[str]], references: list[list[list[str]]]) -> list[float]:
-    """BLEU by crossing out, in the reference that has most of it, each run that a sentence has."""
+    """Compute BLEU by crossing out each n-gram of a sentence in the reference that contains it most often."""
     logarithms, scores = [], []
     ours, theirs = 0, 0
     for words, others in zip(sentences, references, strict=True):
@@ -57,7 +57,7 @@ def test_the_examples_of_the_paper() -> None:
 def test_short_sentences_are_penalised_by_the_nearest_reference() -> None:
     assert of("a b c d", ["a b c d"]) == [1, 1, 1, 1]
     assert of("a b", ["a b c", "x y z v w"]) == pytest.approx([math.exp(1 - 3 / 2)] * 2 + [0, 0])
-    assert of("a b", ["a", "a b x"])[0] == 1  # of two that are as near the shorter one counts
+    assert of("a b", ["a", "a b x"])[0] == 1  # of two equally near references the shorter one counts
     assert bleu([[], []], [[["a"]], [["b"]]]) == [0, 0, 0, 0]
 
 

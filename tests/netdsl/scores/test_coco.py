@@ -1,4 +1,4 @@
-"""COCO's scores beside those of a program that looks at one box after the other."""
+"""COCO's scores compared with those of a program that works box by box."""
 
 from __future__ import annotations
 

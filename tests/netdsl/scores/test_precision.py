@@ -1,4 +1,4 @@
-"""Average precision by the rules of Caffe-SSD, beside a program that goes through detections as Caffe's does."""
+"""Average precision by the rules of Caffe-SSD, compared with a program that goes through detections as Caffe does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netdsl.scores.precision import PrecisionRule, average_precision
 
 
 def of_caffe(marks: list[bool], objects: int, points: int | None, *, best: bool) -> float:
-    """Recalls and precisions are float32, and compared with float64 numbers."""
+    """Compute Caffe's value, with float32 recalls and precisions that are compared with float64 numbers."""
     rows = [
         (np.float32(sum(marks[:end])) / np.float32(objects), sum(marks[:end]) / end) for end in range(1, len(marks) + 1)
     ]

@@ -1,4 +1,4 @@
-"""VOC's average precisions beside those of a program that looks at one box after the other."""
+"""VOC's average precisions compared with those of a program that works box by box."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_image_without_objects_makes_its_detections_wrong() -> None:
 
 def test_an_overlap_of_exactly_the_least_isnt_enough_and_the_last_pixel_belongs_to_a_box() -> None:
     half = [Found(0, 1, 0.5, (0, 0, 9, 4))]
-    assert table_of(half, [Thing(0, 1, (0, 0, 9, 9))]).mean == 0  # 50 of 100 pixels
+    assert table_of(half, [Thing(0, 1, (0, 0, 9, 9))]).mean == 0  # the overlap is 50 of 100 pixels
     assert table_of([Found(0, 1, 0.5, (0, 0, 9, 5))], [Thing(0, 1, (0, 0, 9, 9))]).mean == 1
     assert table_of([Found(0, 1, 0.5, (0, 0, 9, 4.6))], [Thing(0, 1, (0, 0, 9, 9))], pixel=0).mean == 1
 

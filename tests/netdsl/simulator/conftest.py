@@ -1,4 +1,4 @@
-"""The settings that distributed training is tested with."""
+"""The settings for tests of distributed training."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from netdsl.errors import PeerLostError
 from netdsl.simulator.communicator import Network, SimulatedCommunicator
 from netdsl.simulator.world import World
 
-LINK = Link(bandwidth=4.0)  # a value a second
+LINK = Link(bandwidth=4.0)  # one value per second
 
 
 def together(size: int, work: Callable[[SimulatedCommunicator, World], Any]) -> tuple[list[Any], World]:
@@ -77,7 +77,7 @@ def test_a_shared_variable_is_sent_to_one_worker_after_the_other_and_pushes_bloc
         buffer = torch.full((3,), 8.0)
         handle = variable.exchange(buffer, 0.25)
         returned, pending = world.now[each.rank], not handle.done()
-        variable.read(seen := torch.empty(3))  # with its own change
+        variable.read(seen := torch.empty(3))  # includes its own change
         handle.wait()
         return buffer.tolist(), returned, pending, seen[0].item(), world.now[each.rank]
 

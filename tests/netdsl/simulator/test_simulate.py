@@ -45,13 +45,14 @@ def test_it_ends_when_the_goal_is_reached(param: pb.SolverParameter) -> None:
     assert accuracies[0] is not None
     short = simulated(param, 2, goal=accuracies[0])
     assert short.scores[0] == whole.scores[0]
-    assert short.records[0][-1].iteration == 9  # the round in which all hear of it
+    assert short.records[0][-1].iteration == 9  # the round in which all workers learn of it
 
 
 def test_workers_without_rounds_in_common_end_too(param: pb.SolverParameter) -> None:
     plan = Run(open_settings(param), ElasticAveraging(3), 3)
     found = simulate(plan, link=Link(), pace=Machines(2.0, 3, stragglers=1, slowdown=3.0), goal=0.0)
-    # The first worker tests after its second round and ends with the next; the others end with the one they are in.
+    # The first worker tests after its second round, and ends with the next round. The others end with the round that
+    # they are in.
     assert [len(records) for records in found.records] == [3, 2, 1]
 
 

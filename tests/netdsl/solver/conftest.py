@@ -24,7 +24,7 @@ layer { name: "loss" type: "EuclideanLoss" bottom: "p" bottom: "y" top: "loss" }
 
 
 class Regression:
-    """A linear net on batches that follow from their number."""
+    """A linear net with batches that depend on their number only."""
 
     def __init__(self, phase: Phase = Phase.TRAIN, text: str = NET) -> None:
         net = from_text(text, pb.NetParameter)

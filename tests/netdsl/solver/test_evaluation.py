@@ -1,4 +1,4 @@
-"""Scores of whole test sets, as solvers that ask for them give them."""
+"""Scores of whole test sets, from solvers that are configured to compute them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ layer { name: "accuracy" type: "Accuracy" bottom: "score" bottom: "label" top: "
 """
 LEFT, RIGHT, ELSEWHERE = (0.1, 0.1, 0.4, 0.5), (0.6, 0.1, 0.9, 0.5), (0.1, 0.6, 0.4, 0.9)
 NONE = (-1, *[0] * 7)
-# The first batch has two objects of class 1 and one of class 2, the second one of class 1 and a difficult one.
+# The first batch has two objects of class 1 and one of class 2. The second has one of class 1 and a difficult one.
 BATCHES = [
     {
         "d": [(0, 1, 0.9, *LEFT), (0, 1, 0.3, *ELSEWHERE), (0, 2, 0.5, *ELSEWHERE), (1, 1, 0.7, *LEFT)],
@@ -52,7 +52,7 @@ BATCHES = [
         "o": [(0, 1, 0, *LEFT, 0), (0, 1, 1, *RIGHT, 1), NONE],
     },
 ]
-# So class 1 has, from the best to the worst: right, right, wrong, wrong; of three objects two are found.
+# For class 1, the detections from best to worst are right, right, wrong, wrong. Two of three objects are found.
 
 
 def net_of(text: str, values: Any, phase: pb.Phase = pb.TEST, compute: Compute | None = None) -> ModuleNet:
@@ -94,7 +94,7 @@ def test_detections_of_all_batches_give_one_mean_average_precision(version: str,
     result = result_of(net_of(DETECTOR, detections()), 2, eval_type="detection", ap_version=version)
     (output,) = result.outputs
     assert output.name == "detection_eval"
-    assert output.values == pytest.approx([of_class_1 / 3])  # class 2 is never right, and class 3 never there
+    assert output.values == pytest.approx([of_class_1 / 3])  # class 2 is never right, and class 3 never occurs
     assert result.classes == ()
 
 
@@ -139,7 +139,7 @@ def test_coco_counts_the_images_of_all_batches() -> None:
     coco = detection.coco()
     assert coco.objects == (3, 1)
     found = [each.precision for each in coco.by_class()]
-    assert found == [pytest.approx(67 / 101), 0]  # two of three objects, before anything wrong
+    assert found == [pytest.approx(67 / 101), 0]  # two of three objects come before the first error
     assert detection.table(PrecisionRule.VOC_2010).mean == pytest.approx(1 / 3)
 
 
@@ -154,17 +154,17 @@ def test_a_detection_isnt_compared_with_objects_of_another_batch() -> None:
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_pixels_of_all_batches_give_one_score(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if compiled:  # without a compiler of C++, which not every machine has
+    if compiled:  # compiled, but without a C++ compiler, which not every machine has
         compile_eagerly = torch.compile
         monkeypatch.setattr("torch.compile", lambda function: compile_eagerly(function, backend="eager"))
     test = net_of(SEGMENTER, pixels(), compute=Compute(compiled=compiled))
-    average_batches(test, 3)  # a net that was compiled before
+    average_batches(test, 3)  # with an earlier compiled net
     result = result_of(test, 3, eval_type="segmentation", show_per_class_result=True)
     labels, scores = (np.concatenate([batch[name] for batch in pixels()]) for name in ("label", "score"))
     wanted = SegmentationScores(count_confusions(labels, scores.argmax(1), 4, [2]))
     values = {output.name: output.values[0] for output in result.outputs}
     assert values["per_pixel_acc"] == pytest.approx(wanted.pixel_accuracy)
-    assert values["per_pixel_acc"] == pytest.approx(values["accuracy"], abs=0.1)  # which is a mean of batches
+    assert values["per_pixel_acc"] == pytest.approx(values["accuracy"], abs=0.1)  # accuracy is a mean over batches
     assert values["per_label_acc"] == pytest.approx(wanted.mean_accuracy)
     assert values["iou_acc"] == pytest.approx(sum(each.iou for each in wanted.by_class()[:2]) / 2)
     assert values["weighted_iou_acc"] == pytest.approx(wanted.weighted_iou)

@@ -1,4 +1,4 @@
-"""A log of lines: what is in it, read back, and what a kill leaves of it."""
+"""The log of events: its lines, reading it back, and what remains of it after a kill."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def written(path: Path) -> list[dict[str, object]]:
 def test_one_object_for_each_display_test_and_snapshot(tmp_path: Path) -> None:
     found = written(tmp_path / "runs/log.jsonl")
     assert all(each.pop("seconds") >= 0 for each in found)
-    numbers = {"loss": 0.5, "top[0]": 0.25, "top[1]": None}  # JSON has no NaN
+    numbers = {"loss": 0.5, "top[0]": 0.25, "top[1]": None}  # JSON doesn't support NaN
     assert found == [
         {"event": "train", "iteration": 2, "loss": 0.5, "rate": 0.01, "outputs": numbers},
         {"event": "test", "iteration": 3, "net": 1, "outputs": numbers},

@@ -1,4 +1,4 @@
-"""One buffer under all blobs: the blobs stay what they were, groups have one pace."""
+"""One buffer under all blobs: the blobs keep their values, and each group has one learning rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The length of a training: epochs count items that were seen, and intervals end where Caffe's do."""
+"""The length of training: epochs count the items that were seen, and intervals end where Caffe's do."""
 
 from __future__ import annotations
 

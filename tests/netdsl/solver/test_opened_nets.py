@@ -1,4 +1,4 @@
-"""What is said about data before training: the classes, and whether a net predicts as many."""
+"""Messages about data before training: the classes, and whether a net predicts the same number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nets a solver names, in which state each is, and learning-rate policies by their formulas."""
+"""The nets that a solver names, the state of each, and learning-rate policies by their formulas."""
 
 from __future__ import annotations
 

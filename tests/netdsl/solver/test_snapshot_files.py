@@ -1,4 +1,4 @@
-"""A snapshot with a damaged file is never resumed from silently: newer ones are passed over, and users are told."""
+"""A damaged snapshot is never resumed silently: it is skipped, with a message to the user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def flip_a_bit(path: Path) -> None:
 
 
 def cut_at_a_field(path: Path) -> None:
-    """Cut off the last layer's blobs, the last history, or the JSON's end, so that what is left can be read."""
+    """Cut off the last layer's blobs, the last history, or the JSON's end, so that the rest is still readable."""
     if path.suffix == ".json":
         content = json.loads(path.read_text())
         path.write_text(json.dumps({name: content[name] for name in ("iteration", "data", "test_data", "random")}))

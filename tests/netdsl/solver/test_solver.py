@@ -1,4 +1,4 @@
-"""The loop: what happens in which iteration, what is told, and what can be asked of it."""
+"""The training loop: the actions of each iteration, the events that it reports, and requests to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_display_test_and_snapshot_come_when_caffe_has_them(regression, tmp_path
     param = param_of(test_iter=[2], test_interval=3, snapshot_after_train=True, **settings)
     Solver(param, regression(), [regression(Phase.TEST)], listen=events.append).solve()
     assert told(events, IterationFinished) == [1, 2, 3, 4, 5, 6]
-    assert told(events, TrainingProgress) == [0, 2, 4, 6]  # the last one after training, without learning
+    assert told(events, TrainingProgress) == [0, 2, 4, 6]  # the last one follows training, without learning
     assert told(events, tell.TestFinished) == [0, 3, 6]
     assert told(events, SnapshotSaved) == [4, 6]
 
@@ -60,7 +60,7 @@ def test_a_test_averages_with_the_weights_of_now(regression) -> None:
     for mine, theirs in zip(own.built.layers, net.built.layers, strict=True):
         for blob, values in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
             blob.data.copy_(values)
-    own.batch = 3  # the test at the beginning had the first three
+    own.batch = 3  # the initial test used the first three
     expected = sum(own.forward().item() for _ in range(3)) / 3
     assert tested.loss == pytest.approx(expected, rel=1e-6)
     assert tested.outputs[0].name == "loss"

@@ -1,4 +1,4 @@
-"""Snapshots: Caffe's own files, to the bit when training goes on, never half."""
+"""Snapshots: Caffe's own files, which resume to the bit and are never half-written."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_the_newest_whole_snapshot(regression, tmp_path: Path) -> None:
     for _ in range(3):
         solver.step(5)
         saved.append(solver.snapshot())
-    (tmp_path / "s_iter_99.solverstate").write_bytes(b"\x08")  # cut short by somebody else
+    (tmp_path / "s_iter_99.solverstate").write_bytes(b"\x08")  # truncated by another program
     (tmp_path / "other_iter_100.solverstate").write_bytes(saved[0].state.read_bytes())
     assert newest(str(tmp_path / "s")) == saved[2].state
     saved[2].model.unlink()
@@ -168,7 +168,7 @@ layer {{ name: "loss" type: "EuclideanLoss" bottom: "h" bottom: "y" }}
 
 @pytest.fixture
 def recurrent(tmp_path: Path) -> Iterator[Callable[[], Solver]]:
-    """A solver of a net that reads two sequences, of which two steps are in a batch, and tests itself on them."""
+    """Return a solver of a net that reads two sequences, two steps per batch, and is tested on them."""
     random = np.random.default_rng(3)
     with h5py.File(tmp_path / "steps.h5", "w") as file:
         file["x"], file["y"] = (random.normal(size=(14, 2, 3)).astype(np.float32) for _ in range(2))
@@ -192,7 +192,7 @@ def test_what_layers_keep_from_batch_to_batch_is_saved_too(recurrent: Callable[[
     saved = undisturbed.snapshot()
     undisturbed.step(2)
     again = recurrent()
-    again.step(1)  # what it kept from there is forgotten
+    again.step(1)  # the state from these steps is discarded
     state.restore(again, saved.state)
     again.step(2)
     assert bits(again) == bits(undisturbed)

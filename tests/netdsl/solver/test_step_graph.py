@@ -1,4 +1,5 @@
-"""Steps that a pretended GPU repeats from a recording: the bits of steps that are run, or a line that says why not."""
+"""Steps that a pretended GPU replays from a recording: the same bits as normal steps, or a line that gives the reason
+for not recording."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 
 
 def batches(items: int = 4, count: int = 5) -> Iterator[dict[str, Tensor]]:
-    """As many other batches, again and again."""
+    """Return this many batches, repeating a few different ones."""
     random = torch.Generator().manual_seed(4)
     made = [
         {
@@ -103,7 +104,7 @@ def solver_on(
 
 
 def bits(solver: Solver) -> list[Tensor]:
-    """All that a step changes."""
+    """Return the bits of everything that a step changes."""
     scale = [] if solver.net.loss_scale is None else [torch.tensor(solver.net.loss_scale.numbers())]
     loss = torch.tensor(solver.loss, dtype=torch.double)
     tensors = [solver.weights.buffer, *solver.updater.histories, loss, torch.get_rng_state(), *scale]
@@ -113,7 +114,7 @@ def bits(solver: Solver) -> list[Tensor]:
 def trained(
     graph: bool, during: Callable[[Solver], object] = id, make: Callable[[], Any] = batches, **how: Any
 ) -> tuple[list[Tensor], PretendedGPU]:
-    """What training leaves; `during` is called in the middle, when steps are repeated if they can be."""
+    """Return the results of training. `during` is called in the middle, when steps are already replayed if possible."""
     with pretend_gpu() as gpu:
         solver = solver_on(GPU, make(), graph=graph, **how)
         torch.manual_seed(5)  # for dropout
@@ -124,7 +125,7 @@ def trained(
 
 
 def same_bits(repeated: int = STEPS - WARM_UP, **how: Any) -> bool:
-    """Whether as many steps that are repeated from a recording have the bits of those that are run."""
+    """Return whether replayed steps have the same bits as normal ones."""
     expected, _ = trained(False, **how)
     found, gpu = trained(True, **how)
     assert sum(graph.replays for graph in gpu.graphs) == repeated
@@ -176,7 +177,7 @@ def test_what_is_displayed_is_what_is_read_from_a_recording_and_all_that_is_wait
             gpu.stops.clear()
             solver.step(4)
         told.append([event for event in events if isinstance(event, TrainingProgress)])
-        assert len(gpu.own_stops()) == (2 + 2) + (3 + 2)  # losses and outputs of two displays
+        assert len(gpu.own_stops()) == (2 + 2) + (3 + 2)  # the losses and outputs of two displays
     assert told[0] == told[1]
 
 
@@ -188,7 +189,7 @@ def test_weights_that_are_set_and_read_in_between_are_those_of_the_recording() -
     assert same_bits(during=halve, momentum=0.9)
 
 
-# What Python hands over while a step is recorded stays as it was: each of these must be found.
+# A replay keeps every value that Python passed while the step was recorded, so each of these must be detected.
 
 
 def test_a_rate_that_is_recorded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,12 +197,12 @@ def test_a_rate_that_is_recorded_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         factors._values = numbers
 
     monkeypatch.setattr(StepFactors, "set", set_numbers)
-    assert same_bits()  # a rate that stays
+    assert same_bits()  # with a constant rate
     assert not same_bits(**POLICIES["inv"])
 
 
 def planted(forward: Callable[[Layer, Tensor], Tensor], **more: Any) -> dict[str, Any]:
-    """A net with a layer that does this."""
+    """Return a net with a layer that calls this function."""
     layer = type("Planted", (Layer,), {"forward": forward, "top_shapes": lambda self, bottoms: list(bottoms), **more})
     text = 'layer { name: "planted" type: "Planted" bottom: "norm" top: "other" }'
     return {"net": NET.replace("MORE", text).replace('"InnerProduct" bottom: "norm"', '"InnerProduct" bottom: "other"'),
@@ -246,7 +247,7 @@ def test_threads_record_one_after_the_other() -> None:
         if layer.passes == WARM_UP + 1 and not others:
             others.append(threading.Thread(target=second.step, args=(1,)))
             others[0].start()
-            others[0].join(0.2)  # it waits until this recording is over
+            others[0].join(0.2)  # waits until this recording is over
         return x
 
     with pretend_gpu() as gpu:
@@ -267,10 +268,10 @@ def test_a_step_begins_without_what_autograd_kept_of_the_last_one() -> None:
     with pretend_gpu():
         solver = solver_on(GPU, batches(), debug_info=True, display=2, **planted(look))
         solver.step(WARM_UP + 3)
-    assert kept == [{}] * (WARM_UP + 3)  # of which two are run for their debug_info, three to warm up, and one recorded
+    assert kept == [{}] * (WARM_UP + 3)  # two run for their debug_info, three to warm up, and one recorded
 
 
-# Steps that are run as ever, with a line that says why.
+# Steps that run normally, with a line that gives the reason.
 
 
 def notices(events: list[Event]) -> list[str]:
@@ -278,7 +279,8 @@ def notices(events: list[Event]) -> list[str]:
 
 
 def check_left_alone(reason: str, repeated: int, **how: Any) -> None:
-    """So many steps are repeated, others are run with one line that says why, and all have the same bits."""
+    """Check that this many steps are replayed, that others run normally with one line that gives the reason, and that
+    all bits are the same."""
     events: list[Event] = []
     assert same_bits(repeated, events=events, **how)
     (line,) = notices(events)
@@ -342,7 +344,7 @@ def test_what_changes_in_between(during: Callable[[Solver], object], reason: str
 
 def test_debug_info_looks_at_steps_that_are_run() -> None:
     settings = {"debug_info": True, "display": 4, "momentum": 0.9}
-    check_left_alone("debug_info reads all blobs", STEPS - WARM_UP - 3, **settings)  # without 0, 4 and 8
+    check_left_alone("debug_info reads all blobs", STEPS - WARM_UP - 3, **settings)  # all except 0, 4 and 8
 
 
 def test_nothing_is_recorded_nor_said_where_it_is_not_wanted() -> None:

@@ -1,4 +1,4 @@
-"""A module with its data, on one device and on several, and its training in float16."""
+"""A module with its data on one device and on several, and its training in float16."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
     loss = net.forward()
     with h5py.File(listed.parent / "rows.h5") as file:
         first = file["x"][:4]
-        expected = 2 * np.square(file["y"][:4]).sum() / 8  # weights are zero
+        expected = 2 * np.square(file["y"][:4]).sum() / 8  # the weights are zero
     assert loss.item() == pytest.approx(expected, rel=1e-6)
     np.testing.assert_allclose(net.outputs()["double"], first * 2)
     assert net.loss_weights() == {"loss": 2}
@@ -110,7 +110,7 @@ layer { name: "ip" type: "InnerProduct" bottom: "x" top: "p"
         inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }
 layer { name: "loss" type: "EuclideanLoss" bottom: "p" bottom: "y" top: "loss" loss_weight: 1 }
 """
-FIRST = 2.0**10  # scale, which all steps of this net bear but for one with labels that are
+FIRST = 2.0**10  # a scale that suits all steps of this net, except those with labels that are TOO_LARGE
 TOO_LARGE = 60000.0
 
 
@@ -169,7 +169,7 @@ def test_the_scale_leaves_no_trace_in_what_is_learned(settings) -> None:
     exact.step(4)
     half.step(4)
     assert half.weights.buffer.dtype is torch.float32
-    # float16 has 11 digits: the products of four steps are as exact as that.
+    # float16 has 11 bits, and the products of four steps are that exact.
     torch.testing.assert_close(half.weights.buffer, exact.weights.buffer, rtol=0, atol=4e-3)
     assert not torch.equal(half.weights.buffer, exact.weights.buffer)
 

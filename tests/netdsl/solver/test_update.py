@@ -1,4 +1,4 @@
-"""One change of all weights, beside the formulas in double precision and beside torch's own optimisers."""
+"""One update of all weights, compared with the formulas in double precision and with torch's own optimisers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netdsl.solver.flat import FlatWeights
 from netdsl.solver.solver import Solver
 from netdsl.solver.update import Updater
 
-# Some steps in float32 beside the same in float64.
+# Some steps in float32, compared with the same steps in float64.
 TOLERANCE = 1e-5
 
 
@@ -56,7 +56,7 @@ def test_gradients_are_clipped_by_their_sum_over_batches(regression) -> None:
     weight, bias = weights_of(net)
     blobs = [blob for layer in net.built.layers for blob in layer.blob_tensors()]
     for blob in blobs:
-        blob.grad = torch.full_like(blob, 5)  # eight values: a norm of 5 sqrt(8)
+        blob.grad = torch.full_like(blob, 5)  # eight values with a norm of 5 sqrt(8)
     updater.apply(1.0, 0)
     step = 3 / 8**0.5 / 2
     torch.testing.assert_close(weights_of(net), [weight - step, bias - 2 * step])
@@ -75,7 +75,7 @@ def test_gradients_are_clipped_by_their_sum_over_batches(regression) -> None:
 def test_rules_are_torchs_own_where_the_rate_stays(
     settings: dict[str, object], peer: Callable[..., torch.optim.Optimizer], regression
 ) -> None:
-    """Adam differs: Caffe adds delta before the correction, torch after."""
+    """Only Adam differs: Caffe adds delta before the correction, torch after it."""
     torch.manual_seed(1)
     net = regression()
     updater = updater_of(net, **{"delta": 1e-8, **settings})
@@ -129,7 +129,7 @@ MOMENTUM, DECAY = 0.9, 0.25
 
 
 def weight_change(net: object, rate: float, gradients: Callable[[Tensor], Tensor | None], iter_size: int = 1) -> Tensor:
-    """By how much the weights change, beside what the formula says; the bias has no decay."""
+    """Return the change of the weights, and the change by the formula. The bias has no decay."""
     param = pb.SolverParameter(type="SGD", momentum=MOMENTUM, weight_decay=DECAY, iter_size=iter_size)
     updater = Updater(param, FlatWeights(net.built))
     weight = updater.weights.blobs[0].tensor
@@ -150,7 +150,7 @@ def weight_change(net: object, rate: float, gradients: Callable[[Tensor], Tensor
 @pytest.mark.parametrize("iter_size", [1, 4])
 def test_momentum_and_decay_follow_caffes_formula_to_the_last_digits(rate: float, iter_size: int, regression) -> None:
     def gradient(blob: Tensor) -> Tensor:
-        return torch.randn(blob.shape) / rate  # as large as those of sums over whole images
+        return torch.randn(blob.shape) / rate  # as large as gradients of sums over whole images
 
     assert weight_change(regression(), rate, gradient, iter_size).abs().min() > 1e-4
 
@@ -164,7 +164,7 @@ def test_weights_that_nothing_depends_on_decay_all_the_same(regression) -> None:
 
 
 def test_who_reads_gradients_before_the_update_finds_them_in_the_buffer(regression) -> None:
-    """Also who begins to during an iteration, in which autograd leaves them elsewhere."""
+    """This includes readers that start during an iteration, in which autograd stores gradients elsewhere."""
     found = []
     for late in (False, True):
         torch.manual_seed(3)
@@ -188,7 +188,8 @@ def test_who_reads_gradients_before_the_update_finds_them_in_the_buffer(regressi
 
 
 def test_a_rate_too_small_for_one_pass_takes_gradients_from_the_buffer_of_the_step(regression) -> None:
-    """As FCN's, whose losses are sums over whole images; their memory isn't taken a second time."""
+    """FCN is an example: its losses are sums over whole images. The memory of the step isn't allocated a second
+    time."""
     param = pb.SolverParameter(type="SGD", base_lr=1e-12, lr_policy="fixed", momentum=MOMENTUM, max_iter=2)
     solver = Solver(param, regression())
     solver.iterate()

@@ -1,4 +1,4 @@
-"""Snapshots of nets that learn targets in units of their own: weights for use, and a training that goes on."""
+"""Snapshots of nets that learn scaled targets: weights for use, and training that continues."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_saved_weights_predict_in_the_units_of_boxes(tmp_path: Path):
     deviations, means = np.tile(DEVIATIONS, CLASSES), np.tile(MEANS, CLASSES)
     np.testing.assert_allclose(saved["bbox_pred"][0], before["bbox_pred"][0] * deviations[:, None], rtol=1e-6)
     np.testing.assert_allclose(saved["bbox_pred"][1], before["bbox_pred"][1] * deviations + means, rtol=1e-6)
-    for name in ("cls_score", "rpn_bbox_pred"):  # what was learned as it is used
+    for name in ("cls_score", "rpn_bbox_pred"):  # the learned weights in the form for use
         assert all(np.array_equal(*pair) for pair in zip(saved[name], before[name], strict=True))
     assert all(np.array_equal(*pair) for pair in zip(after, before["bbox_pred"], strict=True))
 

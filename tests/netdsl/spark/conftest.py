@@ -1,4 +1,4 @@
-"""A Spark with two executors that are processes of their own, one for all tests."""
+"""One Spark for all tests, with two executors that are separate processes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tests.patience import PATIENCE
 MASTER = "local-cluster[2,1,2048]"
 QUIET = {"spark.ui.enabled": "false", "spark.executor.memory": "1g", "spark.driver.memory": "1g"}
 param, run = distributed.param, distributed.run  # fixtures
-TRANSPORTS = [Transport.GLOO, Transport.RELAY]  # those that cross machines and need no GPU
+TRANSPORTS = [Transport.GLOO, Transport.RELAY]  # those that work across machines and need no GPU
 
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Two executors with one slot each."""
+    """Return a session with two executors that have one slot each."""
     local = {"spark.local.dir": str(tmp_path_factory.mktemp("local"))}
     with open_session(MASTER, {**SETTINGS, **QUIET, **local}) as session:
         yield session
@@ -41,14 +41,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def folder(param: pb.SolverParameter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a run will be. Its workers, and nobody else, are at home in the folder above."""
+    """Return a run's folder. Only its workers have the parent folder as their working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path / "run"
 
 
 @pytest.fixture(scope="session")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python that has nothing but itself."""
+    """Return a Python without any packages."""
     place = tmp_path_factory.mktemp("bare")
     venv.create(place, symlinks=True)
     return str(place / "bin/python")
@@ -69,14 +69,14 @@ def begin(
 
 
 def same(folder: Path, weights: Tensor) -> bool:
-    """Whether a run ended with these weights, which lie with gaps between them."""
+    """Return whether a run ended with these weights, which have gaps between them in memory."""
     blobs: list[np.ndarray] = [each for blobs in arrays_of(read_net(folder / MODEL)).values() for each in blobs]
     whole = weights.numpy().tobytes()
     return all(each.tobytes() in whole for each in blobs)
 
 
 def workers_of(folder: Path) -> list[int]:
-    """The processes of Spark's that are at home where a run is."""
+    """Return Spark's processes whose working directory is a run's parent folder."""
     processes = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -88,14 +88,14 @@ def workers_of(folder: Path) -> list[int]:
 
 
 def executor_of(worker: int) -> int:
-    """A worker was made by a daemon, and that by the executor."""
+    """Return a worker's executor: the parent of the daemon that started the worker."""
     return _parent_of(_parent_of(worker))
 
 
 def after_round(
     number: int, harm: Callable[[], object], restarts: list[WorkersRestarted] | None = None
 ) -> Callable[[Told], object]:
-    """Do harm once, when a round is done; restarts are added to a list."""
+    """Do harm once, when a round is finished, and append restarts to a list."""
     harmed: list[bool] = []
 
     def told(what: Told) -> None:

@@ -1,4 +1,5 @@
-"""A driver in a process of its own: `python driver.py RUN MASTER SETTINGS` trains, and prints why it began again."""
+"""A driver in a separate process: `python driver.py RUN MASTER SETTINGS` trains, and prints the reasons for its
+restarts."""
 
 from __future__ import annotations
 

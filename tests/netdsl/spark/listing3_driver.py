@@ -1,4 +1,5 @@
-"""A driver with four slots: SparkNet's third listing beside the strategy `averaging`, on rows sorted by classes."""
+"""A driver with four slots: SparkNet's third listing compared with the strategy `averaging`, on rows sorted by
+class."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ NUMBERED = NetParams("numbered", RDDLayer("number", shape=[BATCH, 1]), *NET.mess
 
 
 def rows() -> list[tuple[np.ndarray, int]]:
-    """As many rows for each partition as the papers' listing would read a part of, all of one class side by side."""
+    """Return rows for each partition, sorted by class. The papers' listing would read only part of them."""
     random = np.random.default_rng(1)
     centres = random.normal(size=(CLASSES, 8))
     labels = np.sort(np.arange(WORKERS * ROWS) % CLASSES)
@@ -38,7 +39,7 @@ def rows() -> list[tuple[np.ndarray, int]]:
 
 
 def numbers_read(net: Net, steps: int) -> list[int]:
-    """The numbers of the rows that a net learns from in some steps."""
+    """Return the numbers of the rows that a net learns from in some steps."""
     found = list[int]()
     for _ in range(steps):
         net.train(1, alone=True)
@@ -47,7 +48,8 @@ def numbers_read(net: Net, steps: int) -> list[int]:
 
 
 def numbers_read_and_die(net: Net, steps: int, mark: Path) -> list[int]:
-    """The same; but the first process that has read them is killed, for which a local Spark has no second attempt."""
+    """Do the same as `numbers_read`, but kill the first process that has read them. A local Spark doesn't retry its
+    task."""
     found = numbers_read(net, steps)
     if not mark.exists():
         mark.touch()
@@ -56,7 +58,7 @@ def numbers_read_and_die(net: Net, steps: int, mark: Path) -> list[int]:
 
 
 def main(session: Any) -> dict[str, Any]:
-    """What came of it."""
+    """Train both ways, and print the results."""
     train_data = session.sparkContext.parallelize(rows(), WORKERS).cache()
     net = Net(NET)
     other = copy.copy(net)

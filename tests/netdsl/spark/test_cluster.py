@@ -16,7 +16,7 @@ TRAIN = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--workers", "
 
 
 def cluster(**settings):
-    """A cluster of which only the settings are asked; they are named without dots."""
+    """Return a cluster that has only settings, whose names are given without dots."""
     named = {f"spark.{name.replace('_', '.')}": value for name, value in settings.items()}
     return Cluster(SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: named, master="yarn")))
 
@@ -73,7 +73,7 @@ def test_a_master_that_is_not_there_is_told_before_java_starts(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     with socket.socket() as closed, socket.socket() as another:
         for each in (closed, another):
-            each.bind(("127.0.0.1", 0))  # and doesn't listen
+            each.bind(("127.0.0.1", 0))  # bound, but not listening
         ports = [each.getsockname()[1] for each in (closed, another)]
         master = f"spark://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"
         program = f"import sys; sys.argv = {['zoo', *TRAIN, '--master', master]}; from zoo.cli import main; main()"
@@ -96,7 +96,7 @@ def test_a_session_that_is_there_already_is_used_and_stays(session):
 @pytest.mark.spark
 @pytest.mark.parametrize("begin", ["open_session('local[1]')", "nullcontext(SparkSession.builder.getOrCreate())"])
 def test_workers_of_a_spark_on_this_machine_run_in_this_python(begin, tmp_path):
-    """The first `python3` on the path is one that doesn't even run."""
+    """The first `python3` on the path can't even run."""
     (tmp_path / "python3").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "python3").chmod(0o755)
     program = (
@@ -116,7 +116,7 @@ def test_workers_of_a_spark_on_this_machine_run_in_this_python(begin, tmp_path):
 
 @pytest.mark.spark
 def test_python_files_of_the_current_folder_are_not_run(tmp_path):
-    """A session of the command line, in a folder that came with somebody's model."""
+    """The session belongs to a command line in a folder with another user's model."""
     for name in ("secrets", "torch", "msgspec"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
     program = (

@@ -1,4 +1,4 @@
-"""What `zoo train` makes of its options about Spark, before there is any."""
+"""How `zoo train` interprets its Spark options, before Spark starts."""
 
 from __future__ import annotations
 

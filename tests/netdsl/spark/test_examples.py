@@ -1,4 +1,4 @@
-"""The examples, in the Spark that all tests have."""
+"""The example programs, in the Spark that all tests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark that gives its tasks GPUs, on machines whose torch sees none."""
+"""A Spark that assigns GPUs to its tasks, on machines whose torch sees none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESOURCES = {
 
 @pytest.fixture
 def submit(tmp_path: Path) -> list[str | Path]:
-    """The beginning of a command at a Spark with a GPU for each task, as it thinks."""
+    """Return the beginning of a command that submits to a Spark which believes it has a GPU for each task."""
     script = tmp_path / "gpus.sh"
     script.write_text("""#!/bin/sh\necho '{"name": "gpu", "addresses": ["3"]}'\n""")
     script.chmod(0o755)

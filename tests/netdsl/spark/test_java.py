@@ -1,4 +1,4 @@
-"""Which Java Spark would run on."""
+"""Finding the Java that Spark would run on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs on a real Spark: what they come to, and how they are refused."""
+"""Runs on a real Spark: their results, and the reasons to refuse them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_where_executors_are_apart_the_driver_averages(
 def test_the_driver_listens_at_one_port_that_can_be_chosen(
     session: Any, param: pb.SolverParameter, folder: Path, transport: Transport
 ) -> None:
-    """Two jobs, the preflight's and the run's, follow each other at the same port."""
+    """Two jobs, the preflight's and the run's, use the same port one after the other."""
     port, host = free_port(), session.sparkContext.getConf().get("spark.driver.host")
     seen: list[bool] = []
     session.sparkContext._conf.set("spark.netdsl.port", str(port))

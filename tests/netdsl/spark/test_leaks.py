@@ -1,4 +1,4 @@
-"""Nothing grows while rounds go by: no process, and nothing on disk."""
+"""No processes and no disk space accumulate over rounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.netdsl.spark.conftest import TRANSPORTS, executor_of, workers_of
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROUNDS, SETTLED, WINDOW = 200, 40, 10
-GROWTH = 45e6  # bytes: two buffers of the model come and go; a fiftieth of it lost each round would be more
+GROWTH = 45e6  # bytes: two buffers of the model come and go; losing a fiftieth of it each round would be more
 SOLVER = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 200 random_seed: 3 snapshot_after_train: false
 net_param {
@@ -41,7 +41,8 @@ net_param {
 
 
 class Watch:
-    """The least that processes and folders took, early and late; what saving a state takes for a while isn't in it."""
+    """The lowest figures of processes and folders, early and late, so that temporary use while saving a state doesn't
+    count."""
 
     def __init__(self, run: Path, local: Path) -> None:
         self._run, self._local = run, local
@@ -70,7 +71,7 @@ def is_python(pid: int) -> bool:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that are a process's own."""
+    """Return the bytes of a process's private memory."""
     values = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return int(values["RssAnon"].split()[0]) * 1024
 

@@ -1,4 +1,4 @@
-"""Nets that Spark's executors keep for a loop of a program's own."""
+"""Nets that Spark's executors keep for a program's own loop."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_epochs_frames_and_what_cant_be(session: Any, rdd: Any) -> None:
         net.on(frame, workers=2)
     with net.on(frame, workers=2, bindings={"data": "features"}, base_lr=0.1) as nets:
         nets.train(epochs=2)
-        assert nets.iteration == 19  # of 150 rows, in batches of 8, twice, for two
+        assert nets.iteration == 19  # of 150 rows, in batches of 8, twice, for two workers
         assert repr(nets) == "NetRDD('two', 2 workers, iteration 19)"
         with pytest.raises(NetError, match="either steps, as in steps=50, or epochs, as in epochs=1"):
             nets.train()
@@ -145,7 +145,7 @@ def test_epochs_frames_and_what_cant_be(session: Any, rdd: Any) -> None:
     with pytest.raises(DataError, match="a tuple is only in this process"):
         net.on((ROWS, LABELS), workers=2)
     with pytest.raises(DataError, match=r"an element of the RDD has 4 values; give one for each of data, label"):
-        net.on(rdd.keys().map(tuple), workers=2)  # of rows without labels
+        net.on(rdd.keys().map(tuple), workers=2)  # rows without labels
 
 
 def test_a_net_of_the_driver_reads_rows_of_spark(session: Any, rdd: Any, begin: WeightCollection) -> None:

@@ -25,7 +25,7 @@ HERE = "127.0.0.1"
 
 @pytest.fixture(params=TRANSPORTS)
 def spec(tmp_path, monkeypatch, request):
-    """That of the only worker, whose run has a folder to be seen."""
+    """Return the spec of the only worker, whose run has a folder that it must see."""
     (tmp_path / "run/probe").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
@@ -85,7 +85,7 @@ def test_executors_that_dont_reach_each_other(spec, monkeypatch):
 
 def test_executors_that_come_and_go(tmp_path):
     class Dynamic:
-        """A cluster of which only the settings are asked."""
+        """A cluster that has only settings."""
 
         def setting(self, name, default):
             return {"spark.dynamicAllocation.enabled": "true"}.get(name, default)

@@ -1,4 +1,4 @@
-"""The command line with Spark, by itself and by spark-submit."""
+"""The command line with Spark, alone and under spark-submit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_command_line(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (folder / MODEL).exists()
     reported = called(BIN / "zoo", "report", folder)
-    assert "2 workers, 2 rounds, iteration 4" in " ".join(reported.stdout.split())  # of any width
+    assert "2 workers, 2 rounds, iteration 4" in " ".join(reported.stdout.split())  # for a terminal of any width
     assert reported.stdout.count(socket.gethostname()) == 2
     failed = called(BIN / "zoo", *TRAIN, "other", "--master", "nowhere")
     assert failed.returncode == 2
@@ -48,4 +48,4 @@ def test_spark_submit(folder: Path) -> None:
     assert (
         f"zoo: {folder}: the folder already contains a run; resume it, or name another folder"
         in failed.stdout.splitlines()
-    )  # all it says
+    )  # the complete output

@@ -1,4 +1,4 @@
-"""Workers, executors and drivers are really killed, stopped, and looked after by Spark's own ways."""
+"""Workers, executors and drivers that are really killed or stopped, and Spark's own ways of handling that."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spark
 
-LOST = r"worker \d was lost: (its connection ended without a report|Spark ended its task)"  # whichever is seen first
+LOST = r"worker \d was lost: (its connection ended without a report|Spark ended its task)"  # whichever is noticed first
 
 
 def start_driver(folder: Path, settings: Mapping[str, str], master: str = MASTER) -> subprocess.Popen[str]:
-    """A driver in a process of its own."""
+    """Start a driver in a separate process."""
     words = [folder, master, json.dumps({**QUIET, **settings})]
     return subprocess.Popen(
         [sys.executable, driver.__file__, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -105,7 +105,7 @@ def test_a_new_driver_goes_on_for_one_that_was_killed(
             time.sleep(0.01)
         workers = workers_of(folder)
         first.kill()
-    assert len(workers) > 2  # Spark itself is there, too
+    assert len(workers) > 2  # includes Spark's own processes
     assert not (folder / "model.caffemodel").exists()
     until = time.monotonic() + PATIENCE
     while workers_of(folder) and time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Turns of workers in this process, with the saved state alone or with what the process has kept."""
+"""Turns of workers in this process, from the saved state alone or with the process's cached state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
 
 
 def forget() -> None:
-    """What is kept goes, as when a process is lost."""
+    """Discard the cached state, as when a process is lost."""
     turns._close_kept()
 
 
@@ -37,7 +37,7 @@ def nothing_kept() -> Iterator[None]:
 
 
 class Loop:
-    """A loop whose turns are taken here, one worker after the other."""
+    """A loop whose turns run here, one worker after the other."""
 
     def __init__(self, folder: Path) -> None:
         self.net = Net(
@@ -94,7 +94,7 @@ def test_a_worker_that_stays_is_opened_once_and_draws_its_own_random_numbers(tmp
     (folder,) = (alone.folder / "rounds").iterdir()
     assert sorted(path.name for path in folder.iterdir()) == ["worker-1.json", "worker-1.npz"]
     alone.journal.complete(1, [1], [1], None)
-    Net.get_weights(Net(loop.net.message))  # which draws random numbers between two turns
+    Net.get_weights(Net(loop.net.message))  # draws random numbers between two turns
     expected += WorkersTurn(str(alone.folder), alone.net.form, 1, "", train_five).take([1])
     assert turns._KEPT[0] is worker
     found = [loop.take(train_five)[1], loop.take(train_five)[1]]

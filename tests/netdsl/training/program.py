@@ -1,4 +1,4 @@
-"""A user's program, for tests that run it as ranks of mpiexec or torchrun: `python program.py OUT [alone]`."""
+"""A user's program for tests that run it as ranks of mpiexec or torchrun: `python program.py OUT [alone]`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABELS = (ROWS[:, 0] > 0).astype(np.int64)
 
 
 def net_of(batch: int = 8) -> Net:
-    """A net that tells two classes apart, and begins with the same weights in every process."""
+    """Return a net that distinguishes two classes, with the same initial weights in every process."""
     net = Net(
         NetParams(
             "two",

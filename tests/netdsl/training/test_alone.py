@@ -1,4 +1,4 @@
-"""Training runs that are stopped, killed and resumed end with the same bits as one that nobody disturbed."""
+"""Training runs that are stopped, killed and resumed end with the same bits as an undisturbed run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from netdsl.training.data_sources import NO_TESTS, holds_out, with_sources
 from netdsl.training.job import train_alone
 from tests.voc_folder import VocImage, VocObject, write_voc
 
-# Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
+# Data that are shuffled, cropped and mirrored at random, a Dropout, and statistics that aren't parameters.
 NET = """
 name: "small"
 layer { name: "data" type: "Data" top: "data" top: "label" transform_param { crop_size: 5 mirror: true scale: 0.01 }
@@ -73,7 +73,7 @@ def run_of(prefix: str, **more: object) -> Run:
 
 
 def last(prefix: str) -> list[bytes]:
-    """All that was saved at the end."""
+    """Return the complete final state."""
     file = read(f"{prefix}_iter_20.solverstate")
     assert isinstance(file.message, pb.SolverState)
     assert file.message.iter == 20
@@ -119,7 +119,7 @@ def test_a_snapshot_and_weights_are_not_both_taken(folder: Path) -> None:
 
 def test_fine_tuning_begins_with_the_weights(folder: Path) -> None:
     first_run, second_run = run_of("first"), run_of("again", weights=["first_iter_20.caffemodel"])
-    silent = {"display": 0}  # a display after training would add to the statistics
+    silent = {"display": 0}  # a display after training would update the statistics
     first = train_alone(replace(first_run, solver=first_run.solver.with_fields(**silent)))
     again = train_alone(replace(second_run, solver=second_run.solver.with_fields(max_iter=0, **silent)))
     for mine, theirs in zip(again.net.built.layers, first.net.built.layers, strict=True):
@@ -146,7 +146,7 @@ layer { name: "label" type: "Input" top: "label" input_param { shape { dim: 4 di
 
 
 def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
-    """A database in the order of its arrays, a table by the names of its columns."""
+    """A database is read in the order of its arrays, a table by the names of its columns."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     images = np.random.default_rng(0).integers(0, 256, (13, 2, 7, 6), np.uint8)
     rows = {"data": pa.FixedShapeTensorArray.from_numpy_ndarray(images), "label": [index % 3 for index in range(13)]}
@@ -172,7 +172,7 @@ HELD_OUT = ["lmdb:train_lmdb?part=train", "lmdb:train_lmdb?part=test"]
 
 
 def read_by(run: Run) -> list[str]:
-    """The sources that the phases read."""
+    """Return the sources that the phases read."""
     net = run.solver.net_to_train.net
     return [node.layer.data_param.source for phase in Phase for node in resolve(net, phase).nodes[:1]]
 

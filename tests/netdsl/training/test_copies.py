@@ -1,4 +1,4 @@
-"""Nets that are copied and pickled go on as they would have themselves."""
+"""Nets that are copied and pickled continue exactly as the originals would."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_copy_trains_on_to_the_same_bits(form: Callable[[], Any], copied: Call
     other = copied(net)
     assert other.get_weights() == net.get_weights()
     net.train(6)
-    copy_of_copy = copied(other)  # before it has a solver of its own
+    copy_of_copy = copied(other)  # before it has its own solver
     other.train(6)
     assert other.get_weights() == net.get_weights()
     copy_of_copy.train(6)

@@ -1,4 +1,4 @@
-"""A net that is trained and tested in one sentence, on data in the forms that a notebook has them."""
+"""Training and testing a net with one call, on data in the forms that notebooks use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAIR = (ROWS, LABELS)
 
 
 class Numbered(Dataset[Any]):
-    """A data set that notes which items it was asked for."""
+    """A data set that records which items are requested."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -41,7 +41,7 @@ class Numbered(Dataset[Any]):
 
 
 class Stream(IterableDataset[Any]):
-    """Items without numbers."""
+    """An iterable data set without indices."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(zip(ROWS, LABELS, strict=True))
@@ -164,7 +164,7 @@ def test_the_last_batch_of_an_epoch_goes_on_with_the_next() -> None:
     assert sorted(rows.asked[-48:-8]) == list(range(COUNT))
     net = net_of()
     net.train(PAIR, epochs=0.5, iter_size=2)
-    assert iterations_of(net) == 2  # of 2.5 batches' worth in iterations of two batches
+    assert iterations_of(net) == 2  # 2.5 batches, in iterations of two batches
 
 
 def test_a_layer_that_reads_files_gets_the_shapes_and_the_batch_from_arrays() -> None:
@@ -193,7 +193,7 @@ def test_data_that_were_given_before_go_on_and_others_are_trained_on_with_the_sa
 
 
 class TestWhatIsRefused:
-    """What can't be trained on is told in a sentence."""
+    """Data that can't be trained on are refused with a message."""
 
     @pytest.mark.parametrize(
         ("data", "why"),

@@ -44,10 +44,10 @@ STRATEGIES = [
 
 
 def digits(folder: Path, iterations: int) -> Run:
-    """LeNet on digits, with snapshots in a folder.
+    """Return LeNet on digits, with snapshots in a folder.
 
-    The rate falls to nothing, so that what is tested at the end isn't where noise has led to last: an image of the 360
-    more or less is a quarter of a percent.
+    The learning rate falls to zero, so that noise in the last steps doesn't decide the final test: each of the 360
+    images counts a quarter of a percent.
     """
     settings, _ = solver_of("lenet")
     lengths = {"max_iter": iterations, "test_interval": iterations, "display": 0, "test_initialization": False}
@@ -68,13 +68,13 @@ def begin(run: Run, folder: Path, strategy: str = "averaging", workers: int = 2)
 
 
 def accuracy(events: list[tell.Event]) -> float:
-    """What was tested last."""
+    """Return the accuracy of the last test."""
     return [tell.as_numbers(each.outputs)["accuracy"] for each in events if isinstance(each, tell.TestFinished)][-1]
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
-    """The accuracy of one worker."""
+    """Return the accuracy of one worker."""
     events: list[tell.Event] = []
     train_alone(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
     return accuracy(events)
@@ -103,7 +103,7 @@ def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
     ]
     assert '"event": "test"' in (run / "log.jsonl").read_text()
     assert (run / "model.caffemodel").read_bytes() == (run / "lenet_iter_4.caffemodel").read_bytes()
-    assert not list(tmp_path.glob("lenet_iter*"))  # another run's would take their names
+    assert not list(tmp_path.glob("lenet_iter*"))  # snapshots of another run would use the same names
 
 
 def test_a_mistake_in_the_net_the_data_or_the_weights_leaves_no_folder_to_the_next_try(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ def test_a_snapshot_is_for_one_worker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("settings", ["", "iter_size: 2 clip_gradients: 0.5 weight_decay: 0.01"])
 def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, settings: str) -> None:
-    """Caffe's shards: of two, one reads every second item, so a double batch has the same items.
+    """This is Caffe's sharding: one of two devices reads every second item, so a double batch has the same items.
 
-    Caffe's rule: gradients are averaged before they are clipped, and the learning rate stays as it is.
+    By Caffe's rule, gradients are averaged before they are clipped, and the learning rate stays.
     """
 
     def trained(batch: int, *devices: str) -> list[np.ndarray]:
@@ -172,7 +172,7 @@ def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, 
 
 
 def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path) -> None:
-    """Also after a start from a snapshot that lies between them."""
+    """This holds after a start from a snapshot between two such iterations, too."""
     run = replace(digits(tmp_path, 3), devices=(torch.device("cpu"),) * 2)
     run = replace(run, solver=run.solver.with_fields(snapshot_prefix=str(tmp_path / "net")))
     job.train_on_devices(run)
@@ -191,7 +191,7 @@ def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path)
 def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_path: Path) -> None:
     run, events, again = tmp_path / "run", list[tell.Event](), tmp_path / "again"
     plan = digits(tmp_path, 400)
-    steady = plan.solver.with_fields(lr_policy="fixed")  # which doesn't depend on the last iteration
+    steady = plan.solver.with_fields(lr_policy="fixed")  # "fixed" doesn't depend on the last iteration
     begin(replace(plan, solver=steady), run, "averaging:tau=2", 2)
     rounds: list[int] = []
 

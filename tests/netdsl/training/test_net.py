@@ -1,4 +1,4 @@
-"""A net that is ready to run: how it is made, run, filled, moved and saved."""
+"""A net that is ready to run: creating, running, filling, moving and saving it."""
 
 from __future__ import annotations
 

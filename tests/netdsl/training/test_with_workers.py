@@ -1,4 +1,4 @@
-"""A net of a program that several workers train in one sentence."""
+"""Training a program's net on several workers with one call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def weights_of(net: Net) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def expected() -> np.ndarray:
-    """The weights that two local workers end with."""
+    """Return the final weights of two local workers."""
     net = net_of()
     net.train(PAIR, epochs=5, workers=2, strategy="averaging:tau=5", **SETTINGS)
     return weights_of(net)
@@ -48,7 +48,7 @@ def test_one_worker_ends_with_the_bits_of_a_training_in_this_process() -> None:
 
 
 def test_two_workers_share_the_epochs(expected: np.ndarray) -> None:
-    """Five epochs of 80 items are 25 iterations of two workers with 8 items each."""
+    """Five epochs of 80 items take 25 iterations with two workers that read 8 items each."""
     net, events = net_of(), list[Event]()
     net.train(PAIR, epochs=5, workers=2, strategy="averaging:tau=5", callbacks=[events.append], **SETTINGS)
     (start,) = (event for event in events if isinstance(event, TrainingStarted))
@@ -80,7 +80,7 @@ def test_a_frame_and_a_run_that_is_kept(backend: str, tmp_path: Path) -> None:
 
 @contextmanager
 def spark_session() -> Iterator[Any]:
-    """The session of Spark that other tests have open, or one of this machine, which is stopped afterwards."""
+    """Return the Spark session that other tests have open, or a new one on this machine that is stopped afterwards."""
     from pyspark.sql import SparkSession
 
     others = SparkSession.getActiveSession()
@@ -145,7 +145,7 @@ def run_as_ranks(launcher: str, out: Path, *arguments: str) -> list[Any]:
 @pytest.mark.parametrize("together", [{}, {"workers": 2, "strategy": "averaging:tau=5"}], ids=["alone", "two"])
 def test_tests_come_after_each_epoch_and_end_the_training_when_nothing_gets_better(together: dict[str, Any]) -> None:
     net, events = net_of(), list[Event]()
-    stopping = EarlyStopping(patience=2, metric="accuracy", least_change=2.0)  # nothing is that much better
+    stopping = EarlyStopping(patience=2, metric="accuracy", least_change=2.0)  # no result is that much better
     net.train(PAIR, epochs=50, test_data=PAIR, callbacks=[events.append, stopping], **together, **SETTINGS)
     tests = [event.iteration for event in events if isinstance(event, tell.TestFinished)]
     epoch = 5 if together else 10

@@ -1,4 +1,4 @@
-"""Small programs for one process, each of which returns its curve of losses."""
+"""Small programs for one process, each of which returns its loss curve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Curve = list[float]
 
 
 def items(count: int = 50) -> TensorDataset:
-    """Items of three classes, which make batches of 16 and a last one of 2, or of 12 and a last one of 2."""
+    """Return items of three classes, in batches of 16 and a last one of 2, or in a batch of 12 and one of 2."""
     draw = torch.Generator().manual_seed(1)
     data = torch.randn(count, 1, 6, 6, generator=draw)
     return TensorDataset(data, (data.mean(dim=(1, 2, 3)) * 12).long().clamp(-1, 1) + 1)
@@ -32,7 +32,7 @@ def net(*more: nn.Module) -> nn.Module:
 
 
 def train(model: nn.Module, step: Callable[[Tensor, Tensor], Tensor], epochs: int = 2, **settings: int) -> Curve:
-    """The losses of all steps, and at the end that of all items and how many are right."""
+    """Return the losses of all steps, and at the end the loss of all items and how many predictions are right."""
     curve = [step(data, labels).item() for _ in range(epochs) for data, labels in loader(**settings)]
     model.eval()
     right, total, loss = 0, 0, 0.0
@@ -124,7 +124,7 @@ def dropout() -> Curve:
 
 
 def several_optimisers() -> Curve:
-    """Two nets against each other, as in a GAN, with noise as large as the batch."""
+    """Train two nets against each other, as in a GAN, with noise as large as the batch."""
     torch.manual_seed(3)
     maker, judge = nn.Linear(4, 36), nn.Sequential(nn.Linear(36, 5), nn.Tanh(), nn.Linear(5, 1))
     optimizers = [torch.optim.Adam(model.parameters(), 0.01) for model in (maker, judge)]
@@ -147,7 +147,7 @@ def several_optimisers() -> Curve:
 
 
 def items_of_one_batch_compared() -> Curve:
-    """A loss in which each item of a batch is compared with all others."""
+    """Train with a loss that compares each item of a batch with all others."""
     torch.manual_seed(4)
     model = nn.Linear(36, 5)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -164,7 +164,7 @@ def items_of_one_batch_compared() -> Curve:
 
 
 def mixed_items() -> Curve:
-    """Mixup, weighted classes, labels that don't count, and a loss as a sum."""
+    """Train with mixup, weighted classes, ignored labels, and a summed loss."""
     model = net()
     weight = torch.tensor([0.2, 1.0, 3.0])
     optimizer = torch.optim.SGD(model.parameters(), 0.05)
@@ -186,7 +186,7 @@ def mixed_items() -> Curve:
 
 
 def sequences() -> Curve:
-    """Rows of time steps, a recurrent net, and values read in many ways."""
+    """Train a recurrent net on rows of time steps, and read values in many ways."""
     torch.manual_seed(5)
     recurrent, last = nn.LSTM(6, 5, batch_first=True), nn.Linear(5, 3)
     optimizer = torch.optim.Adam([*recurrent.parameters(), *last.parameters()], 0.02)
@@ -206,7 +206,7 @@ def sequences() -> Curve:
 
 
 def gradients_of_the_batch() -> Curve:
-    """Adversarial items, made of the gradients of a batch."""
+    """Train on adversarial items, which are computed from the gradients of a batch."""
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
 
@@ -244,7 +244,7 @@ def random_items() -> Curve:
 
 
 def batches_by_hand() -> Curve:
-    """Batches cut out of a tensor, which all ranks compute whole."""
+    """Train on slices of a tensor, which all ranks compute completely."""
     model, (data, labels) = net(), items()[:]
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     curve = []
@@ -258,7 +258,7 @@ def batches_by_hand() -> Curve:
 
 
 class Cube(torch.autograd.Function):
-    """A function whose gradient depends on how many items there are."""
+    """A function whose gradient depends on the number of items."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""One rank of those that run programs together, with its number, theirs, their memory and the programs' names."""
+"""One of the ranks that run programs together. Its arguments are its number, the number of ranks, their memory and the
+programs' names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that several ranks can't run together, because each would compute something else."""
+"""Programs that several ranks can't run together, because each would compute different results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rank other than the first writes is its own, and it reads it back."""
+"""Files that a rank other than the first writes: they are private to it, and it reads them back."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_others_see_nothing_of_what_it_writes(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_file_is_as_large_as_what_it_wrote(tmp_path: Path) -> None:
-    """Also while the first rank is about to write it anew."""
+    """This holds while the first rank is about to rewrite the file, too."""
     file = tmp_path / "net.prototxt"
     with private_files():
         file.write_text("layer {}")
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT))  # as the first rank has it at that moment
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT))  # the first rank's file at that moment
         assert file.stat().st_size == 8
         check_regular(file)
     assert file.stat().st_size == 0

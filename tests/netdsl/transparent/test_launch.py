@@ -1,4 +1,4 @@
-"""`zoo run`: scripts as local processes and under torchrun; their output and files, and how a lost rank ends them."""
+"""`zoo run`: scripts as local processes and under torchrun, their output and files, and the end after a lost rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.test_house import ROOT
 
 ZOO = [sys.executable, "-c", "from zoo.cli import main; main()"]
 RANK = "from netdsl.transparent.batch_tensor import BatchTensor\nrank = BatchTensor.ranks.rank\n"
-EXAMPLES = (  # with numbers of ranks
+EXAMPLES = (  # with the numbers of ranks
     ("train_digits", (1, 2)),
     pytest.param("train_digits", (1, 4), marks=pytest.mark.slow),
     pytest.param("train_sequences", (1, 2, 4), marks=pytest.mark.slow),
@@ -47,7 +47,7 @@ def test_an_example_prints_the_same_curve_under_several_ranks(
     numbers = [float(number) for number in re.findall(r"-?\d+\.?\d*", alone.stdout)]
     for each in together:
         assert each.returncode == 0, each.stderr
-        # Five digits are printed of losses that are equal to the last bits of float32.
+        # Five digits are printed, and the losses are equal except for the last bits of float32.
         assert [float(number) for number in re.findall(r"-?\d+\.?\d*", each.stdout)] == pytest.approx(numbers, abs=2e-5)
     files = [sorted(path.name for path in (tmp_path / str(workers)).iterdir()) for workers in sizes]
     assert all(names == files[0] for names in files)
@@ -61,7 +61,7 @@ def test_only_the_first_rank_prints_and_writes(tmp_path: Path) -> None:
         "with open('lines', 'w') as file: print(*sys.argv[1:], helper.NAME, file=file)\n"
         "print(Path('lines').read_text().strip(), len(sys.argv))\n"
         "torch.save(torch.ones(2), 'made/ones.pt')\nprint(torch.load('made/ones.pt').sum().item())\n"
-        "print('torch._dynamo' in sys.modules)\n",  # which would take each rank seconds
+        "print('torch._dynamo' in sys.modules)\n",  # loading it would take each rank seconds
     )
     (tmp_path / "helper.py").write_text("NAME = 'helper'")
     (tmp_path / "here").mkdir()

@@ -1,4 +1,4 @@
-"""Programs for one process have the same curves under several ranks, or are refused with a sentence."""
+"""Programs for one process have the same curves under several ranks, or are refused with a message."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tests.netdsl.transparent import programs, refused_programs
 from tests.patience import PATIENCE
 from tests.test_house import ROOT
 
-Results = list[dict[str, dict[str, Any]]]  # of every rank, by program
+Results = list[dict[str, dict[str, Any]]]  # for every rank, by program
 
-COMPUTED_WHOLE = {  # what has no rule of its own, or needs the whole batch
+COMPUTED_WHOLE = {  # operations without a rule, or that need the whole batch
     "items_of_one_batch_compared": ["__eq__"],
     "mixed_items": ["__getitem__"],
     "sequences": ["lstm"],
     "functions_of_ones_own": ["Cube"],
 }
-# Sums of parts in float32 instead of sums of batches, over some ten steps.
+# Sums of parts in float32 instead of sums of whole batches, over some ten steps.
 CLOSE = 1e-6
 
 
 @cache
 def together(size: int) -> Results:
-    """What each rank got of all programs."""
+    """Return each rank's results of all programs."""
     descriptor = create_memory(size)
     words = [sys.executable, "-m", "tests.netdsl.transparent.rank"]
     names = [*programs.PROGRAMS, *refused_programs.PROGRAMS]
@@ -57,7 +57,7 @@ def together(size: int) -> Results:
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Sums as the ranks compute them, and the same random numbers."""
+    """Compute sums as the ranks do, with the same random numbers."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Nets with new heads."""
+"""Giving nets new heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prediction computes the very values that a data layer gives in tests."""
+"""Prediction computes exactly the values that a data layer returns in tests."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from zoo.answers.images import LayerPreparation, image_of, open_images
 from zoo.card_input import image_input, transform_of
 from zoo.cards import Channels, ImageInput
 
-AWKWARD = [(31, 24), (7, 5), (12, 11), (101, 33), (1, 64)]  # larger, smaller, as it is taken, and far from square
+AWKWARD = [(31, 24), (7, 5), (12, 11), (101, 33), (1, 64)]  # larger, smaller, of the net's size, and far from square
 MEANS = (104.25, 117.5, 123.75)
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Images of awkward sizes, in colour and in gray, some of them in ways that formats allow."""
+    """Write images of awkward sizes, in colour and in gray, some of them with unusual encodings."""
     files = [photo(folder / f"{number}.png", number, *size) for number, size in enumerate(AWKWARD)]
     noise = np.random.default_rng(9).integers(0, 256, (19, 23, 4), np.uint8)
     deep = np.random.default_rng(8).integers(0, 1 << 16, (17, 13, 3), np.uint16)
@@ -49,7 +49,7 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def data_layer(settings: str, data: str, count: int) -> list[np.ndarray]:
-    """What a net's data layer gives of this many items in tests."""
+    """Return this many items from a net's data layer in tests."""
     net = Path("net.prototxt")
     net.write_text(
         'layer { name: "data" type: "Data" top: "data" top: "label" '
@@ -99,7 +99,7 @@ def test_rgb_is_what_a_data_layer_gives_of_swapped_channels(tmp_path) -> None:
 
 
 def write_data_sets(folder: Path) -> None:
-    """Databases of the images, encoded and not, and images of CIFAR's, whose channels are stored as RGB."""
+    """Write databases of the images, encoded and raw, and CIFAR images, whose channels are stored as RGB."""
     image_files(folder / "images/all")
     images = open_source("folder:images")
     convert(images, "encoded_lmdb", Conversion(encoded=ImageFormat.JPG))
@@ -155,7 +155,7 @@ def test_a_data_layers_settings_do_what_they_do_in_tests(settings, channels, tmp
     mean_of(tmp_path, channels, 12, 11)
     files = image_files(Path("images/all"))
     if "resize_param" not in settings:
-        for file in [file for file in files if min(cv2.imread(str(file)).shape[:2]) < 8]:  # which the layer refuses
+        for file in [file for file in files if min(cv2.imread(str(file)).shape[:2]) < 8]:  # the layer refuses these
             file.unlink()
             files.remove(file)
     forced = f"{settings} {'force_gray' if channels == 1 else 'force_color'}: true"
@@ -199,7 +199,7 @@ def test_values_that_are_no_bytes_are_taken_in_the_size_of_the_input(tmp_path) -
 
 
 def test_on_images_of_the_nets_size_answers_are_those_of_caffes_classifier(tmp_path) -> None:
-    """Resizing differs by a little: pycaffe's samples pixels elsewhere than the data layers' does at the edges."""
+    """Resizing differs slightly: at the edges, pycaffe samples pixels at other places than the data layers do."""
     folder = classifier(tmp_path / "four", Channels.BGR)
     files = [photo(tmp_path / f"{seed}.png", seed, 13, 12) for seed in range(5)]
     caffe = Classifier(

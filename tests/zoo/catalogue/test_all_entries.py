@@ -1,4 +1,4 @@
-"""Every net of the catalogue is what was published, and works."""
+"""Every net of the catalogue matches the published one, and works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nets for segmentation, edges, detection, keypoints and sequences have the well-known sizes."""
+"""Nets for segmentation, edges, detection, keypoints and sequences have their published sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def outputs_of(net: pb.NetParameter) -> set[str]:
 
 
 def small(net: pb.NetParameter, **shapes: list[int]) -> Net:
-    """A net whose inputs are small, filled with small numbers."""
+    """Return a net with small inputs, filled with small numbers."""
     for layer in net.layer:
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False):
             shape.dim[:] = shapes.get(top, shape.dim)
@@ -64,7 +64,7 @@ def test_hed_has_five_side_outputs_of_the_images_size_and_their_mean() -> None:
 
 
 def test_the_side_outputs_of_hed_lie_where_their_pixels_are() -> None:
-    """A net whose weights only hand on what they see shows a square in all side outputs where it is in the image."""
+    """A net whose weights only pass on their input shows a square in all side outputs at its place in the image."""
     message = deployed("hed")
     assert outputs_of(message) == {"sigmoid-fuse", *(f"sigmoid-dsn{number}" for number in range(1, 6))}
     message.layer[0].input_param.shape[0].dim[2:] = [110, 110]
@@ -75,7 +75,7 @@ def test_the_side_outputs_of_hed_lie_where_their_pixels_are() -> None:
             parameter.data[0, 0] = interpolation(parameter.shape[-1]) if "upsample" in name else 0
             parameter.data[0, 0, parameter.shape[2] // 2, parameter.shape[3] // 2] += "upsample" not in name
     square = np.zeros((1, 3, 110, 110), np.float32)
-    square[0, 0, 62:78, 46:62] = 4  # one place of the coarsest output, which has the 34 pixels of padding before it
+    square[0, 0, 62:78, 46:62] = 4  # one place of the coarsest output, after its 34 pixels of padding
     found = net.forward(data=square)
     for number in range(1, 6):
         edges = torch.logit(found[f"sigmoid-dsn{number}"][0, 0].double())
@@ -146,7 +146,7 @@ def test_the_net_to_write_text_with_remembers_what_it_read() -> None:
 
 
 def after(net: Net, first: int) -> torch.Tensor:
-    """What comes after two letters, the second of which is the same."""
+    """Return the output after two letters, the second of which is the same."""
     net.forward(data=[[first]], clip=[[0]])
     return net.forward(data=[[1]], clip=[[1]])["prob"]
 

@@ -1,4 +1,4 @@
-"""The nets have the layers and blobs by which published weights, and programs written for them, find theirs."""
+"""The nets contain the layers and blobs that published weights, and programs written for them, refer to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zoo import catalogue
 
 Shapes = dict[str, tuple[int, ...]]
 
-WEIGHTS: dict[str, Shapes] = {  # of layers; the first blob of each
+WEIGHTS: dict[str, Shapes] = {  # by layer; the shape of its first blob
     "mnist-autoencoder": {"encode1": (1000, 784), "encode4": (30, 250), "decode4": (250, 30), "decode1": (784, 1000)},
     "mnist-siamese": {"conv1": (20, 1, 5, 5), "conv2_p": (50, 20, 5, 5), "ip1": (500, 800), "feat_p": (2, 10)},
     "cifar10-quick": {"conv1": (32, 3, 5, 5), "conv3": (64, 32, 5, 5), "ip1": (64, 1024), "ip2": (10, 64)},
@@ -33,7 +33,7 @@ WEIGHTS: dict[str, Shapes] = {  # of layers; the first blob of each
     "squeezenet-1.1": {"conv1": (64, 3, 3, 3), "fire9/expand3x3": (256, 64, 3, 3), "conv10": (1000, 512, 1, 1)},
 }
 
-BLOBS: dict[str, Shapes] = {  # of nets to use, for one item; the first is the input, and the last the output
+BLOBS: dict[str, Shapes] = {  # of nets for use, for one item; the first is the input, and the last the output
     "mnist-autoencoder": {"data": (1, 28, 28), "encode4": (30,), "decode1neuron": (784,)},
     "mnist-siamese": {"data": (1, 28, 28), "pool2": (50, 4, 4), "feat": (2,)},
     "cifar10-quick": {"data": (3, 32, 32), "pool3": (64, 4, 4), "prob": (10,)},
@@ -82,7 +82,7 @@ def test_blobs_have_the_published_names_and_shapes(name: str) -> None:
 
 
 def test_what_trains_with_a_net_is_as_published() -> None:
-    """Rates, fillers and weights of losses, which decide what a training comes to."""
+    """These are the rates, fillers and loss weights, which decide the result of training."""
     layers = {layer.name: layer for layer in catalogue.entry_of("alexnet").train_val.message.layer}
     assert [(spec.lr_mult, spec.decay_mult) for spec in layers["conv2"].param] == [(1, 1), (2, 0)]
     fillers = layers["fc6"].inner_product_param

@@ -1,4 +1,4 @@
-"""Every net of the catalogue learns from data that look like its own, and is exported with its random weights."""
+"""Every net of the catalogue learns from data in its own format, and is exported with its random weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from zoo.exporting import export
 
 
 def _names(quick: int) -> list[Any]:
-    """All names; nets with more parameters than are quick are slow, and those for larger images than detectors take."""
+    """Return all names. Nets with many parameters are marked slow, and so are those for larger images than detectors
+    use."""
     return [pytest.param(name, marks=pytest.mark.slow if _is_large(name, quick) else []) for name in catalogue.names()]
 
 
@@ -38,7 +39,7 @@ def _is_large(name: str, quick: int) -> bool:
 def _with_inputs(
     net: pb.NetParameter, inputs: Mapping[str, Shape], items: Callable[[int], int]
 ) -> tuple[pb.NetParameter, dict[str, Shape]]:
-    """The net in TRAIN with inputs in the place of its data layers, and their shapes for this many items."""
+    """Return the net in TRAIN with inputs instead of its data layers, and their shapes for this many items."""
     built = Model(net, items=inputs).settled(Phase.TRAIN).built
     data = {id(node) for node, _ in built.data_layers()}
     fed, shapes = pb.NetParameter(name=net.name), dict[str, Shape]()
@@ -56,7 +57,7 @@ def _with_inputs(
 
 
 def _fed_net(net: pb.NetParameter, inputs: Mapping[str, Shape]) -> tuple[pb.NetParameter, dict[str, Array]]:
-    """The net with inputs, and values for them: two items, or as many as it has itself if it takes no others."""
+    """Return the net with inputs and their values: two items, or the net's own number if it supports no other."""
     for items in (lambda batch: min(batch, 2), lambda batch: batch):
         fed, shapes = _with_inputs(net, inputs, items)
         try:
@@ -68,7 +69,7 @@ def _fed_net(net: pb.NetParameter, inputs: Mapping[str, Shape]) -> tuple[pb.NetP
 
 
 def _fill_zeros(net: Net) -> None:
-    """Random weights for layers without a filler, which their authors always began with weights of another net."""
+    """Set random weights in layers without a filler, which their authors always initialised from another net."""
     with torch.no_grad():
         for tensor in net.module.parameters():
             if tensor.dim() > 1 and not tensor.any():
@@ -91,13 +92,14 @@ def test_it_learns(name: str) -> None:
 
 
 def _made_up(net: Net) -> Net:
-    """The net with weights that let what differs be seen to the end, as trained ones do and many fillers' don't."""
+    """Return the net with weights that pass differences through to the end, as trained weights do and many fillers'
+    don't."""
     for layer in net.module.built.layers:
         for blob in layer.blob_tensors():
             if blob.dim() > 1:
                 torch.nn.init.normal_(blob, std=math.sqrt(2 / blob[0].numel()))
             elif not isinstance(blob, torch.nn.Parameter):
-                torch.nn.init.ones_(blob)  # statistics, by whose zeros a net that was never trained divides
+                torch.nn.init.ones_(blob)  # statistics whose zeros an untrained net would divide by
     return net
 
 
@@ -112,5 +114,5 @@ def test_it_is_exported_to_caffe_and_onnx_with_proofs(name: str, tmp_path: Path)
         assert all(proof.difference is not None and np.isfinite(proof.difference) for proof in exported.proofs)
         assert all(file.stat().st_size for file in exported.files)
         for file in exported.files:
-            file.unlink()  # half a gigabyte for some
+            file.unlink()  # half a gigabyte in some cases
     Path(weights).unlink()

@@ -1,4 +1,4 @@
-"""Residual, dense and mobile nets are what their papers say, in the names of the published files."""
+"""Residual, dense and mobile nets match their papers, with the names of the published files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line run in this process, as its console script runs it."""
+"""The command line in this process, as its console script runs it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxrunt
 
 
 class Done(NamedTuple):
-    """How a command ended and what it printed."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -39,9 +39,9 @@ Zoo = Callable[..., Done]
 
 @pytest.fixture
 def zoo(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> Zoo:
-    """Run `zoo` in an empty folder; bytes that aren't UTF-8 come back as surrogates."""
+    """Run `zoo` in an empty folder. Bytes that aren't UTF-8 are returned as surrogates."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)  # pytest's own processes have the width of its terminal
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest's workers set this to the terminal's width
 
     def run(*words: str, stdin: bytes = b"") -> Done:
         monkeypatch.setattr(sys, "argv", ["zoo", *words])
@@ -57,7 +57,7 @@ def zoo(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
 
 @pytest.fixture(scope="session")
 def lenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files of the catalogue's LeNet."""
+    """Return a folder with the files of the catalogue's LeNet."""
     folder = tmp_path_factory.mktemp("models") / "lenet"
     write_model("lenet", folder)
     return folder
@@ -65,7 +65,7 @@ def lenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def full_disk() -> Callable[[int], AbstractContextManager[None]]:
-    """Let no file grow beyond this many bytes, as on a disk that has no more room."""
+    """Limit files to this many bytes, as on a full disk."""
 
     @contextmanager
     def full(size: int) -> Iterator[None]:
@@ -81,7 +81,7 @@ def full_disk() -> Callable[[int], AbstractContextManager[None]]:
 
 @dataclass(frozen=True)
 class Digits:
-    """A net with weights for digits as rows of a table."""
+    """A net with weights, and digits as rows of a table."""
 
     net: str
     weights: str
@@ -89,14 +89,14 @@ class Digits:
     arrays: dict[str, np.ndarray]
 
     def outputs(self, *names: str) -> list[np.ndarray]:
-        """What the net makes of all rows at once."""
+        """Return the net's outputs for all rows at once."""
         found = Net(self.net, weights=self.weights, phase="TEST").forward(**self.arrays)
         return [found[name].numpy() for name in names]
 
 
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Digits:
-    """A net whose batches have 36 rows, and 355 rows in two files, of which the first has 180."""
+    """Make a net whose batches have 36 rows, and 355 rows in two files, the first of which has 180."""
     folder = tmp_path_factory.mktemp("digits")
     layers = NetParams(
         "digits",

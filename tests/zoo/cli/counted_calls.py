@@ -1,9 +1,9 @@
-"""A program that runs `zoo`, or one of its workers, and notes what it opens, brings to today's form and builds.
+"""A program that runs `zoo`, or one of its workers, and records the files and nets that it opens, upgrades and builds.
 
     python counted_calls.py FOLDER zoo WORDS...
 
-Each process writes a file into FOLDER: what it read below the current folder, the nets that it brought to today's form,
-and the phases of the nets that it built, those for use apart, which begin with an input.
+Each process writes a file into FOLDER: the files that it read below the current folder, the nets that it upgraded, and
+the phases of the nets that it built. Nets for use, which begin with an input, are counted separately.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPENED, UPGRADES, BUILDS, FOR_USE = list[str](), list[str](), list[str](), list[
 
 
 def note_opening(event: str, arguments: tuple[Any, ...]) -> None:
-    """Note a file that is there, and that is opened to be read."""
+    """Note that an existing file is opened for reading."""
     if event == "open" and isinstance(arguments[0], (str, os.PathLike)):
         path, mode = Path.cwd() / arguments[0], arguments[1] or "r"
         if path.is_relative_to(HERE) and path.is_file() and not set("wxa+") & set(mode):
@@ -32,12 +32,12 @@ def note_opening(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def note_build(graph: Any) -> None:
-    """Note a net that is built."""
+    """Note that a net is built."""
     (FOR_USE if graph.nodes and graph.nodes[0].layer.type == "Input" else BUILDS).append(graph.phase.name)
 
 
 def counted(module: ModuleType, name: str, note: Callable[[Any], object]) -> None:
-    """Let each call of a function note its first argument."""
+    """Wrap a function, so that each call notes its first argument."""
     function = getattr(module, name)
 
     def count(first: Any, *arguments: Any, **settings: Any) -> Any:
@@ -48,7 +48,7 @@ def counted(module: ModuleType, name: str, note: Callable[[Any], object]) -> Non
 
 
 def write() -> None:
-    """Write what this process has done."""
+    """Write this process's notes."""
     found = {"program": PROGRAM, "opened": OPENED, "upgrades": UPGRADES, "builds": BUILDS, "for_use": FOR_USE}
     (FOLDER / f"{os.getpid()}.json").write_text(json.dumps(found))
 

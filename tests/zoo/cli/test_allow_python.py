@@ -43,7 +43,7 @@ TRAIN = "train", "--solver", "solver.prototxt", "--data", "parquet:rows.parquet"
 
 @pytest.fixture(autouse=True)
 def folder(zoo):
-    """A net whose layer is in the current folder, which isn't on Python's path, and data for it."""
+    """Write a net whose layer is in the current folder, which isn't on Python's path, and data for it."""
     Path("layers_in_this_folder.py").write_text(CODE)
     Path("factor_of_layers.py").write_text("FACTOR = 2")
     Path("net.prototxt").write_text(NET)
@@ -108,7 +108,7 @@ def test_workers_allow_what_their_command_allows(zoo) -> None:
     code, _, err = zoo(*TRAIN, *several, *ALLOWED)
     assert (code, err) == (0, "")
     Path("run/model.caffemodel").unlink()
-    code, _, err = zoo("train", "--resume", "run")  # a run's folder allows nothing by itself
+    code, _, err = zoo("train", "--resume", "run")  # a run's folder doesn't allow anything
     assert code == 2 and "`--allow-python layers_in_this_folder`" in err
     assert zoo("train", "--resume", "run", *ALLOWED).code == 0
     assert Path("run/times_iter_4.caffemodel").exists() and Path("run/model.caffemodel").exists()

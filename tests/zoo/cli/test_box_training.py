@@ -15,7 +15,8 @@ snapshot_prefix: "%s" random_seed: 7
 
 @pytest.fixture
 def files(zoo) -> None:
-    """A database of 20 drawn pictures, a net that augments them, and two solvers that save under other names."""
+    """Write a database of 20 drawn pictures, a net that augments them, and two solvers whose snapshots have other
+    names."""
     assert zoo("data", "convert", "objects:train?count=20&side=48", "boxes_lmdb").code == 0
     settings = TRAINED.replace("transform_param {", "transform_param { scale: 0.004", 1)
     Path("net.prototxt").write_text((NET % settings).replace('"boxes"', '"boxes_lmdb"'))

@@ -1,4 +1,4 @@
-"""`zoo caffe`: what scripts do that call Caffe's own program, and that read its log."""
+"""`zoo caffe`: scripts that call Caffe's own program and read its log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NUMBER = r"([.\deE+-]+)"
 
 @pytest.fixture
 def signs(zoo) -> None:
-    """A net that tells by its first number which sign it has."""
+    """Write a net that determines the sign of its first number."""
     rows = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
     with h5py.File("rows.h5", "w") as file:
         file["data"], file["label"] = rows, (rows[:, 0] > 0).astype(np.float32)
@@ -39,7 +39,7 @@ def signs(zoo) -> None:
 
 
 def texts(log: str) -> list[str]:
-    """What the lines of a log say; each of them is as glog writes it."""
+    """Return the messages in the lines of a log, after checking that each line has glog's format."""
     lines = [LINE.fullmatch(line) for line in log.splitlines()]
     assert all(lines)
     times = [datetime.strptime(f"2024 {line[2]}", "%Y %m%d %H:%M:%S.%f") for line in lines if line]
@@ -48,7 +48,7 @@ def texts(log: str) -> list[str]:
 
 
 def outputs(log: str, phase: str) -> list[tuple[int, int, str, float]]:
-    """Iteration, number, name and value of each output, found as Caffe's own parser of logs finds them."""
+    """Return iteration, number, name and value of each output, found as Caffe's own log parser finds them."""
     found, iteration = [], -1
     for line in log.splitlines():
         if match := re.search(r"Iteration (\d+)", line):
@@ -111,7 +111,7 @@ def test_the_creation_of_nets_is_logged_as_caffe_logs_it(zoo) -> None:
 
 
 def made(zoo) -> str:
-    """Weights that a training made."""
+    """Return weights from training."""
     zoo("caffe", "train", "-solver", "solver.prototxt")
     return "signs_iter_6.caffemodel"
 
@@ -162,7 +162,8 @@ def test_weights_and_stages_are_those_of_the_flags(zoo) -> None:
     accuracy, loss = outputs(log, "Test")
     assert f"accuracy = {accuracy[3]:g}" in texts(trained.err)
     assert f"loss = {loss[3]:g} (* 0.5 = " in trained.err
-    assert [name for _, _, name, _ in outputs(log, "Train")] == ["loss", *["odd"] * 8]  # a train_state has the stages
+    # a train_state contains the stages
+    assert [name for _, _, name, _ in outputs(log, "Train")] == ["loss", *["odd"] * 8]
 
 
 @pytest.mark.usefixtures("signs")

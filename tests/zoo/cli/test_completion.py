@@ -1,4 +1,4 @@
-"""What the Tab key completes, without running anything and without waiting for torch."""
+"""Tab completion, which runs no command and doesn't load torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPLETE = "import sys, zoo.cli\ntry: zoo.cli.main()\nfinally: assert 'torch' no
 
 
 def complete(line: str, folder: Path) -> list[str]:
-    """What completes the last word of a line."""
+    """Return the completions of the last word of a line."""
     request = {"_ZOO_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
     done = subprocess.run(
         [sys.executable, "-c", COMPLETE],

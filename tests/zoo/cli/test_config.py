@@ -1,4 +1,4 @@
-"""Settings in files: `--config` takes all that options say, and `--print-config` writes it."""
+"""Settings in files: `--config` reads everything that options can set, and `--print-config` writes it."""
 
 from __future__ import annotations
 

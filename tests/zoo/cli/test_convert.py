@@ -147,7 +147,7 @@ def test_a_full_disk_and_a_folder_that_is_none_leave_what_was_there(zoo, output:
 def test_of_a_net_and_its_weights_both_are_written_or_none(zoo, full_disk) -> None:
     zoo("convert", "small.caffemodel", "a.onnx")
     before = sorted(Path().iterdir())
-    with full_disk(1000):  # room for the net
+    with full_disk(1000):  # enough for the net
         assert (
             zoo("convert", "a.onnx", "out/b.prototxt").err
             == "zoo: out/b.caffemodel: can't be written: File too large\n"

@@ -23,7 +23,7 @@ MARKED = "objects:train?count=12&side=48&kinds=circle,square"
 
 @pytest.fixture
 def folder(zoo) -> None:
-    """Three images of two classes."""
+    """Write three images of two classes."""
     for number, name in enumerate(["cat/0.png", "dog/1.png", "dog/2.png"]):
         path = Path("in", name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def test_the_mean_is_written_and_told_by_channel(zoo, folder) -> None:
     assert out == "mean of 3 items of 3 x 5 x 4\n" + "".join(f"channel {c}: {expected[c]:.6g}\n" for c in range(3))
     found = json.loads(zoo("data", "mean", "--json", "in", "m.binaryproto").out)
     assert (found["items"], found["shape"]) == (3, [3, 5, 4])
-    assert found["channels"] == pytest.approx(expected.tolist(), rel=1e-6)  # of means that were rounded to float32
+    assert found["channels"] == pytest.approx(expected.tolist(), rel=1e-6)  # the means were rounded to float32
 
 
 def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
@@ -164,7 +164,7 @@ def test_a_wrong_call_is_told(zoo, folder, words: list[str], what: str) -> None:
 
 @pytest.mark.parametrize("target", ["in", "out_lmdb", "out.parquet"])
 def test_every_class_is_shown_with_its_name(zoo, target: str) -> None:
-    """Although the first items are all of one class."""
+    """The first items are all of one class."""
     for name, count in (("cat", 70), ("dog", 3), ("horse", 1)):
         for number in range(count):
             path = Path("in", name, f"{number:02}.png")
@@ -187,7 +187,7 @@ def test_every_class_is_shown_with_its_name(zoo, target: str) -> None:
 
 @pytest.fixture
 def voc(zoo) -> None:
-    """A folder V as Pascal VOC's."""
+    """Write a Pascal VOC folder V."""
     assert zoo("data", "convert", MARKED, "voc:V").code == 0
 
 
@@ -209,7 +209,8 @@ def test_sets_are_converted_and_what_is_lost_is_said(zoo, voc) -> None:
 
 
 def test_boxes_of_a_database_are_those_of_pascal_voc_again(zoo, voc) -> None:
-    """Caffe-SSD's numbers begin at 1 where the files' do, so a database is taken for what it is written as."""
+    """Caffe-SSD's numbers begin at 1, as the files' do, so netdsl reads a database in the form in which it was
+    written."""
     zoo("data", "convert", "V", "train_lmdb")
     zoo("data", "convert", "train_lmdb", "voc:again")
     for path in Path("V/Annotations").iterdir():

@@ -1,4 +1,4 @@
-"""`zoo doctor` on this machine, and on one where things are broken."""
+"""`zoo doctor` on this machine, and on a machine with problems."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOME = [
 
 
 def examined(zoo) -> tuple[int, bool, dict[str, dict[str, str]]]:
-    """The exit code, whether all is well, and the checks by their parts."""
+    """Return the exit code, whether all is well, and the checks by part."""
     code, out, err = zoo("doctor", "--json")
     answer = json.loads(out)
     assert err == ""
@@ -34,7 +34,7 @@ def examined(zoo) -> tuple[int, bool, dict[str, dict[str, str]]]:
 
 @pytest.mark.slow
 def test_the_core_of_this_installation_is_good(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS")  # by which tests keep to a core each
+    monkeypatch.delenv("OMP_NUM_THREADS")  # tests set this to use a core each
     code, healthy, checks = examined(zoo)
     assert (code, healthy) == (0, True)
     assert {checks[part]["verdict"] for part in ("netdsl", "torch", "training", "numpy", "cpu")} == {"good"}

@@ -1,4 +1,4 @@
-"""The exit codes of docs/shell.md, by commands that end so."""
+"""The exit codes of docs/shell.md, from commands that end with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAIN = "from zoo.cli import main; main()"
 
 @pytest.fixture
 def files(zoo, tmp_path: Path) -> None:
-    """A net, another one, text that is neither, and a folder, where the command runs."""
+    """Write a net, another one, invalid text, and a folder, in the current folder."""
     (tmp_path / "net.prototxt").write_text('layer {\n  name: "a"\n  type: "Input"\n  top: "a"\n}\n')
     (tmp_path / "other.prototxt").write_text(NET)
     (tmp_path / "notes.txt").write_text("hello world\n")
@@ -74,7 +74,7 @@ def test_interruptions_have_codes_of_their_own(
         raise problem
 
     monkeypatch.setattr("zoo.cli.request_command.Command.command", lambda *_: fail)
-    monkeypatch.setattr("zoo.cli._drop_output", lambda: None)  # which would end what pytest captures
+    monkeypatch.setattr("zoo.cli._drop_output", lambda: None)  # it would close the output that pytest captures
     assert zoo("show").code == code
 
 
@@ -87,7 +87,7 @@ def test_a_mistake_of_ours_is_no_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["show", "upgrade"])
 def test_a_reader_that_goes_away_is_neither_an_answer_nor_a_traceback(tmp_path: Path, command: str) -> None:
-    """Also where rich writes, which would end the program with the code that means that files differ."""
+    """This includes rich's output: rich would end the program with the exit code that means that files differ."""
     layers = 20_000 if command == "upgrade" else 600
     (tmp_path / "big.prototxt").write_text(f"layer {{ name: '{'a' * 150}' }}\n" * layers)
     with subprocess.Popen(

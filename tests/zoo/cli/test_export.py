@@ -98,12 +98,12 @@ def test_a_proof_by_outputs_that_never_change_is_none(zoo, value: float) -> None
 def test_a_net_is_exported_to_onnx_and_is_the_same(zoo) -> None:
     words = ["--weights", "small.caffemodel", "--to", "onnx", "--assume", "data=3x9x7", "--json"]
     code, out, err = zoo("export", "small.prototxt", *words)
-    assert "ip" in err and code == 2  # another image doesn't fit the weights
+    assert "ip" in err and code == 2  # another image size doesn't fit the weights
     words[-2] = "data=3x8x8"
     code, out, err = zoo("export", "small.prototxt", *words)
     found = json.loads(out)
     assert (code, found["files"], found["inputs"]) == (0, ["small.onnx"], {"data": [1, 3, 8, 8]})
-    assert found["proofs"][0]["difference"] < 1e-5  # what onnxruntime and torch round differently
+    assert found["proofs"][0]["difference"] < 1e-5  # rounding of onnxruntime and torch
     assert zoo("verify", "small.prototxt,small.caffemodel", "small.onnx").code == 0
 
 
@@ -153,7 +153,7 @@ def test_a_program_of_torchs_is_proved_too(zoo) -> None:
     assert found["files"] == ["small.pt2"]
     (proof,) = found["proofs"]
     assert (proof["what"], proof["tolerance"]) == ("as torch", 1e-5)
-    assert proof["difference"] < 1e-9  # nearly all are torch's own operators
+    assert proof["difference"] < 1e-9  # nearly all operators are torch's own
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float16", 1e-2), ("bfloat16", 1e-1)])
@@ -240,7 +240,7 @@ BAD = {
 
 
 def refused(zoo, *words: str) -> str:
-    """What is told when nothing is written: one line."""
+    """Return the error of an export that writes nothing: one line."""
     before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
     done = zoo("export", *words)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -270,7 +270,7 @@ def test_where_nothing_can_be_written_nothing_is(zoo, target: str, full_disk) ->
     Path("file").write_text("in the way")
     words = ["small.prototxt", "--weights", "small.caffemodel", "--to", target]
     assert refused(zoo, *words, "-o", "file/below") == "file/below: can't be written: Not a directory\n"
-    with full_disk(1000):  # room for a description, not for weights
+    with full_disk(1000):  # enough for a description, but not for weights
         assert ": can't be written: File too large\n" in refused(zoo, *words, "-o", "out")
 
 
@@ -283,7 +283,7 @@ def test_what_was_there_stays_when_one_interrupts(zoo, target: str, monkeypatch:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "replace", interrupted)  # the last thing that is done with a file
+    monkeypatch.setattr(Path, "replace", interrupted)  # the last step of writing a file
     assert zoo("export", *words).code == 130
     assert {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")} == before
 

@@ -1,4 +1,4 @@
-"""`zoo finetune`: from a folder of photos to a model of one's own."""
+"""`zoo finetune`: from a folder of photos to a user's own model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def photos(folder: str, *classes: str, each: int = 12, awkward: bool = False) ->
     for number in range(each * len(classes)):
         image, label = source.item(source.fetch(number))
         pixels = image.transpose(1, 2, 0)
-        if awkward:  # as photos have: any size and proportions, and some are gray
+        if awkward:  # like photos: any size and proportions, and some are gray
             height, width = np.random.default_rng(number).integers(9, 70, 2).tolist()
             pixels = cv2.resize(pixels, (width, height))[..., : 1 if number % 5 == 0 else 3]
         path = Path(folder, classes[int(label)], f"{number}.png")
@@ -60,13 +60,13 @@ def test_a_folder_of_photos_becomes_a_model(zoo, workers: list[str]) -> None:
 
 
 def iterations_of_tests(folder: str) -> list[int]:
-    """The iterations in which there were tests."""
+    """Return the iterations with tests."""
     return [moment.iteration for moment in read_moments(Path(folder, "run", EVENTS)) if moment.tested]
 
 
 @pytest.mark.parametrize(
     ("strategy", "iterations"),
-    [  # 33 items in batches of 4 are eight iterations and a quarter, or half as many if two workers have one each
+    [  # 33 items in batches of 4 are eight and a quarter iterations, or half of that with two workers
         ("allreduce", [9, 17, 25]),
         ("averaging:tau=50", [5, 9, 13]),
         pytest.param("elastic:tau=50", [5, 9, 13], marks=pytest.mark.slow),
@@ -103,7 +103,7 @@ def test_epochs_that_can_not_be_promised_are_refused(zoo) -> None:
 
 
 def counted_accuracy(zoo, model: str, data: str) -> float:
-    """The share of items that `zoo predict` finds the right class of, whose label is in the name of the item."""
+    """Return the share of items that `zoo predict` classifies correctly. An item's name contains its label."""
     answers = [json.loads(line) for line in zoo("predict", model, data, "--json", "--top", "1").out.splitlines()]
     names = Path(model, "labels.txt").read_text().split()
     return sum(f"{names[each['classes'][0]['label']]}/" in each["image"] for each in answers) / len(answers)
@@ -128,7 +128,7 @@ def test_the_accuracy_is_that_of_predictions(zoo, channels: Channels, mean: str 
     assert 0 < done["accuracy"] < 1
     held_out = "folder:photos?items=tuned/run/test_items.txt"
     assert counted_accuracy(zoo, "tuned", held_out) == pytest.approx(done["accuracy"], abs=1e-6)
-    shutil.move("tuned", "moved")  # with the mean that its card names
+    shutil.move("tuned", "moved")  # with its mean, which the card names
     assert "classes" in zoo("predict", "moved", "photos/ring/0.png", "--json").out
 
 
@@ -149,7 +149,7 @@ def test_a_model_without_a_card_is_tested_as_its_data_layer_says(zoo) -> None:
     net.write_text(re.sub(r"resize_param \{.*?\}", "", net.read_text(), flags=re.DOTALL))
     words = ("--epochs", "1", "--held-out", "0.5", "--json", "--test-data", "photos", "-o", "tuned")
     done = json.loads(zoo("finetune", "cropped", "--data", "photos", *words).out)
-    assert read_card("tuned/README.md").input is None  # a card can't say that images keep their sizes
+    assert read_card("tuned/README.md").input is None  # a card can't express that images keep their sizes
     assert "cropped to 40x40 in their own size" in zoo("predict", "tuned", "photos").err
     assert counted_accuracy(zoo, "tuned", "folder:photos") == pytest.approx(done["accuracy"], abs=1e-6)
 
@@ -158,7 +158,7 @@ def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     photos("photos", "ring", "cross")
     undisturbed = json.loads(zoo("finetune", "shapes", "--data", "photos", "--epochs", "3", "--json").out)
     with monkeypatch.context() as patch:
-        patch.setattr("zoo.finetuning.tune.train", lambda *_, **__: None)  # as if it were killed before its first round
+        patch.setattr("zoo.finetuning.tune.train", lambda *_, **__: None)  # as if a kill came before the first round
         said = zoo("finetune", "shapes", "--data", "photos", "--epochs", "3", "-o", "stopped")
     assert "`zoo finetune --resume stopped` goes on" in said.err
     resumed = json.loads(zoo("finetune", "--resume", "stopped", "--json").out)

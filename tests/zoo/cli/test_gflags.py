@@ -1,4 +1,4 @@
-"""Flags in all the forms that gflags knows, and what is told when one is wrong."""
+"""Flags in all forms that gflags supports, and the errors for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON from every command that says it has it: one value, with nothing else on standard output."""
+"""JSON from every command that documents it: one value, and no other text on standard output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl import Net
 from tests.test_house import ROOT
 from zoo import cli as command_line
 
-# A net whose data aren't here, and whose weights tell how many channels they have.
+# A net whose data aren't available, and whose weights show how many channels they have.
 NET = """layer { name: 'data' type: 'Data' top: 'data' top: 'label' data_param { source: 'gone' batch_size: 2 } }
 layer { name: 'conv' type: 'Convolution' bottom: 'data' top: 'conv'
   convolution_param { num_output: 4 kernel_size: 3 stride: 8 weight_filler { type: 'xavier' } } }
@@ -25,7 +25,7 @@ layer { name: 'ip' type: 'InnerProduct' bottom: 'pool' top: 'ip'
 layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' }"""
 MODEL = ("net.prototxt", "--weights", "net.caffemodel")
 
-# The commands that need shapes of data which may be guesses, and where their JSON has what is known of these.
+# The commands that need shapes of data, which may be guesses, and the place in their JSON that describes the shapes.
 GUESSING = {
     "check": (("check", "net.prototxt"), [0]),
     "convert": (("convert", "torch.npz", "out.caffemodel", "--net", "net.prototxt"), []),
@@ -36,8 +36,8 @@ GUESSING = {
     "time": (("time", *MODEL, "--iterations", "1"), []),
     "verify": (("verify", "net.prototxt,net.caffemodel", "net.prototxt,net.caffemodel"), ["models", 1]),
 }
-READING = {"features", "test"}  # of data, whose shapes are said all the same
-# Those that build no net, or build it only of what they read for training, whose shapes the run's own files have.
+READING = {"features", "test"}  # commands that read data, and report their shapes all the same
+# Commands that build no net, or build it only from training data, whose shapes are in the run's own files.
 WITHOUT_SHAPES = {
     *("card", "diff", "doctor", "finetune", "fmt", "import", "list", "propose", "pull", "push", "report", "simulate"),
     *("store", "train", "upgrade", "data"),
@@ -45,7 +45,7 @@ WITHOUT_SHAPES = {
 
 
 def commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
-    """All commands by their names, those of groups with the names of these."""
+    """Return all commands by name, with a group's name before those of its commands."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -57,7 +57,7 @@ def commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.
 
 
 def having_json() -> set[str]:
-    """The names of the commands that have --json."""
+    """Return the names of the commands with --json."""
     found = commands(command_line.zoo)
     return {name for name, command in found if any(parameter.name == "as_json" for parameter in command.params)}
 
@@ -93,7 +93,7 @@ def test_features_say_where_they_are(zoo, digits) -> None:
 
 @pytest.fixture
 def _model(tmp_path: Path) -> None:
-    """The net with its weights, the same under names of torch's, and an image."""
+    """Write the net with its weights, the same weights under torch's names, and an image."""
     import cv2
 
     (tmp_path / "net.prototxt").write_text(NET)
@@ -124,7 +124,7 @@ def test_what_is_guessed_stands_in_json_and_in_one_line(zoo, name: str) -> None:
         found = found[place]
     assert found["data"]["data"] == {"shape": [3, 224, 224], "known": "guessed"}
     assert found["assumed"]["data"] == [3, 224, 224]
-    if name != "check":  # which says it in the line of each net
+    if name != "check":  # `check` reports it in the line of each net
         assert len([line for line in err.splitlines() if "'data' is assumed to be 3x224x224" in line]) == 1
 
 

@@ -1,4 +1,4 @@
-"""The command as a whole: its help, its exit codes and how it fails."""
+"""The command as a whole: its help, its exit codes and its failures."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_names_that_the_terminal_cannot_write_are_no_reason_to_fail(tmp_path: Pa
         done = script(command, "net.prototxt", folder=tmp_path, PYTHONIOENCODING=encoding)
         assert done.returncode == 0
         assert b"Traceback" not in done.stderr
-    assert '"日"' in done.stdout.decode()  # a net is printed as it would be written
+    assert '"日"' in done.stdout.decode()  # a net is printed in the form in which it would be written
 
 
 @needs_script

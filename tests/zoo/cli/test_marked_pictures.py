@@ -1,4 +1,4 @@
-"""Models that are tested on pictures with marked objects, and detectors for classes of one's own."""
+"""Testing models on annotated pictures, and detectors for a user's own classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl import Net
 from tests.voc_folder import VocImage, VocObject, write_voc
 
 SIDE = 16
-# One default box in the middle, which is taken for the second class whatever the picture shows.
+# One default box in the middle, which always predicts the second class.
 ALWAYS_THE_MIDDLE = f"""
 layer {{ name: "data" type: "Input" top: "data" input_param {{ shape {{ dim: 1 dim: 3 dim: {SIDE} dim: {SIDE} }} }} }}
 layer {{ name: "whole" type: "Pooling" bottom: "data" top: "whole" pooling_param {{ pool: AVE global_pooling: true }} }}
@@ -60,7 +60,8 @@ def test_detections_are_scored_by_the_objects_of_a_voc_folder(zoo) -> None:
     write_voc(Path("voc"), images)
     scores, _ = scores_of(zoo, "middle.prototxt", "--weights", "middle.caffemodel", "--data", "voc:voc")
     (ant, cat) = scores["classes"]
-    # Of two cats one is found, first; the other detection is wrong, and that of the difficult cat doesn't count.
+    # Of two cats one is found, by the first detection. The other detection is wrong, and the one of the difficult cat
+    # doesn't count.
     assert cat == {"label": 2, "name": "cat", "objects": 2} | {"scores": cat["scores"]}
     assert cat["scores"]["VOC 2007"] == pytest.approx(6 / 11)
     assert cat["scores"]["VOC 2010"] == pytest.approx(0.5)
@@ -101,14 +102,14 @@ def test_segmentations_are_scored_by_the_pixels_of_maps(zoo) -> None:
     cv2.imwrite("voc/JPEGImages/a.png", pixels)
     labels = np.zeros((4, 6), np.uint8)
     labels[:, 2:] = 1
-    labels[0] = 255  # not known
+    labels[0] = 255  # unlabelled
     cv2.imwrite("voc/SegmentationClass/a.png", labels)
     size = "<size><height>4</height><width>6</width></size>"
     Path("voc/Annotations/a.xml").write_text(f"<annotation>{size}</annotation>")
     Path("voc/labels.txt").write_text("background\nthing\n")
     scores, _ = scores_of(zoo, "bright.prototxt", "--weights", "bright.caffemodel", "--data", "voc:voc")
     assert scores["task"] == "segmentation"
-    # Of 3 rows: 6 dark pixels are right, 3 things are taken for background, 9 things are found.
+    # Of 3 rows, 6 dark pixels are right, 3 object pixels are predicted as background, and 9 object pixels are right.
     assert scores["scores"]["pixel accuracy"] == pytest.approx(15 / 18)
     assert scores["scores"]["mIoU"] == pytest.approx((6 / 9 + 9 / 12) / 2)
 

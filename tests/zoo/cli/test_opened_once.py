@@ -1,4 +1,4 @@
-"""A command opens each file once, brings each net to today's form once, and builds its layers once for each phase."""
+"""A command opens each file once, upgrades each net once, and builds its layers once for each phase."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ COUNTED = Path(__file__).parent / "counted_calls.py"
 
 @dataclass
 class Calls:
-    """What one process has read, brought to today's form and built; `for_use` are nets that begin with an input."""
+    """The files that a process read, and the nets that it upgraded and built. `for_use` are nets that begin with an
+    input."""
 
     program: str
     opened: Counter[str]
@@ -44,7 +45,7 @@ def examples(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Calls]]:
-    """Runs a command in a folder; the result is what each of its processes did, the command's own first."""
+    """Run a command in a folder. Returns the calls of each process, the command's own first."""
 
     def run(folder: Path, *words: str) -> list[Calls]:
         counts = tmp_path_factory.mktemp("counts")
@@ -59,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Calls]]:
 
 
 def settings_and_nets(opened: Counter[str]) -> dict[str, int]:
-    """The files that were opened, but for data."""
+    """Return the opened files, except data."""
     return {name: times for name, times in opened.items() if Path(name).suffix in (".prototxt", ".caffemodel", ".json")}
 
 
@@ -77,21 +78,21 @@ def test_a_timing(run, examples: Path) -> None:
 
 @pytest.mark.parametrize("target", ["onnx", "torch"])
 def test_an_export(run, examples: Path, target: str) -> None:
-    """The layers of the net for use, which follows from the trained one, are written and run to be proved."""
+    """The layers of the net for use, which is derived from the trained net, are written and run for the proof."""
     [calls] = run(examples, "export", MODEL, "--to", target, "-o", "net.file")
     assert (settings_and_nets(calls.opened), calls.upgrades.total()) == ({MODEL: 1}, 1)
     assert (calls.builds, calls.for_use) == ({"TEST": 1}, {"TEST": 1})
 
 
 def test_an_export_to_caffe(run, examples: Path) -> None:
-    """To be proved, the written net is opened and built, too."""
+    """For the proof, the written net is opened and built, too."""
     [calls] = run(examples, "export", MODEL, "--to", "caffe", "-o", "files")
     assert calls.opened[MODEL] == 1 and calls.upgrades.total() == 2
     assert (calls.builds, calls.for_use) == ({"TEST": 1}, {"TEST": 2})
 
 
 def test_a_rewritten_export(run, examples: Path) -> None:
-    """Each rewritten net is one more."""
+    """Each rewritten net is one more net to build."""
     [calls] = run(
         examples, "export", MODEL, "--to", "onnx", "-o", "net.onnx", "--fully-convolutional", "--precision", "float16"
     )
@@ -105,7 +106,7 @@ def test_a_verification(run, examples: Path) -> None:
 
 
 def test_a_prediction(run, examples: Path) -> None:
-    """The trained net is built for the shapes of its data, and the one for use answers."""
+    """The trained net is built for the shapes of its data, and the net for use answers."""
     [calls] = run(examples, "predict", MODEL, "digits:test", "--blob", "prob", "-o", "out.csv")
     assert (settings_and_nets(calls.opened), calls.upgrades.total()) == ({MODEL: 1}, 1)
     assert (calls.builds, calls.for_use) == ({"TEST": 1}, {"TEST": 1})
@@ -113,7 +114,7 @@ def test_a_prediction(run, examples: Path) -> None:
 
 @pytest.mark.parametrize("command", ["test", "predict"])
 def test_rows_of_a_table(run, examples: Path, command: str) -> None:
-    """The rows have the shapes that were found before, so the layers that were asked about them also run."""
+    """The rows have the shapes that were found before, so the layers that were inspected also run."""
     values = {"data": np.zeros((2, 1, 8, 8), np.float32).tolist(), "label": [0.0, 1.0]}
     pq.write_table(pa.table(values), examples / "rows.parquet")
     words = {"test": ["--data", "rows.parquet"], "predict": ["rows.parquet", "-o", "out.parquet"]}[command]
@@ -128,21 +129,21 @@ def test_a_training(run, examples: Path) -> None:
         "solver.prototxt": 1,
         "train.prototxt": 1,
         "test.prototxt": 1,
-        "digits_iter_1.caffemodel": 1,  # which was written, for its hash
+        "digits_iter_1.caffemodel": 1,  # it was written, and is read for its hash
     }
     assert calls.upgrades.total() == 2
     assert (calls.builds, calls.for_use) == ({"TRAIN": 1, "TEST": 1}, {})
 
 
 def test_a_fine_tuning_with_workers(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command builds the net that it begins with; the one to train, to see that workers can; of that, the part that
-    predicts for the report; and the net for use, which is built again as it was written. Workers build what they run.
-    """
+    """The command builds the net that it starts from. It builds the net to train, to check that workers can train it.
+    For the report it builds the part of that net that predicts. It builds the net for use, and builds it again as it
+    was written. Workers build the nets that they run."""
     monkeypatch.chdir(tmp_path)
     photos("photos", "ring", "cross")
     command, *workers = run(tmp_path, "finetune", "shapes", "--data", "photos", "--workers", "2", "--epochs", "1")
     assert set(settings_and_nets(command.opened).values()) == {1}
-    assert command.upgrades.total() == 2  # of the model that it begins with, and of the net that was written
+    assert command.upgrades.total() == 2  # for the model that it starts from, and for the net that was written
     assert (command.builds, command.for_use) == ({"TEST": 3, "TRAIN": 2}, {"TEST": 2})
     for worker in workers:
         assert set(settings_and_nets(worker.opened).values()) == {1}

@@ -1,4 +1,4 @@
-"""`zoo plan`: what it prints, writes and draws, and what it refuses."""
+"""`zoo plan`: its output, files and charts, and the requests that it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole package in `examples/plugin`, installed and allowed by name, through commands and workers of all kinds."""
+"""The complete package in `examples/plugin`, installed and allowed by name, with commands and workers of all kinds."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
-    """`zoo` in a process of its own, since a plug-in stays where it was imported."""
+    """Run `zoo` in a separate process, since a plug-in stays where it was imported."""
     for name in ("waves.prototxt", "solver.prototxt"):
         shutil.copy(PACKAGE / name, tmp_path)
 
@@ -84,13 +84,13 @@ def command(tmp_path: Path) -> Command:
 
 @pytest.fixture
 def in_folder(tmp_path: Path) -> None:
-    """The module is in the current folder, where it has to be allowed."""
+    """Put the module in the current folder, where it must be allowed."""
     shutil.copy(PACKAGE / "netdsl_waves.py", tmp_path)
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is where Python finds packages."""
+    """Put the package where Python finds packages."""
     project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
     ((_, module),) = project["entry-points"][GROUP].items()
     installed_as_package(tmp_path / "site", module, f"{project['name']} {project['version']}")
@@ -99,7 +99,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def export_and_check(command: Command, folder: Path) -> None:
-    """The trained net is exported for others, which is proved, and checked."""
+    """Export the trained net with a proof, and check it."""
     net = ("waves.prototxt",)
     weights = "--weights", "run/model.caffemodel"
     assert "as onnx: outputs differ by" in command("export", *net, *weights, "--to", "onnx", "-o", "waves.onnx").stdout

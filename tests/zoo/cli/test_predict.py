@@ -1,4 +1,4 @@
-"""`zoo predict` and `zoo features`: tables with columns added, in this process."""
+"""`zoo predict` and `zoo features` in this process, on tables to which they add columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_predictions_stand_beside_the_columns_that_were_there(zoo, digits) -> No
     assert table.select(before.column_names).equals(before)
     assert table.column_names == [*before.column_names, "probability", "prediction"]
     (wanted,) = digits.outputs("prob")
-    assert np.allclose(values(table, "probability"), wanted, rtol=1e-4)  # batches of other sizes add up otherwise
+    assert np.allclose(values(table, "probability"), wanted, rtol=1e-4)  # batches of other sizes sum in another order
     assert np.array_equal(values(table, "prediction"), wanted.argmax(1))
 
 
@@ -54,7 +54,7 @@ def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
     made = values(table, "pixels") / 16
     for name, (weight, bias) in Net(digits.net, weights=digits.weights).get_weights().items():
         made = made @ weight.T + bias
-        assert np.allclose(values(table, name), made, rtol=1e-3, atol=1e-4)  # sums of up to 64 float32
+        assert np.allclose(values(table, name), made, rtol=1e-3, atol=1e-4)  # sums of up to 64 float32 values
 
 
 def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(zoo, lenet: Path) -> None:

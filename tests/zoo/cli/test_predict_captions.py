@@ -1,4 +1,4 @@
-"""`zoo data convert captions:` and what `zoo predict` writes about images."""
+"""`zoo data convert captions:`, and the captions that `zoo predict` writes for images."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROB = 'layer { name: "prob" type: "Softmax" bottom: "fc" top: "prob" }'
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The weights of a net that has learned nothing, its words, and three images, one of which is broken."""
+    """Write the weights of an untrained net, its words, and three images, one of which is broken."""
     monkeypatch.chdir(tmp_path)
     Path("net.prototxt").write_text(NET)
     net, random = Net("net.prototxt"), np.random.default_rng(4)
@@ -40,7 +40,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
             array[...] = random.normal(0, 0.4, array.shape)
     net.set_weights(weights)
     net.save("net.caffemodel")
-    Path("labels.txt").write_text("<unk>\na\ndog\n")  # as LRCN writes them, without the end
+    Path("labels.txt").write_text("<unk>\na\ndog\n")  # as LRCN writes them, without the end marker
     Path("images").mkdir()
     for name in "ab":
         opencv().imwrite(f"images/{name}.png", random.integers(0, 255, (8, 6, 3), np.uint8))
@@ -96,7 +96,7 @@ def test_a_net_that_writes_nothing_takes_no_options_of_captions(zoo, model: str)
 
 @pytest.fixture
 def two_nets(model: str) -> tuple[str, ...]:
-    """What makes captions of the same net as LRCN's authors have it: a net that reads words, and one for images."""
+    """Write the net's two parts as LRCN's authors use them: a net that reads words, and one for images."""
     inputs = "".join(f'input: "{name}" input_shape {{ dim: 1 dim: 9 }}' for name in ("cont", "word"))
     layers = NET[NET.index('layer { name: "vectors"') :].replace('"fc"', '"features"')
     Path("words.prototxt").write_text(f'input: "features" input_shape {{ dim: 9 dim: 5 }} {inputs} {layers}')
@@ -129,7 +129,7 @@ def test_each_of_two_nets_may_have_its_own_weights(zoo, two_nets, model: str) ->
     assert zoo(*words, "words.caffemodel", *in_folder).out == one
     WeightCollection.of({"fc": [array + 1 for array in weights["fc"]]}).save(folder / "weights.caffemodel")
     assert zoo(*words, "words.caffemodel", *in_folder).out != one
-    assert zoo(*words, model, *in_folder).out == one  # as LRCN's, whose picture net learned, too
+    assert zoo(*words, model, *in_folder).out == one  # as in LRCN, where the image net was trained too
 
 
 def test_the_card_of_the_features_net_says_how_images_become_its_input(zoo, two_nets, model: str) -> None:

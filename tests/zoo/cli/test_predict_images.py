@@ -1,4 +1,4 @@
-"""`zoo predict` about images: files, folders, patterns, data sets, standard input; as text, JSON, CSV and pictures."""
+"""`zoo predict` on images: files, folders, patterns, data sets, standard input; as text, JSON, CSV and pictures."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_boxes_are_in_the_images_own_pixels_and_drawn_on_it(zoo, tmp_path) -> No
     rows = list(csv.DictReader(io.StringIO(zoo("predict", model, files[0], "--csv").out)))
     assert [(row["name"], round(float(row["left"]))) for row in rows] == [("red", 20), ("blue", 0)]
     assert lines(zoo("predict", model, files[0], "--json", "--threshold", "1.5").out)[0]["boxes"] == []
-    Path(model, "labels.txt").write_text("red\nblue\n")  # without a name for what is nothing
+    Path(model, "labels.txt").write_text("red\nblue\n")  # without a name for the background
     assert lines(zoo("predict", model, files[0], "--json").out)[0]["boxes"] == one["boxes"]
 
 
@@ -186,8 +186,8 @@ def test_boxes_are_found_by_faster_rcnns_outputs(zoo, tmp_path) -> None:
     (tmp_path / "net.prototxt").write_text(REGIONS)
     net = Net("net.prototxt")
     weights = {name: [np.zeros_like(blob) for blob in blobs] for name, blobs in net.get_weights().items()}
-    weights["rpn"][1][:] = [-1, 1]  # all anchors may be objects
-    weights["score"][0][1] = 0.1  # and are of class 1 where it is bright
+    weights["rpn"][1][:] = [-1, 1]  # every anchor may be an object
+    weights["score"][0][1] = 0.1  # and bright ones are of class 1
     net.set_weights(weights)
     net.save("net.caffemodel")
     file = write("white.png", np.full((64, 128, 3), 255, np.uint8))
@@ -209,8 +209,8 @@ def test_segments_are_shares_and_masks_are_laid_over(zoo, tmp_path) -> None:
     ]
     drawn = cv2.imread("drawn/one.png").astype(int)
     assert drawn.shape == (12, 16, 3)
-    assert drawn[2, 12].tolist() == pytest.approx([0, 0, (255 + 128) / 2], abs=1)  # label 1's colour is a darker red
-    assert drawn[9, 3].tolist() == pytest.approx([255 / 2, 128 / 2, 0], abs=1)  # that of label 2 is green
+    assert drawn[2, 12].tolist() == pytest.approx([0, 0, (255 + 128) / 2], abs=1)  # label 1 has a darker red
+    assert drawn[9, 3].tolist() == pytest.approx([255 / 2, 128 / 2, 0], abs=1)  # label 2 has green
     assert drawn[2, 3].tolist() == [0, 0, 0]
 
 

@@ -11,7 +11,7 @@ from netdsl import Net
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The weights of a net that has learned nothing, beside an alphabet of all of its letters but one."""
+    """Write the weights of an untrained net, with an alphabet of all its characters except one."""
     monkeypatch.chdir(tmp_path)
     Path("labels.txt").write_text("".join(f"{chr(ord('0') + number)}\n" for number in range(61)))
     Net("char-rnn").save("net.caffemodel")

@@ -1,4 +1,5 @@
-"""Bars on a terminal of our own: they come late, say how much is left, go when the work is done, and harm no output."""
+"""Progress bars on a terminal: they appear late, show the remaining time, vanish when the work is done, and don't
+disturb output."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ with output.progress_bar({total}, "counting") as advance:
 
 @contextmanager
 def terminal(*command: str, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A command whose standard error is a terminal, and the other end of that."""
+    """Start a command whose standard error is a terminal. Returns it and the other end of the terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", **environment}
     with subprocess.Popen(
@@ -36,12 +37,12 @@ def terminal(*command: str, **environment: str) -> Iterator[tuple[subprocess.Pop
 
 
 def read_until(end: int, what: bytes) -> bytes:
-    """What is written until some bytes come, or until nobody can write any more."""
+    """Return the output until some bytes appear, or until the terminal is closed."""
     seen = b""
     while what not in seen:
         try:
             seen += os.read(end, 1 << 16)
-        except OSError:  # the end of a terminal
+        except OSError:  # the terminal is closed
             break
     return seen
 
@@ -52,7 +53,7 @@ def test_a_bar_counts_and_goes_and_leaves_standard_output_alone() -> None:
         out, _ = process.communicate(b"\n")
         rest = read_until(end, b"never")
     assert out == b"for a script\n"
-    assert rest.endswith(b"\x1b[2K")  # the line of the bar is cleared
+    assert rest.endswith(b"\x1b[2K")  # the bar's line is cleared
 
 
 def test_where_nobody_knows_how_much_there_is_the_time_that_passed_is_shown() -> None:

@@ -1,4 +1,4 @@
-"""`zoo propose`, and the recipe that needs it: a net that proposes, and one that learns from its regions."""
+"""`zoo propose`, and the recipe that needs it: a net that proposes regions, and one that learns from them."""
 
 from __future__ import annotations
 

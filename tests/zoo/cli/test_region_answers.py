@@ -1,4 +1,4 @@
-"""What `zoo predict` and `zoo test` make of Faster R-CNN's nets, beside its own way written plainly."""
+"""`zoo predict` and `zoo test` on Faster R-CNN's nets, compared with a plain version of its own method."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLASSES = 4
 
 
 def net_text(codes: int) -> str:
-    """A small net with the inputs and outputs of py-faster-rcnn's and R-FCN's nets for tests."""
+    """Return a small net with the inputs and outputs of py-faster-rcnn's and R-FCN's test nets."""
     anchors = "'feat_stride': 16, 'scales': [8, 16], 'ratios': [0.5, 1]"
     proposal = f"module: 'rpn.proposal_layer' layer: 'ProposalLayer' param_str: \"{{{anchors}}}\""
     filler = "weight_filler { type: 'gaussian' std: 0.02 }"
@@ -50,7 +50,7 @@ layer {{ name: "cls_prob" type: "Softmax" bottom: "cls_score" top: "cls_prob" }}
 
 
 def model(codes: int) -> Net:
-    """The net with weights of chance, in files; what is returned shows its regions too."""
+    """Write the net with random weights to files. The returned net also outputs its regions."""
     Path("net.prototxt").write_text(net_text(codes))
     shown = "layer { name: 'shown' type: 'Power' bottom: 'rois' top: 'regions' }"
     Path("shown.prototxt").write_text(net_text(codes) + shown)
@@ -79,7 +79,7 @@ def plain_overlap(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def plain_detections(net: Net, file: str, short: float, longest: float, threshold: float, means=None) -> list[tuple]:
-    """py-faster-rcnn's way: (label, score, first and last pixels), the surest first."""
+    """Detect as py-faster-rcnn does. Returns (label, score, first and last pixels), the highest score first."""
     image = cv2.imread(file).astype(np.float32) - (means or (102.9801, 115.9465, 122.7717))
     scale = short / min(image.shape[:2])
     if round(scale * max(image.shape[:2])) > longest:
@@ -124,12 +124,12 @@ def test_images_are_sized_and_boxes_found_as_in_py_faster_rcnn(zoo, codes, heigh
     assert [box["label"] for box in boxes] == [row[0] for row in expected]
     np.testing.assert_allclose([box["score"] for box in boxes], [row[1] for row in expected], rtol=1e-4)
     edges = np.array([row[2:] for row in expected])
-    edges[:, 2:] += 1  # behind the last pixels
+    edges[:, 2:] += 1  # after the last pixels
     np.testing.assert_allclose([[box[side] for side in SIDES] for box in boxes], edges, atol=1e-2)
 
 
 def folder(card_input: str) -> None:
-    """A model's folder with the net and a card."""
+    """Return a model's folder with the net and a card."""
     Path("folder").mkdir()
     Path("net.prototxt").rename("folder/deploy.prototxt")
     Path("net.caffemodel").rename("folder/net.caffemodel")
@@ -165,7 +165,7 @@ def test_sets_are_tested_in_the_same_way(zoo) -> None:
     )
     done = zoo("test", "net.prototxt", "--weights", "net.caffemodel", "--data", "coco:set.json", "--json")
     assert done.code == 0, done.err
-    before = sum(row[0] == found[1][0] for row in found[:1])  # detections of its class that are surer
+    before = sum(row[0] == found[1][0] for row in found[:1])  # detections of the same class with a higher score
     (scores,) = json.loads(done.out)["scores"]
     assert scores["scores"]["mAP VOC 2010"] == pytest.approx(1 / (1 + before))
 

@@ -16,7 +16,7 @@ from zoo.report.page import _template_library
 
 
 def rows(text: str) -> list[str]:
-    """Lines with one space where there were more."""
+    """Return lines with runs of spaces reduced to one."""
     return [" ".join(line.split()) for line in text.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""`zoo test` of nets that detect or segment, and trainings that ask for their scores."""
+"""`zoo test` on nets that detect or segment, and training runs that compute such scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real signals do to the command while it is at work."""
+"""Real signals to a command that is at work."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ cli.main()
 
 @contextmanager
 def training(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A `zoo train` that would never end, after its first line."""
+    """Start a `zoo train` that would never end, and wait for its first line."""
     (folder / "solver.prototxt").write_text(SOLVER)
     command = [sys.executable, "-c", "from zoo.cli import main; main()", "train", "--solver", "solver.prototxt"]
     with subprocess.Popen(

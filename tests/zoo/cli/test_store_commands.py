@@ -28,7 +28,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
 
 @pytest.fixture
 def model(zoo) -> Path:
-    """A folder of a model with weights."""
+    """Return a model's folder with weights."""
     zoo("import", "lenet", "-o", "lenet")
     Net("lenet").save("lenet/weights.caffemodel")
     return Path("lenet")

@@ -1,4 +1,4 @@
-"""`zoo predict`, `zoo features` and `zoo test` with tasks of a Spark of their own."""
+"""`zoo predict`, `zoo features` and `zoo test` with tasks of their own Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`zoo test` on other data than the net's own."""
+"""`zoo test` on data other than the net's own."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_loss_is_printed_once_and_told_from_an_output_of_this_name(zoo, digi
     net = Path(digits.net).read_text().replace('"SoftmaxWithLoss"', f'"SoftmaxWithLoss" loss_weight: {weight}')
     Path("weighted.prototxt").write_text(net)
     done = zoo("test", "weighted.prototxt", "--weights", digits.weights, "--data", digits.table)
-    lines = done.out.splitlines()[2:]  # after those about the weights and the data
+    lines = done.out.splitlines()[2:]  # after the lines about the weights and the data
     values = dict(line.rsplit(" ", 1) for line in lines)
     assert [line.rsplit(" ", 1)[0] for line in lines] == [*names, "accuracy", "loss"]
     assert float(values.get("total loss", values["loss"])) == pytest.approx(

@@ -1,4 +1,4 @@
-"""`zoo time`: the table, the JSON, and what is told of wrong input."""
+"""`zoo time`: the table, the JSON, and the errors for wrong input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`zoo train` and `zoo test`: the net that comes along, one's own, and what goes wrong."""
+"""`zoo train` and `zoo test`: the included net, a user's own, and failures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2", "--strategy", "averaging:tau=5"]], ids=["one", "two"])
 def test_epochs_count_items_however_many_workers_see_them(zoo, workers: list[str]) -> None:
-    """Of 1,442 items in batches of 64, half an epoch is 12 iterations of one worker, and 6 of two."""
+    """Of 1,442 items in batches of 64, half an epoch is 12 iterations with one worker and 6 with two."""
     done = json.loads(zoo("train", "lenet", "--data", "digits", "--epochs", "0.5", "--json", *workers).out)
     assert (done["iteration"], done["finished"]) == (6 if workers else 12, True)
 
@@ -311,7 +311,7 @@ def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zo
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
 def test_the_names_of_classes_stay_with_the_net(zoo, lenet: Path, workers: list[str]) -> None:
-    """From the folders of images to predictions, by a table, an exported net and a run's model."""
+    """They are kept from the image folders to predictions, with a table, an exported net and a run's model."""
     photos("photos", "cat", "dog", "horse")
     own_solver(lenet, 4)
     zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)

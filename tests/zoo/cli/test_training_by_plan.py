@@ -1,4 +1,4 @@
-"""`zoo train --plan`: a run as a plan says, and its report."""
+"""`zoo train --plan`: a run with a plan's settings, and its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that have names, where nothing can be written to the home folder: a name is a net in memory."""
+"""Models by name when the home folder isn't writable: a name is a net in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_a_name_needs_no_home(zoo, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()  # below which nobody can make a folder, root included
+    (tmp_path / "file").touch()  # not even root can make a folder below a file
     monkeypatch.setenv("HOME", str(tmp_path / "file/home"))
     monkeypatch.setenv("NETDSL_HOME", str(tmp_path / "file/netdsl"))
     code, out, err = zoo(*words)

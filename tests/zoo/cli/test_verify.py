@@ -61,7 +61,7 @@ def test_models_of_two_formats_are_compared_blob_by_blob(zoo) -> None:
         assert (code, err) == (0, "")
         blobs = json.loads(out)["blobs"]
         assert [(each["blob"], each["output"]) for each in blobs] == [("c", False), ("r", False), ("ip", True)]
-        assert all(each["difference"] < 1e-5 for each in blobs)  # what torch and onnxruntime round differently
+        assert all(each["difference"] < 1e-5 for each in blobs)  # rounding of torch and onnxruntime
     assert zoo("verify", "b.caffemodel", "a.onnx").code == 1
 
 

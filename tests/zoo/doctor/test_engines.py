@@ -1,4 +1,4 @@
-"""What is said about torch, Spark, MPI and ONNX by what their probes found."""
+"""Doctor's findings about torch, Spark, MPI and ONNX from the results of their probes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gpu(name: str, memory: int = 0, free: int = 0, problem: str = "") -> dict[st
 
 
 def devices(*gpus: dict[str, object], built_for: str = "CUDA 13.0", threads: int = 64, no_gpu: str = "") -> list:
-    """What is said about a torch's devices, but its version."""
+    """Return the findings about a torch's devices, without its version."""
     return list(
         torch_results(Outcome({"built_for": built_for, "threads": threads, "gpus": list(gpus), "no_gpu": no_gpu}))
     )

@@ -1,4 +1,4 @@
-"""Probes of packages that are broken in every way."""
+"""Probes of packages that are broken in various ways."""
 
 from __future__ import annotations
 

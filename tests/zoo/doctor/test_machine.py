@@ -1,4 +1,4 @@
-"""What is said about a machine that is small, or set up so that it is slow."""
+"""Doctor's findings about a machine that is small, or whose settings make it slow."""
 
 from __future__ import annotations
 

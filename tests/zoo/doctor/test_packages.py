@@ -1,4 +1,4 @@
-"""What is said about packages by their metadata and by what came of importing them."""
+"""Doctor's findings about packages from their metadata and from importing them."""
 
 from __future__ import annotations
 

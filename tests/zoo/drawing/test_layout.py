@@ -18,7 +18,7 @@ def wires(*pairs: tuple[int, tuple[int, ...]]) -> list[BlobWire]:
 
 
 def boxes_touch(layout: Layout, sizes: list[Size]) -> bool:
-    """Whether any two boxes lie over each other."""
+    """Return whether any two boxes overlap."""
     return any(
         abs(x - u) < (one.width + other.width) / 2 and abs(y - v) < (one.height + other.height) / 2
         for ((x, y), one), ((u, v), other) in combinations(zip(layout.middles, sizes, strict=True), 2)
@@ -42,7 +42,7 @@ def test_branches_are_beside_each_other_and_join_in_the_middle() -> None:
 
 
 def test_wires_that_need_not_cross_do_not() -> None:
-    layout = lay_out([SIZE] * 4, wires((0, (3,)), (1, (2,))))  # in the order of the net they would
+    layout = lay_out([SIZE] * 4, wires((0, (3,)), (1, (2,))))  # in the net's own order they would cross
     (a, _), (b, _), (c, _), (d, _) = layout.middles
     assert (a < b) == (d < c)
 
@@ -82,7 +82,8 @@ def test_nothing_and_boxes_without_wires() -> None:
 
 
 def test_thousands_of_boxes_take_seconds() -> None:
-    """A net as DenseNets are: chains, and blobs that are read far below; its time must grow with its size only."""
+    """The net resembles a DenseNet: chains, and blobs that are read far below. The time must grow linearly with its
+    size."""
     chain = [(index, (index + 1, *([index + 40] if index % 3 == 0 and index < 2900 else []))) for index in range(2999)]
     began = time.process_time()
     layout = lay_out([SIZE] * 3000, wires(*chain))

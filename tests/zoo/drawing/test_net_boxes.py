@@ -48,7 +48,7 @@ def test_layers_that_work_in_place_are_in_the_box_that_they_follow() -> None:
 
 
 def test_a_layer_whose_bottom_others_read_too_has_its_own_box() -> None:
-    """Folded, it would look as if they read what comes after it."""
+    """If it were folded, the other readers would appear to read the folded layers' result."""
     text = INPUT + layer("c", "Convolution", "x", "c", CONV) + layer("r", "ReLU", "c", "r")
     found = boxes_of(net(text + layer("sum", "Eltwise", "c r", "sum")))
     assert reads(found) == {("x", "c"), ("c", "r"), ("c", "sum"), ("r", "sum")}

@@ -1,4 +1,4 @@
-"""Fine-tuning as a function of a program, alone, with workers, and in the ranks of mpiexec."""
+"""Fine-tuning as a function of a program: alone, with workers, and in the ranks of mpiexec."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a folder of pictures for each of two classes, in the current folder."""
+    """Write a folder of pictures for each of two classes, inside one folder in the current folder."""
     monkeypatch.chdir(tmp_path)
     classes = ("ring", "cross")
     source = ShapesSource(DataSplit.TRAIN, classes)

@@ -1,4 +1,4 @@
-"""What images become for fine-tuning, and what becomes of nets that take RGB."""
+"""Preparing images for fine-tuning, and converting nets that expect RGB."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def assert_takes_bgr(model: Model, prepared: PreparedModel, side: tuple[int, int
     assert prepared.transforms[pb.TEST].force_color
     images = np.random.default_rng(1).uniform(-2, 2, (2, 3, *side)).astype(np.float32)
     rgb, bgr = outputs(model, images), outputs(prepared.model, images[:, ::-1].copy())
-    assert difference(bgr, rgb) < 1e-4  # of their spread, since they add in another order
+    assert difference(bgr, rgb) < 1e-4  # of their spread, since sums are in another order
     assert difference(outputs(model, images[:, ::-1].copy()), rgb) > 1e-3
 
 
@@ -55,10 +55,10 @@ def test_the_catalogues_nets_that_take_rgb_do(name: str, tmp_path: Path) -> None
     assert named is not None
     net = Net(named.deployed)
     weights = net.get_weights()
-    for blobs in weights.values():  # the fillers of published nets are too small to tell anything apart
+    for blobs in weights.values():  # published nets' fillers are too small to show differences
         if blobs[0].ndim > 1:
             blobs[0] = np.random.default_rng(2).normal(0, 0.05, blobs[0].shape).astype(np.float32)
-        elif len(blobs) == 3:  # statistics of batches that nobody has seen
+        elif len(blobs) == 3:  # statistics that no batch has filled
             blobs[1], blobs[2] = np.ones_like(blobs[1]), np.ones_like(blobs[2])
     net.set_weights(weights)
     net.save(tmp_path / "weights.caffemodel")

@@ -1,4 +1,4 @@
-"""What follows from a request to fine-tune: batches, and lengths that count items."""
+"""The results of a request to fine-tune: batches, and lengths that count items."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from zoo.finetuning.request import Recipe, solver_settings, train_batch
     [
         ("averaging", 1, 1000, 32),
         ("averaging", 2, 1000, 32),
-        ("averaging", 2, 80, 10),  # an epoch has four iterations at least
+        ("averaging", 2, 80, 10),  # an epoch has at least four iterations
         ("averaging", 3, 5, 1),
         ("allreduce", 2, 1000, 32),
-        ("allreduce", 3, 1000, 30),  # which three workers can divide
+        ("allreduce", 3, 1000, 30),  # a batch that three workers can divide
         ("allreduce", 3, 80, 18),
         ("allreduce", 3, 5, 3),
     ],

@@ -1,4 +1,4 @@
-"""Records of runs that never were."""
+"""Records of invented runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from netdsl.distributed.run_log import Activity, RoundRecord, Span
 
 
 def averaging(rounds: int = 4, workers: int = 3, *, begin: float = 1000.0, first: int = 1) -> list[RoundRecord]:
-    """Rounds of 5 seconds of 10 iterations each: worker r computes for 2 + r, waits for the last, exchanges for 1.
+    """Return rounds of 5 seconds with 10 iterations each: worker r computes for 2 + r, waits for the last, and
+    exchanges for 1.
 
-    What is left of the last worker's second is spent by testing in the first worker.
+    Instead of waiting, the first worker uses the last second for a test.
     """
     return [
         _averaged(number, rank, begin + 5 * (number - first), workers)
@@ -30,7 +31,7 @@ def _averaged(number: int, rank: int, start: float, workers: int) -> RoundRecord
 
 
 def shards(rounds: int = 6, workers: int = 3) -> list[RoundRecord]:
-    """Rounds in which a worker computes for 2 seconds, while it reduces and broadcasts one of three shards each."""
+    """Return rounds in which a worker computes for 2 seconds while it reduces and broadcasts one of three shards."""
     return [_sharded(number, rank, 2.0 * number) for number in range(1, rounds + 1) for rank in range(workers)]
 
 
@@ -43,5 +44,5 @@ def _sharded(number: int, rank: int, start: float) -> RoundRecord:
     ]
     if rank == 0:
         spans.append(Span(Activity.PREPARE, start + 1.5, stop, number % 3))
-    # The exchanges of its lanes, which are more than a round is long.
+    # The exchanges of its lanes, which are longer than a round.
     return RoundRecord(number, rank, start, stop, 4 * number, 4, 2.0, wait=1.5, exchange=1.0, spans=spans)

@@ -1,4 +1,4 @@
-"""A training as TensorBoard and MLflow have it, read back from their files."""
+"""Training runs in TensorBoard and MLflow, read back from their files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_losses_and_scores(tmp_path: Path) -> None:
 
 
 def mlflow_values(folder: Path, name: str) -> list[float]:
-    """The values of a metric, as MLflow's own files have them."""
+    """Return the values of a metric from MLflow's own files."""
     (file,) = folder.glob(f"*/*/metrics/{name}")
     return [float(line.split()[1]) for line in file.read_text().splitlines()]
 

@@ -1,4 +1,4 @@
-"""Folders of runs that never were: a net with random weights, and records that are made up."""
+"""Folders of invented runs: a net with random weights, and made-up records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVENTS = (
 
 
 def net(name: str = "small", first: str = "conv1") -> NetParams:
-    """A net that classifies digits by one convolution, whose name can be anything."""
+    """Return a net that classifies digits with one convolution, under any name."""
     read = [
         Data(
             "data",
@@ -66,6 +66,6 @@ def write_run(
         for report in (*(records or averaging()), *events):
             log(report)
     if weights:
-        model, _ = open_trained(Run.load(folder))  # random weights, in the shapes that the data make
+        model, _ = open_trained(Run.load(folder))  # random weights, in shapes that fit the data
         module = NetModule(model.layers(Phase.TRAIN).with_own_blobs()).allocate()
         save_net(module.built, folder / MODEL)

@@ -1,4 +1,4 @@
-"""The pages of reports as a browser shows them: nothing overflows, loads or runs, at any width, light and dark."""
+"""Report pages in a browser: at any width, light or dark, no element overflows, and no script or resource is loaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-ge
 HOSTILE = "<script>document.title='run'</script><img src=http://192.0.2.1/x onerror=alert(1)>"
 WIDTHS_AND_SCHEMES = [(width, scheme) for width in (360, 1400) for scheme in ("light", "dark")]
 
-# Elements that reach beyond the page and aren't inside something that scrolls by itself.
+# Elements that extend beyond the page and aren't inside an element that scrolls.
 TOO_WIDE = """
 [...document.querySelectorAll("body *")].filter(element => {
   if (element.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return false;
@@ -38,7 +38,7 @@ UNNAMED = """
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A report of a net with a hostile name, one of an unfinished run, and a comparison."""
+    """Write a report of a net with a hostile name, one of an unfinished run, and a comparison."""
     folder = tmp_path_factory.mktemp("pages")
     write_run(folder / "hostile", averaging(workers=12), params=net(HOSTILE, HOSTILE))
     write_run(folder / "unfinished", averaging(rounds=2), weights=False, base_lr=0.5)

@@ -1,4 +1,4 @@
-"""What a run's model predicts for its test data."""
+"""The predictions of a run's model for its test data."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_scores_of_classes_that_there_are() -> None:
     cat, dog, eel = CONFUSION.scores()
     assert cat == ClassScores("cat", 3, 2 / 5, 2 / 3, 4 / 8)
     assert (dog.precision, dog.recall) == (2 / 3, 1 / 2)
-    assert eel == ClassScores("eel", 1, None, 0.0, 0.0)  # nothing was taken for it
+    assert eel == ClassScores("eel", 1, None, 0.0, 0.0)  # no item was predicted as this class
 
 
 def test_pairs_that_are_confused_most() -> None:

@@ -1,4 +1,4 @@
-"""The timeline of the last rounds: which ones it shows, and what is in it."""
+"""The timeline of the last rounds: the rounds that it shows, and its content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_all_rounds_are_shown_if_they_can_be_told_apart() -> None:
 
 
 def test_of_many_rounds_the_last_are_shown() -> None:
-    # Three spans of the first worker each, of which sixty fit.
+    # Three spans of the first worker per round; sixty rounds fit.
     assert last_rounds(averaging(rounds=100, begin=0.0)) == TimeWindow(400.0, 500.0)
 
 

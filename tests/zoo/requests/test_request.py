@@ -1,4 +1,4 @@
-"""A request: one declaration that a command line, a file of settings, Python and JSON Schema take."""
+"""Requests: one declaration for the command line, settings files, Python and JSON Schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Paint(Colours):
     thing: Path = argument("THING")
     coats: int = option("How often.", default=2, least=1, most=9)
     shapes: Mapping[str, tuple[int, ...]] = option("Of parts.", default_factory=dict, parse=shapes_of, repeatedly=True)
-    quickly: bool = False  # which no command line says
+    quickly: bool = False  # no command-line option sets this
 
     def check(self) -> None:
         """Blue needs two coats."""

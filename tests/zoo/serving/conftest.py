@@ -22,7 +22,7 @@ TOKEN = "a token of many letters"
 
 @contextmanager
 def serving(model: Path, settings: ServerSettings = SETTINGS, **request: Any) -> Iterator[Server]:
-    """A server in a thread, which ends by itself only."""
+    """Run a server in a thread that ends with the context."""
     server = open_server(AnswererRequest(str(model), **request), settings, ignore_event, pytest.fail)
     thread = threading.Thread(target=server.serve_until_ended)
     thread.start()

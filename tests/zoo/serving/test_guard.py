@@ -1,4 +1,4 @@
-"""How often a client may ask."""
+"""The limit on a client's requests."""
 
 from __future__ import annotations
 

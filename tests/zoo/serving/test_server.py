@@ -1,4 +1,4 @@
-"""`zoo serve`, asked over real connections."""
+"""`zoo serve`, tested over real connections."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from zoo.serving.settings import ServerSettings
 
 @dataclass(frozen=True)
 class ServerReply:
-    """What a server said."""
+    """A server's answer."""
 
     status: int
     headers: Any
@@ -148,7 +148,7 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(model, im
     with serving(model, replace(SETTINGS, largest=5000)) as server:
         reply = ask(server, "predict", bytes(6000))
         assert reply.status == 413 and "5,000 bytes" in reply.json["error"]
-        with connected(server) as connection:  # without a length, in chunks
+        with connected(server) as connection:  # in chunks, without a length
             head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked"
             connection.sendall(f"{head}\r\n\r\n".encode() + b"1770\r\n" + bytes(6000) + b"\r\n0\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
@@ -272,7 +272,7 @@ def test_an_error_of_the_net_is_that_of_one_request(model, image, monkeypatch) -
 
 @contextmanager
 def process(*words: str, **environment: str) -> Iterator[tuple[subprocess.Popen, str]]:
-    """A server as a process of its own, and its address."""
+    """Start a server in a separate process. Returns it and its address."""
     command = [sys.executable, "-c", "from zoo.cli import main; main()", "serve", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     done = subprocess.Popen(command, env=os.environ | environment, text=True, **pipes)

@@ -1,4 +1,4 @@
-"""Experiments that are done in a moment."""
+"""Experiments that take only a moment."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from zoo.simulating.trials import Trial
 
 @pytest.fixture
 def trial() -> Trial:
-    """Two workers, thirty iterations."""
+    """Return a trial with two workers and thirty iterations."""
     plan = Run(DigitsTask(batch=6, iterations=30).settings(1, 10), ModelAveraging(5), 2)
     return Trial(plan, Link(1e6), Machines(0.5, 2))

@@ -1,4 +1,4 @@
-"""`zoo simulate`, with what was trained already in the cache."""
+"""`zoo simulate` with training results that are already in the cache."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def simulate(*words: str) -> Result:
 
 
 def keep(trials: Iterable[Trial], iteration: int) -> None:
-    """As if they had been trained, and were good enough then."""
+    """Store results as if the runs had been trained and had reached the goal in this iteration."""
     for trial in trials:
         points = (
             AccuracyPoint(0.5, 0, 0.1),
@@ -87,7 +87,7 @@ def test_what_exchanging_may_cost() -> None:
     lines = [line.split("  ") for line in done.stdout.splitlines()]
     assert [line[0].strip() for line in lines] == ["b", *map(str, BATCHES)]
     assert [row[4] for row in rows("batches.csv")[1:]] == ["100", "50", "25", "12", "6"]
-    assert {row[2] for row in rows("batches.csv")[1:]} == {"80.2 ms"}  # a ring's four steps
+    assert {row[2] for row in rows("batches.csv")[1:]} == {"80.2 ms"}  # the four steps of a ring
     ratio, naive, averaging, tau = rows("cost.csv")[17]
     assert (float(ratio), float(naive), float(averaging), tau) == (1.0, 0.75, pytest.approx(5 / 1.5, abs=1e-3), "2")
     assert is_picture("cost.png")
@@ -157,7 +157,7 @@ def test_exchanges_through_a_driver_cost_sparks_jobs() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "4", "--step", "20ms", "--workers", "2", "--json"]
     words += ["--bandwidth", "1000TB", "--strategy", "averaging:tau=2"]
     ring, spark = (json.loads(simulate("run", *words, *more).stdout)["several"]["time"] for more in ((), ("--spark",)))
-    assert spark - ring > 2 * 0.1  # for each of two means a job
+    assert spark - ring > 2 * 0.1  # one job for each of two means
 
 
 @pytest.mark.broad

@@ -14,7 +14,7 @@ QUESTION = ConvergenceExperiment(goal=0.8, seeds=3, task=DigitsTask(iterations=4
 
 
 def keep(cache: TrialCache, cell: TrainingSetup, *reached: int | None) -> None:
-    """As if every seed had reached the goal in that iteration."""
+    """Store results as if every seed had reached the goal in that iteration."""
     for trial, iteration in zip(QUESTION.trials(cell), reached, strict=True):
         points = (
             (AccuracyPoint(1.0, 1, 0.7),)

@@ -61,4 +61,4 @@ def test_what_counts_in_the_end_is_the_last_tenth_of_the_time_that_all_have() ->
     assert end == 100.0
     assert (
         long.final_accuracy(end) == short.final_accuracy(end) == pytest.approx(0.85, abs=0.005)
-    )  # the middle counts to one half
+    )  # the midpoint counts half

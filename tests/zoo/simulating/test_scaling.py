@@ -26,7 +26,8 @@ def result(workers: int, tau: int, hours: float) -> ScalingResult:
 
 def test_five_models_are_exchanged_in_the_time_of_ten_iterations_as_published() -> None:
     assert CLUSTER.seconds(ExchangeKind.MEAN, 5, BYTES) == pytest.approx(20, rel=0.01)  # "about 20 s"
-    assert CLUSTER.seconds(ExchangeKind.MEAN, 10, BYTES) == pytest.approx(33, rel=0.01)  # the driver takes all ten
+    # the driver collects all ten models
+    assert CLUSTER.seconds(ExchangeKind.MEAN, 10, BYTES) == pytest.approx(33, rel=0.01)
 
 
 def test_small_models_take_as_long_as_large_ones() -> None:

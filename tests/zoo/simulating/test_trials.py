@@ -1,4 +1,4 @@
-"""Trials are simulated, kept and run at once."""
+"""Trials that are simulated in parallel and cached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of files, an empty store, and the files of a small model."""
+"""A file server, an empty store, and the files of a small model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
 
 
 def card(**fields: str) -> bytes:
-    """A card with these fields."""
+    """Return a card with these fields."""
     lines = "".join(f"{name}: {value}\n" for name, value in {"name": "Some Net", **fields}.items())
     return f"---\n{lines}---\n\nWhat there is to say.\n".encode()
 
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Store:
 
 @dataclass
 class Told:
-    """Settings without waits, and what is told meanwhile."""
+    """Settings without delays, and the messages that they report."""
 
     notices: list[str] = field(default_factory=list)
     progress: list[TransferProgress] = field(default_factory=list)

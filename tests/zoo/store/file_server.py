@@ -1,4 +1,4 @@
-"""A server of files on this machine that does what servers do, and what they shouldn't."""
+"""A file server on this machine that behaves like real servers, including their faults."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class ServedFile:
     data: bytes = b""
     etag: str = '"one"'
     ranges: bool = True
-    if_range: bool = True  # whether it is heeded
-    breaks: list[int] = field(default_factory=list)  # after this many bytes of an answer, one for each answer
-    length: int | None = None  # what Content-Length says; by default the truth
+    if_range: bool = True  # whether the server respects the header
+    breaks: list[int] = field(default_factory=list)  # ends each answer in turn after this many bytes
+    length: int | None = None  # the Content-Length, by default the true one
     has_length: bool = True
     redirect: str = ""
-    status: list[int] = field(default_factory=list)  # of the next answers
-    error_code: str = ""  # with a status that refuses, as hubs have them
+    status: list[int] = field(default_factory=list)  # for the next answers
+    error_code: str = ""  # sent with a refusing status, as hubs do
     silent: bool = False
 
 
 @dataclass
 class Asked:
-    """What somebody asked for."""
+    """A request."""
 
     path: str
     headers: dict[str, str]
@@ -40,11 +40,11 @@ class Asked:
 
 
 class FileServer:
-    """Files by their paths, and what was asked for."""
+    """Files by path, and the requests for them."""
 
     def __init__(self) -> None:
         self.files: dict[str, ServedFile] = {}
-        self.posts: dict[str, Callable[[bytes], object]] = {}  # what is answered to what is sent, as JSON
+        self.posts: dict[str, Callable[[bytes], object]] = {}  # the JSON answers to posted bodies
         self.asked: list[Asked] = []
         self.end = threading.Event()
         self.port = 0
@@ -132,12 +132,12 @@ class _Server(ThreadingHTTPServer):
     file_server: FileServer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        pass  # who asked may leave at any moment
+        pass  # clients may disconnect at any moment
 
 
 @contextmanager
 def serving() -> Iterator[FileServer]:
-    """Serve while the context lasts."""
+    """Serve files while the context is open."""
     with _Server(("127.0.0.1", 0), _Handler) as server:
         files = server.file_server = FileServer()
         files.port = server.server_address[1]

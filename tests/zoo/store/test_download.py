@@ -1,4 +1,4 @@
-"""Files that come over HTTP, whatever servers, networks and disks do."""
+"""Downloads over HTTP, despite all faults of servers, networks and disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models come from a hub and go to one: its own library talks to a server on this machine."""
+"""Pulling models from a hub and pushing them to one: the hub's own library talks to a server on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMMIT = "c0ffee" + "0" * 34
 
 @pytest.fixture
 def hub(server: FileServer) -> FileServer:
-    """A hub with one repository."""
+    """Return a hub with one repository."""
     files = {
         "README.md": b"---\nlicense: mit\ntags: [caffe]\n---\nA net.\n",
         "deploy.prototxt": NET,
@@ -51,7 +51,7 @@ def hub(server: FileServer) -> FileServer:
 
 @pytest.fixture(autouse=True)
 def library(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The hub's library with the settings that it reads from the environment when it is imported."""
+    """Return the hub's library with the settings that it reads from the environment at import."""
     monkeypatch.setattr(constants, "ENDPOINT", server.url(""))
     monkeypatch.setattr(
         constants, "HUGGINGFACE_CO_URL_TEMPLATE", server.url("/{repo_id}/resolve/{revision}/{filename}")

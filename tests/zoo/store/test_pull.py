@@ -1,4 +1,4 @@
-"""Models come into the store from all their sources, whole and right, and nothing comes that shouldn't."""
+"""Pulling models into the store from every source: they arrive complete and correct, and bad files are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def leftovers(store: Store) -> set[str]:
 
 @pytest.fixture
 def zoo_model(server: FileServer) -> str:
-    """A model as Caffe's own zoo has them, and the address of its card."""
+    """Serve a model in the format of Caffe's own zoo. Returns the address of its card."""
     server.put("/models/some_net/readme.md", card(
         caffemodel="some.caffemodel", caffemodel_url=server.url("/dl/some.caffemodel"), license="unrestricted",
         sha1=SHA1, caffe_commit="709dc15a", gist_id="0123",

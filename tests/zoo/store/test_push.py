@@ -1,4 +1,4 @@
-"""Folders of models are given to others whole, with a card that proves them."""
+"""Pushing model folders: they are published completely, with a card that proves the files."""
 
 from __future__ import annotations
 

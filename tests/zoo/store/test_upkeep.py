@@ -1,4 +1,4 @@
-"""The store is looked after: what differs is found, and only what is broken or unwanted goes."""
+"""Maintaining the store: differences are found, and only broken or unwanted models are removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zoo.store.upkeep import added_files, check_model, list_models, prune
 
 @pytest.fixture
 def filled(store: Store, told: Told, tmp_path: Path) -> Store:
-    """A store with the models a and b."""
+    """Return a store with the models a and b."""
     (tmp_path / "net").mkdir()
     (tmp_path / "net/deploy.prototxt").write_bytes(NET)
     (tmp_path / "net/README.md").write_bytes(card(task="detection"))

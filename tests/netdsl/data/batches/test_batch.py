@@ -1,4 +1,5 @@
-"""Images that go to a GPU as bytes become there what they become image by image on a CPU, to the bit."""
+"""Images that are sent to a GPU as bytes and transformed there equal images that a CPU transforms one by one, to the
+bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches made by real threads, from sources in memory."""
+"""Batches that real threads make from sources in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tests.patience import PATIENCE
 
 
 class Images:
-    """Image i is 2 x 3 x 4 times i, and its label is i. `bad` can't be decoded, `lost` can't be read."""
+    """Image i is 2 x 3 x 4 times i, and its label is i. Images in `bad` can't be decoded, and those in `lost` can't be
+    read."""
 
     def __init__(self, length: int, bad: tuple[int, ...] = (), lost: tuple[int, ...] = ()) -> None:
         self.length, self.bad, self.lost, self.closed = length, bad, lost, False
@@ -46,7 +47,7 @@ class Images:
 
 
 class Noise:
-    """A transform that crops and adds chance."""
+    """A transform that crops at random and adds noise."""
 
     constant = False
 
@@ -145,7 +146,7 @@ def test_a_bad_item_is_an_error_when_its_batch_is_asked_for(source: Images) -> N
 
 
 class FirstIsSlow(Images):
-    """All are bad, and the first is found to be so after the second."""
+    """All items are bad. The first is found to be bad after the second."""
 
     def __init__(self) -> None:
         super().__init__(2, bad=(0, 1))
@@ -167,7 +168,7 @@ def test_a_bad_item_gives_its_place_to_the_next(caplog: pytest.LogCaptureFixture
     source = Images(8, bad=(1, 4), lost=(5,))
     with Batches(Reading(source, 3), Loading(bad=BadItems.SKIP, workers=2)) as batches:
         assert labels(batches, 3) == [[0, 2, 2], [3, 6, 6], [6, 7, 0]]
-        assert batches.skipped == 4  # 4 and 5 for the place of 4, and 5 for its own
+        assert batches.skipped == 4  # 4 and 5 in the place of 4, and 5 in its own
         assert sorted(batches.reasons) == ["item 1 is bad", "item 4 is bad", "item 5 is lost", "item 5 is lost"]
         batches.seek(1)
         assert labels(batches, 1) == [[3, 6, 6]]
@@ -331,7 +332,7 @@ def test_batches_that_are_forgotten_end_their_threads() -> None:
     batches = Batches(Reading(Images(1000), 50), Loading(prefetch=6))
     next(batches)
     assert any(thread.name == "netdsl batches" for thread in threading.enumerate())
-    del batches  # and the fixture looks
+    del batches  # the fixture checks the threads
 
 
 @pytest.mark.parametrize(

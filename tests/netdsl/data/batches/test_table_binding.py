@@ -1,4 +1,4 @@
-"""Tables as what blobs are read from: columns by name or in order, shapes, and the rule for rows."""
+"""Tables that blobs are read from: columns by name or in order, shapes, and the rule for rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write(path: Path, **columns: object) -> str:
 
 @pytest.fixture
 def source(tmp_path: Path) -> str:
-    """Images whose values lie in a row, their numbers, and a vector."""
+    """Return a source of images as flat vectors, their numbers, and a vector."""
     return write(
         tmp_path / "t.arrow", image=tensors(IMAGES.reshape(5, 24)), label=pa.array(range(5)), extra=tensors(IMAGES)
     )
@@ -47,7 +47,7 @@ def batches(table: Table, *intakes: Intake, **loading: object) -> Batches:
 
 
 def rows(table: Table, count: int, **loading: object) -> list[int]:
-    """The labels of this many batches."""
+    """Return the labels of this many batches."""
     with batches(table, LABEL, **loading) as found:
         return [int(label) for _ in range(count) for label in next(found)[0].flatten()]
 

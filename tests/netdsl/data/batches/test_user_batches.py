@@ -1,4 +1,4 @@
-"""Batches and items that the program gives."""
+"""Batches and items that the user's program provides."""
 
 from __future__ import annotations
 

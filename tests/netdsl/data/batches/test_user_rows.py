@@ -1,4 +1,4 @@
-"""Batches of rows that the program gives."""
+"""Batches of rows that the user's program provides."""
 
 from __future__ import annotations
 

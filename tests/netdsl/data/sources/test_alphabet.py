@@ -1,4 +1,4 @@
-"""Characters, their numbers, and how they are written in a labels.txt."""
+"""Characters, their numbers, and their form in a labels.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of classes, from wherever they stand beside data and models."""
+"""Names of classes from files near data and models."""
 
 from __future__ import annotations
 

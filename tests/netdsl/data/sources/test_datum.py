@@ -20,7 +20,7 @@ PIXELS = np.random.default_rng(0).integers(0, 256, (4, 6, 3), dtype=np.uint8)
 
 
 def record(kind: int | None = BOX, **datum: object) -> pb.AnnotatedDatum:
-    """Two objects of class 7, of which the second is difficult, and one of class 2."""
+    """Return a record with two objects of class 7, the second one difficult, and one object of class 2."""
     made = pb.AnnotatedDatum(datum=pb.Datum(**{"data": png(PIXELS), "encoded": True, "label": 5} | datum))
     if kind is not None:
         made.type = kind

@@ -1,4 +1,4 @@
-"""Pipes, devices and files that claim much: every reader of data refuses them before they fill memory or time."""
+"""Pipes, devices and files with huge claims: every reader of data refuses them before they fill memory or time."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_line_without_an_end_is_refused_before_it_is_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with Path("x").open("wb") as file:
-        file.truncate(1 << 26)  # zeros that take no room on the disk
+        file.truncate(1 << 26)  # a sparse file of zeros
     with pytest.raises(DataError, match="x:1: the line has more than"):
         open_source(name)
 

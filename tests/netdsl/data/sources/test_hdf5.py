@@ -81,7 +81,7 @@ def test_what_isnt_hdf5_is_named(tmp_path: Path) -> None:
 
 
 def elsewhere(folder: Path, kind: str) -> None:
-    """A file whose data set 'label' lies in another file, or claims more than the file has."""
+    """Write a file whose data set 'label' is stored in another file, or claims more data than the file contains."""
     with h5py.File(folder / "other.h5", "w") as file:
         file["secret"] = np.arange(2.0)
     with h5py.File(folder / "0.h5", "w") as file:

@@ -1,4 +1,4 @@
-"""Images of lists, and of folders of classes."""
+"""Images from lists and from class folders."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_images_are_resized_to_a_height_and_a_width(tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / "x.png"), pixels)
     source = ImageSource(listed(tmp_path, f"{tmp_path}/x.png 0\n"), new_height=2, new_width=3)
     image, _ = source.item(source.fetch(0))
-    # Each new pixel is the mean of two by two old ones: the middle column takes one of each kind.
+    # Each new pixel is the mean of 2 x 2 old ones. The middle column uses one of each kind.
     assert image.tolist() == [[[0, channel // 2, channel]] * 2 for channel in (10, 20, 30)]
 
 

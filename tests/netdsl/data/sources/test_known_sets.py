@@ -1,4 +1,4 @@
-"""Well-known sets: MNIST's and CIFAR's files, and the digits."""
+"""Well-known sets: the files of MNIST and CIFAR, and the digits."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def pixels(start: int) -> np.ndarray:
 
 
 def test_all_training_batches_follow_each_other(tmp_path: Path) -> None:
-    for batch in range(5):  # of different lengths, so that a mistake at their borders is seen
+    for batch in range(5):  # different lengths show mistakes at the borders
         records = (record(batch, start=10 * batch + number) for number in range(batch + 1))
         (tmp_path / f"data_batch_{batch + 1}.bin").write_bytes(b"".join(records))
     source = Cifar10Source(tmp_path)
@@ -162,7 +162,7 @@ def test_all_digits_are_there_with_values_of_bytes() -> None:
     expected = load_digits()
     assert (images.shape, images.dtype) == ((1797, 1, 8, 8), np.uint8)
     np.testing.assert_array_equal(labels, expected.target)
-    # sixteen steps from black to white: no value is more than half a step of bytes off
+    # sixteen steps from black to white: each value is within half a step
     np.testing.assert_allclose(images[:, 0], expected.images * 255 / 16, atol=0.5)
 
 

@@ -1,4 +1,4 @@
-"""LMDB: records in the order of keys, in files that LMDB's own library wrote, and what a damaged file does."""
+"""LMDB: records in the order of keys, files that LMDB's own library wrote, and damaged files."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_an_encoded_image_is_decoded_as_it_is_stored_or_as_is_asked(tmp_path: Pa
     assert (only(tmp_path / "a", encoded(colored))[0] == image(0)).all()
     gray = only(tmp_path / "b", encoded(colored), Color.GRAY)[0]
     brightness = np.tensordot([0.114, 0.587, 0.299], image(0), 1)
-    assert np.abs(gray[0] - brightness).max() <= 1  # a PNG's reader rounds in its own way
+    assert np.abs(gray[0] - brightness).max() <= 1  # the PNG reader rounds differently
     assert only(tmp_path / "c", encoded(colored[:, :, 0]))[0].shape == (1, 4, 5)
     repeated = only(tmp_path / "d", encoded(colored[:, :, 0]), Color.COLOR)[0]
     assert (repeated == colored[:, :, 0]).all() and repeated.shape == SHAPE
@@ -159,7 +159,7 @@ SIZES = {
 
 
 def written_in_transactions(path: Path, count: int, size: Callable[[Random], int]) -> list[tuple[bytes, bytes]]:
-    """A database that was written in several transactions, with some records deleted again; and its records."""
+    """Write a database in several transactions, some of which delete records. Returns it with its records."""
     random = Random(count)
     with lmdb.open(str(path), map_size=1 << 28, sync=False) as environment:
         keys = []
@@ -225,7 +225,7 @@ def test_the_other_meta_page_serves_if_one_is_damaged(tmp_path: Path) -> None:
         damage(tmp_path, place + 16, b"xxxx")
         with pytest.warns(DataWarning, match="one of its two meta pages is damaged, so the records that were written"):
             counts.append(len(LmdbFile(tmp_path)))
-    assert sorted(counts) == [len(records), 60]  # what was deleted by the last transaction is there before it
+    assert sorted(counts) == [len(records), 60]  # before the last transaction, the deleted records are still present
     damage(tmp_path, 16, b"xxxx")
     with pytest.raises(
         DataError, match=r"can.t be opened as an LMDB: data\.mdb isn.t an LMDB file, or is damaged at its start"
@@ -277,7 +277,7 @@ def test_what_caffe_never_writes_is_told(tmp_path: Path) -> None:
         LmdbFile(tmp_path / "named").record(0)
     path = tmp_path / "several"
     for place in (16, PAGE + 16):
-        damage(path, place + 4 + 4 + 8 + 8 + 48 + 4, b"\4\0")  # the flags of the database
+        damage(path, place + 4 + 4 + 8 + 8 + 48 + 4, b"\4\0")  # the database's flags
     with pytest.raises(DataError, match="its keys can have several values"):
         LmdbFile(path)
     damage(path, 12, (0xBEEFC0DE).to_bytes(4, "little") + bytes(16))

@@ -1,4 +1,4 @@
-"""MATLAB's files, beside scipy's own writer and reader."""
+"""MATLAB's files, compared with scipy's own writer and reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources by name: every kind, and every path that shows what it is."""
+"""Opening sources by name: every kind, and every path whose content shows its kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A source of every kind, each with another label in its first item."""
+    """Write a source of every kind, each with another label in its first item."""
     monkeypatch.chdir(tmp_path)
     image = png(np.full((4, 5, 3), 9, np.uint8))
     write_lmdb(tmp_path / "an_lmdb", [(b"0", pb.Datum(data=image, label=1, encoded=True).SerializeToString())])
@@ -220,7 +220,7 @@ def test_full_names_and_parts(data: Path) -> None:
     (data / "db").mkdir()
     (data / "db/data.mdb").touch()
     (data / "digits").mkdir()
-    assert not has_kind_prefix("digits")  # since there is a folder of that name
+    assert not has_kind_prefix("digits")  # a folder of that name exists
     assert (
         has_kind_prefix("digits:test"),
         has_kind_prefix("lmdb:db"),

@@ -1,4 +1,4 @@
-"""Which item comes when."""
+"""The order of items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sets of fully convolutional networks, in folders such as the real ones."""
+"""The data sets of fully convolutional networks, in folders like the real ones."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_nyud_has_what_is_asked_for() -> None:
     put("nyud/segmentation/img_5001.mat", matlab_bytes(LABELS, ("segmentation",)))
     image, labels, depth, hha = item(nyud("nyud", "test", ["color", "label", "depth", "hha"]))
     assert np.allclose(image, minus(COLORS, 116.190, 97.203, 92.318), atol=1e-5)
-    assert np.allclose(hha, minus(COLORS[:, :, ::-1], 132.431, 94.076, 118.477), atol=1e-5)  # red comes first
+    assert np.allclose(hha, minus(COLORS[:, :, ::-1], 132.431, 94.076, 118.477), atol=1e-5)  # red is the first channel
     assert np.allclose(depth[0], np.log(LABELS * 400.0 + 900) - 7.844, atol=1e-5) and depth.shape == (1, 4, 5)
     assert labels[0, 0].tolist() == [255, 0, 1, 2, 19]
     with pytest.raises(DataError, match="NYUD has no 'colour'; choose from color, depth, hha, label"):

@@ -1,4 +1,4 @@
-"""Databases of poses: numbers in the rows of a channel of an image."""
+"""Databases of poses, which store numbers in the rows of an image channel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEIGHT, WIDTH = 20, 64
 
 
 def packed(*rows: bytes, channels: int = 6, height: int = HEIGHT) -> pb.Datum:
-    """A record as genLMDB.py writes it, whose rows of numbers are these."""
+    """Return a record as genLMDB.py writes it, with these rows of numbers."""
     values = np.random.default_rng(0).integers(0, 256, (channels, height, WIDTH), np.uint8)
     values[3] = 0
     for number, row in enumerate(rows):
@@ -38,12 +38,12 @@ def floats(*values: float) -> bytes:
 
 ROWS = (
     b"COCO",
-    floats(20, 50),  # height and width without what was added for room
+    floats(20, 50),  # height and width without padding
     bytes([0, 2, 1]) + floats(5, 3, 9),
     floats(11, 8),
     floats(0.75),
     *(floats(2, 60, 4, 5), floats(3, 4, 0.5, 6), floats(1, 1, 0, 3)),  # four joints: x, y, visibility
-    *(floats(21, 9), floats(31, 10), floats(0.5, 0.25)),  # two others: their places, their scales
+    *(floats(21, 9), floats(31, 10), floats(0.5, 0.25)),  # two other persons: their places, their scales
     *(floats(1, 2, 3, 4), floats(5, 6, 7, 8), floats(1, 0, 3, 1)),
     *(floats(9, 9, 9, 51), floats(9, 9, 9, 9), floats(1, 1, 1, 1)),
 )

@@ -18,7 +18,7 @@ from netdsl.errors import DataError
 
 PIXEL, IMAGE, NONE = pb.ImageDataParameter.PIXEL, pb.ImageDataParameter.IMAGE, pb.ImageDataParameter.NONE
 HEIGHT, WIDTH = 5, 7
-# Labels say where a pixel is, so that a crop shows its own place: ten times the row plus the column.
+# Each label encodes its pixel's place (ten times the row plus the column), so a crop shows where it was cut.
 LABELS = np.add.outer(10 * np.arange(HEIGHT), np.arange(WIDTH)).astype(np.uint8)
 COLORS = np.stack([LABELS, LABELS + 100, 255 - LABELS], axis=2)
 PLANES = COLORS.transpose(2, 0, 1).astype(np.float32)
@@ -190,9 +190,9 @@ def test_a_map_of_edges_is_resized_before_it_is_cut_off_and_cropped_at_random_al
     cv2.imwrite("data/labels.png", np.array([[0, 0, 255, 255, 255, 255, 255]] * HEIGHT, np.uint8))
     ((image, edges),) = items(hed({}, new_height=10, new_width=14))
     assert image.shape == (3, 10, 14)
-    assert edges[0, 0].tolist() == [0] * 4 + [1] * 10  # the fourth pixel is a quarter of white, the fifth three
+    assert edges[0, 0].tolist() == [0] * 4 + [1] * 10  # the fourth pixel is a quarter white, the fifth three quarters
     crops = items(hed({"crop_size": 3, "mirror": True}), 60)
-    assert len({tuple(edges[0, 0]) for _, edges in crops}) == 5  # three edges, of which two can be mirrored
+    assert len({tuple(edges[0, 0]) for _, edges in crops}) == 5  # three edges, two of which can be mirrored
 
 
 def test_images_with_maps_are_not_resized_by_the_transform() -> None:

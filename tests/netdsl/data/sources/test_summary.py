@@ -1,4 +1,4 @@
-"""Examples of items, of every class about as many."""
+"""Sample items, with about the same number of every class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.data.sources.summary import example_items, summarise
 
 
 class Unlabelled:
-    """Many items of one class, then a few of another, which only the items say."""
+    """Many items of one class, then a few of another. Only the items contain their labels."""
 
     def __len__(self) -> int:
         return 5000

@@ -1,4 +1,4 @@
-"""Tables of Arrow and of Parquet, in files that pyarrow wrote."""
+"""Arrow and Parquet tables in files that pyarrow wrote."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_rows_outside_of_their_memory_are_refused_and_do_not_end_the_process(tmp
         table = TableFiles(TableFormat.ARROW, str(path))
         with pytest.raises(DataError, match=r"t\.arrow: can't be read: "):
             list(table.batches(2))
-        source = ArrowSource(path, columns=["y"])  # what nobody reads isn't checked
+        source = ArrowSource(path, columns=["y"])  # unread columns aren't checked
         assert source.take(np.array([2]))[0].tolist() == [2]
         path.write_bytes(path.read_bytes().replace(changed.tobytes(), ends.tobytes()))
     assert ArrowSource(path, columns=["x"]).take(np.array([2]))[0].tolist() == [[2, 2]]
@@ -218,7 +218,7 @@ def write_parquet(path: Path, *names: str, rows: slice = slice(None), group: int
 def test_of_parquet_a_column_is_an_array_of_every_item(tmp_path: Path, name: str, expected: np.ndarray) -> None:
     source = ParquetSource(write_parquet(tmp_path / "t.parquet", name))
     assert len(source) == 7
-    for index in (5, 0, 6, 3, 2):  # in and out of order, over the borders of groups
+    for index in (5, 0, 6, 3, 2):  # in and out of order, across the borders of groups
         (found,) = source.item(source.fetch(index))
         assert (found.dtype, found.shape) == (expected.dtype, expected[index].shape)
         np.testing.assert_array_equal(found, expected[index])

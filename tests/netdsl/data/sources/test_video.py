@@ -1,4 +1,4 @@
-"""Frames of video files and of cameras."""
+"""Frames of video files and cameras."""
 
 from __future__ import annotations
 

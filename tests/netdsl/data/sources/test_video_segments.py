@@ -1,4 +1,4 @@
-"""TSN's stacks of frames from the parts of videos."""
+"""TSN's stacks of frames from segments of videos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FRAMES, HEIGHT, WIDTH = 23, 6, 8
 
 @pytest.fixture(autouse=True)
 def _videos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two videos whose frames say their number: blue and across, green and down 100 more, red 200 more."""
+    """Write two videos whose frames encode their number: blue across, green down plus 100, red plus 200."""
     monkeypatch.chdir(tmp_path)
     for name in ("long", "a short one"):
         Path(name).mkdir()

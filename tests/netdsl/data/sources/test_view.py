@@ -1,4 +1,4 @@
-"""Parts of sources, and other names of classes: `?part=train`, `?part=test` and `?classes=FILE` behind any name."""
+"""Parts of sources, and other class names: `?part=train`, `?part=test` and `?classes=FILE` after any name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def labels(name: str) -> list[float]:
 
 @pytest.fixture
 def table(tmp_path: Path) -> str:
-    """Rows whose labels are their numbers."""
+    """Return rows whose labels are their numbers."""
     path = tmp_path / "rows.csv"
     path.write_text("x,label\n" + "".join(f"0,{number}\n" for number in range(23)))
     return f"csv:{path}"

@@ -1,4 +1,4 @@
-"""Words of captions and their numbers: LRCN's order, its end and its unknown word."""
+"""The words of captions and their numbers: LRCN's order, its end marker and its unknown word."""
 
 from __future__ import annotations
 

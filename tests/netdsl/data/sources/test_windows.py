@@ -54,7 +54,7 @@ def source(
 
 
 def one(x1: int, y1: int, x2: int, y2: int, transform: dict[str, object] | None = None, **settings: object):
-    """The one object window of a file."""
+    """Return the only object window of a file."""
     text = f"# 0\n/image.png\n3\n20\n30\n2\n5 0.9 {x1} {y1} {x2} {y2}\n0 0 0 0 1 1\n"
     made = source(transform, windows=text, batch_size=1, fg_fraction=1, **settings)
     return made.item(made.fetch(0))
@@ -93,14 +93,15 @@ def test_a_window_is_warped_to_the_crop_size() -> None:
 
 
 def test_context_around_a_window_beyond_the_image_stays_zero() -> None:
-    """4 pixels are to become 4 of 8, so the region is -2 to 6 in both directions: 2 of its 9 pixels aren't there."""
+    """4 pixels become 4 of 8, so the region is -2 to 6 in both directions: 2 of its 9 pixels are outside the image."""
     pixels, _ = one(0, 0, 3, 3, context_pad=2)
     assert (pixels[:, 2:, 2:] == warped(0, 0, 6, 6, 6, 6)).all()
     assert not pixels[:, :2].any() and not pixels[:, :, :2].any()
 
 
 def test_context_behind_the_image_and_the_last_row_that_rounding_takes() -> None:
-    """26 to 29 and 17 to 19 become 24 to 32 and 15.5 to 21.5, which C rounds to 16 and 22: 3 pixels of 9 and 7."""
+    """26 to 29 and 17 to 19 become 24 to 32 and 15.5 to 21.5, which C rounds to 16 and 22: 9 pixels by 7, of which 3
+    columns are outside the image."""
     pixels, _ = one(26, 17, 29, 19, context_pad=2)
     assert (pixels[:, :5, :5] == warped(24, 16, 29, 19, 5, 5)).all()
     assert not pixels[:, 5:].any() and not pixels[:, :, 5:].any()

@@ -1,4 +1,4 @@
-"""Columns of all types: whole, by single rows, and in all ways in which tables are read."""
+"""Columns of all types, read completely, by single rows, and in all other ways in which tables are read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.small_data import png_of
 
 
 def items(column: Any, shape: Shape | None = None) -> np.ndarray:
-    """All rows of a column, which must be the same when they are read one by one."""
+    """Return all rows of a column, which must be the same when they are read one by one."""
     values = ColumnValues(column, "x", RowRange("partition 3", 100), shape)
     whole = values.items()
     rows = [ColumnValues(column[row : row + 1], "x", RowRange("", 0), shape).items() for row in range(len(column))]
@@ -40,7 +40,7 @@ def items(column: Any, shape: Shape | None = None) -> np.ndarray:
 
 
 def vectors() -> Any:
-    """The type of pyspark.ml's vectors as Arrow has it."""
+    """Return the Arrow type of pyspark.ml's vectors."""
     pa = arrow()
     fields = [
         ("type", pa.int8()),
@@ -52,7 +52,7 @@ def vectors() -> Any:
 
 
 def images() -> Any:
-    """The type of Spark's images as Arrow has it."""
+    """Return the Arrow type of Spark's images."""
     pa = arrow()
     numbers = [(name, pa.int32()) for name in ("height", "width", "nChannels", "mode")]
     return pa.struct([("origin", pa.string()), *numbers, ("data", pa.binary())])
@@ -225,7 +225,7 @@ def resized(image: np.ndarray) -> np.ndarray:
 
 
 def cut(row: int) -> np.ndarray:
-    """An image of a size that depends on its row."""
+    """Return an image whose size depends on its row."""
     return BGR[row, :, : 4 + row % 3, : 5 + row % 2]
 
 
@@ -239,14 +239,14 @@ RESIZE = pb.TransformationParameter(resize_param=[pb.ResizeParameter(prob=1, hei
 
 @dataclass(frozen=True)
 class Kind:
-    """A column, how a blob takes it, and the values that it then has."""
+    """A column, how a blob reads it, and the blob's values."""
 
     column: Any
     expected: Any
     shape: Shape | None = None
     transform: pb.TransformationParameter | None = None
     gray: bool = False
-    in_parquet: bool = True  # whether Parquet can have it
+    in_parquet: bool = True  # whether Parquet supports it
 
 
 KINDS = {
@@ -312,7 +312,7 @@ def intake(kind: Kind) -> Intake:
 
 
 def write_arrow(path: Path, column: Any) -> str:
-    """The rows in two parts."""
+    """Write the rows in two parts."""
     rows = pa.record_batch({"c": column})
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
         writer.write_batch(rows[:3])
@@ -321,7 +321,7 @@ def write_arrow(path: Path, column: Any) -> str:
 
 
 def trained_on(source: str, kind: Kind, column: str = "c") -> Iterator[np.ndarray]:
-    """A batch that is read for training: at once if that can be, and row by row."""
+    """Return a batch that is read for training, in one piece if possible and otherwise row by row."""
     table, transform, random = Table(source, {"x": column}), intake(kind).transform, np.random.default_rng(0)
     with Batches(reading_of(table, [intake(kind)]), Loading(workers=1)) as batches:
         yield next(batches)[0].numpy()
@@ -331,7 +331,7 @@ def trained_on(source: str, kind: Kind, column: str = "c") -> Iterator[np.ndarra
 
 
 def predicted_on(kind: Kind) -> np.ndarray:
-    """The rows as a net that predicts takes them."""
+    """Return the rows as a predicting net reads them."""
     (blob,), rows = blob_columns(intake(kind), {"x": "c"}), RowRange("the table")
     arrays = arrays_of(pa.record_batch({"c": kind.column}), [blob], rows)
     net_input = NetInput(blob, 0, 5, intake(kind).transform)
@@ -339,7 +339,7 @@ def predicted_on(kind: Kind) -> np.ndarray:
 
 
 def stored(kind: Kind, folder: Path) -> str:
-    """The source that a task of Spark makes of a partition."""
+    """Return the source that a Spark task makes from a partition."""
     writing = pytest.importorskip("netdsl.spark.tables.store")
     writer = writing.PartitionWriter(str(folder), tuple(blob_columns(intake(kind), {"x": "c"})))
     rows = pa.record_batch({"c": kind.column})

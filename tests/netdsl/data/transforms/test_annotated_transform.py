@@ -1,4 +1,4 @@
-"""Images whose pixels say where they were, so that a box can be compared with what it holds."""
+"""Images whose pixels encode their places, so that a box can be compared with its content."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ def plane(*marked: tuple[slice, slice]) -> np.ndarray:
     return values
 
 
-# The first object is white in the first channel, the second one in the second; the third has no black.
+# The first object is white in the first channel, and the second object in the second channel. The third contains no
+# black.
 IMAGE = np.stack(
     [plane((slice(2, 6), slice(4, 8))), plane((slice(0, 4), slice(12, 16))), np.full((HEIGHT, WIDTH), 9, np.uint8)]
 )
 
 
 class Fixed:
-    """A draw that always draws one window."""
+    """A random choice that always returns the same window."""
 
     def __init__(self, *window: float) -> None:
         self.window = np.array(window, np.float32)
@@ -69,7 +70,7 @@ def one(made: AnnotatedTransform, *item: np.ndarray, seed: int = 0, batch: int =
 
 
 def bounds(image: np.ndarray, channel: int) -> list[float]:
-    """Where an object is seen, as parts of the image."""
+    """Return the bounds of a visible object as fractions of the image."""
     rows, columns = np.nonzero(image[channel] > 100)
     height, width = image.shape[1:]
     return [columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height]
@@ -144,7 +145,7 @@ def test_only_the_image_is_distorted_and_not_what_is_around_it() -> None:
 
 
 def test_a_window_of_an_expanded_image_is_what_caffe_cuts_from_the_whole() -> None:
-    """The same draws with the whole canvas kept, and then with a window of it."""
+    """The same draws, once with the whole canvas and once with a window of it."""
     text = "expand_param { prob: 1 max_expand_ratio: 3 } mean_value: 50"
     for seed in range(20):
         whole, whole_rows = one(transform(text), seed=seed)
@@ -187,7 +188,7 @@ def test_of_several_sizes_one_is_drawn_for_ten_batches_in_a_row() -> None:
     runs = np.array(sizes).reshape(-1, 10)
     assert (runs == runs[:, :1]).all()
     shares = [(runs[:, 0] == size).mean() for size in (4, 6, 9)]
-    np.testing.assert_allclose(shares, [0.25, 0.7, 0.05], atol=0.08)  # of 300 draws
+    np.testing.assert_allclose(shares, [0.25, 0.7, 0.05], atol=0.08)  # 300 draws
     assert one(transform("resize_param { prob: 0 height: 3 width: 3 }"))[0].shape == (3, 3, 3)
 
 

@@ -1,4 +1,4 @@
-"""Numbers computed by hand. A quarter and a half are exact in float32."""
+"""Boxes, compared with numbers computed by hand. A quarter and a half are exact in float32."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def test_canvases_are_as_often_as_large_and_as_far_around_the_image_as_the_rule_
     larger = [each for each in canvases if each != Canvas(100, 200)]
     assert abs(len(larger) / len(canvases) - 0.25) < 0.02
     heights = np.array([each.height for each in larger])
-    np.testing.assert_allclose(np.quantile(heights, [0.1, 0.5, 0.9]), [130, 250, 370], atol=8)  # even from 100 to 400
+    # uniform from 100 to 400
+    np.testing.assert_allclose(np.quantile(heights, [0.1, 0.5, 0.9]), [130, 250, 370], atol=8)
     assert all(abs(each.width - 2 * each.height) <= 1 for each in larger)
     free = [(each.top / (each.height - 100), each.left / (each.width - 200)) for each in larger if each.height > 150]
     np.testing.assert_allclose(np.quantile(free, [0.1, 0.5, 0.9], axis=0), [[0.1] * 2, [0.5] * 2, [0.9] * 2], atol=0.04)
@@ -113,7 +114,7 @@ def test_a_canvas_as_parts_of_its_image() -> None:
 
 
 def naive(canvas: Canvas) -> np.ndarray:
-    """The whole canvas, as Caffe fills it."""
+    """Fill the whole canvas, as Caffe does."""
     whole = np.broadcast_to(FILL, (canvas.height, canvas.width, 3)).copy()
     whole[canvas.top : canvas.top + 2, canvas.left : canvas.left + 4] = IMAGE
     return whole
@@ -170,7 +171,7 @@ def overlap(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def loop(count: int, random: np.random.Generator) -> np.ndarray:
-    """Windows as Caffe makes them, one after the other."""
+    """Draw windows one after the other, as Caffe does."""
     made = []
     for _ in range(count):
         scale, aspect = random.uniform(0.3, 1), random.uniform(0.5, 2)
@@ -188,14 +189,14 @@ def test_windows_are_distributed_as_those_of_caffes_loop() -> None:
     assert windows.shape == expected.shape and windows.min() >= 0 and windows.max() <= 1 + 1e-6
     for measure in (lambda w: w[:, 0], lambda w: w[:, 1], lambda w: w[:, 2] - w[:, 0], lambda w: w[:, 3] - w[:, 1],
                     lambda w: (w[:, 2] - w[:, 0]) * (w[:, 3] - w[:, 1])):  # fmt: skip
-        quantiles = np.linspace(0.05, 0.95, 19)  # of 20,000 draws are known to about 0.005
+        quantiles = np.linspace(0.05, 0.95, 19)  # 20,000 draws determine them to about 0.005
         np.testing.assert_allclose(
             np.quantile(measure(windows), quantiles), np.quantile(measure(expected), quantiles), atol=0.02
         )
 
 
 def test_a_window_is_drawn_from_all_that_meet_the_constraints_of_their_samplers() -> None:
-    """Of ten trials one is wanted of each sampler: the shares are those of a loop that stops at the first success."""
+    """Each sampler needs one window in ten trials. The shares equal those of a loop that stops at the first success."""
     wanted = f"{FREE} max_sample: 1 max_trials: 10 sample_constraint {{ min_jaccard_overlap: 0.3 }}"
     made, random = samplers("max_sample: 1 max_trials: 1", wanted), np.random.default_rng(1)
     counts = [len(made.windows(OBJECTS, random)) for _ in range(2000)]
@@ -225,7 +226,7 @@ def measured(kind: str, window: np.ndarray, box: np.ndarray) -> float:
 
 
 def test_of_several_kinds_of_constraint_only_the_first_counts() -> None:
-    """Caffe's own loop takes a window that some object passes the first kind for."""
+    """Caffe's own loop accepts a window as soon as some object meets the first kind."""
     whole = np.array([[0, 0, 1, 1]], np.float32)
     never = "min_sample_coverage: 2 min_object_coverage: 2"
     random = np.random.default_rng(0)
@@ -268,7 +269,7 @@ def test_jitter_leaves_a_fifth_whole_and_takes_half_as_much_off_another() -> Non
     assert abs(len(windows) / 6000 - 0.8) < 0.02
     sides = windows[:, 2:] - windows[:, :2]
     assert windows.min() >= 0 and windows.max() <= 1 and 0.6 <= sides.min() < 0.61
-    assert abs((sides[:, 0] < 0.8).mean() - 0.75 * 0.5) < 0.02  # half of those that may be so narrow
+    assert abs((sides[:, 0] < 0.8).mean() - 0.75 * 0.5) < 0.02  # half of the windows that may be so narrow
     assert abs(np.corrcoef(sides.T)[0, 1]) < 0.2
     share = windows[:, 0] / (1 - sides[:, 0]).clip(1e-6)
     assert abs(np.median(share) - 0.5) < 0.03

@@ -14,7 +14,7 @@ COLORS = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
 
 
 def distorted(pixels: np.ndarray, count: int, **settings: float) -> np.ndarray:
-    """The first pixel of an image again and again."""
+    """Return the first pixel of an image after many distortions."""
     distortion, random = ColorDistortion(pb.DistortionParameter(**settings)), np.random.default_rng(0)
     return np.array([distortion(pixels, random)[0, 0] for _ in range(count)]).astype(int)
 
@@ -22,7 +22,7 @@ def distorted(pixels: np.ndarray, count: int, **settings: float) -> np.ndarray:
 def test_brightness_is_added_in_a_share_of_cases() -> None:
     found = distorted(GRAY, 6000, brightness_prob=0.5, brightness_delta=32)[:, 0]
     changed = found[found != 100]
-    assert abs(len(changed) / 6000 - 0.5 * 64 / 65) < 0.03  # some are rounded to nothing
+    assert abs(len(changed) / 6000 - 0.5 * 64 / 65) < 0.03  # some changes are rounded to nothing
     np.testing.assert_allclose(np.quantile(changed, [0, 0.25, 0.5, 0.75, 1]), [68, 84, 100, 116, 132], atol=2)
 
 
@@ -34,7 +34,7 @@ def test_contrast_is_a_factor() -> None:
 
 
 def test_contrast_comes_before_or_after_saturation_in_half_of_the_cases_each() -> None:
-    """A red that was made gray by then is doubled only up to 255, and other colours tell which was first."""
+    """A red that is gray by then is doubled only up to 255, and other colours show which step came first."""
     pixels = np.array([[[20, 20, 200]]], np.uint8)
     settings = {"contrast_prob": 1, "contrast_lower": 2, "contrast_upper": 2,
                 "saturation_prob": 1, "saturation_lower": 0.5, "saturation_upper": 0.5}  # fmt: skip
@@ -47,7 +47,7 @@ def test_contrast_comes_before_or_after_saturation_in_half_of_the_cases_each() -
 
 
 def test_saturation_and_hue_are_shares_and_turns_of_the_colours_circle() -> None:
-    pure = np.array([[[0, 255, 0]]], np.uint8)  # green, whose hue is 60
+    pure = np.array([[[0, 255, 0]]], np.uint8)  # green, with a hue of 60
     whiter = distorted(pure, 2000, saturation_prob=0.5, saturation_lower=0.5, saturation_upper=0.5)
     assert {tuple(each) for each in whiter} == {(0, 255, 0), (127, 255, 127)}
     assert abs((whiter[:, 0] == 127).mean() - 0.5) < 0.04

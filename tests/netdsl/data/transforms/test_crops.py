@@ -23,7 +23,7 @@ CROP = 24
 
 
 def sizes_of(height: int, width: int, ratios: list[float], apart: int) -> Iterator[tuple[int, int]]:
-    """TSN's loops over the sizes of parts."""
+    """Return the sizes from TSN's loops."""
     base = min(height, width)
     for row, high in enumerate(ratios):
         for column, wide in enumerate(ratios):
@@ -70,7 +70,7 @@ def test_parts_of_other_sizes_are_resized_channel_by_channel() -> None:
     transform = Transform(settings, train=True)
     assert transform.shape(9, 48, 50) == (9, CROP, CROP)
     mean = np.array([10, 20, 30] * 3, np.float32)[:, None, None]
-    lefts = [0, 0]  # a quarter of the two columns that are left is none
+    lefts = [0, 0]  # a quarter of the two remaining columns rounds to 0
     wanted = [np.stack([cv2.resize(plane[:, left : left + 48], (CROP, CROP)) for plane in image]) for left in lefts]
     found = transform(image, np.random.default_rng(0))
     assert any(np.array_equal(found, each - mean) for each in wanted)
@@ -139,7 +139,7 @@ def test_what_is_for_images_alone_is_refused_elsewhere(
 
 pytest.importorskip("cv2")
 
-# Pixels say where they are: the row, the column.
+# Each pixel encodes its row and column.
 IMAGE = np.stack(np.meshgrid(np.arange(100), np.arange(160), indexing="ij")).astype(np.uint8)[[0, 1, 1]]
 
 
@@ -148,7 +148,7 @@ def area(**settings: float) -> RandomArea:
 
 
 def parts(draw: RandomArea, count: int = 400) -> np.ndarray:
-    """The height and width of the parts that squares show."""
+    """Return the height and width of the parts that each square shows."""
     random = np.random.default_rng(3)
     squares = np.stack([draw(IMAGE, random) for _ in range(count)]).astype(float)
     assert squares.shape == (count, 3, 50, 50)
@@ -159,7 +159,7 @@ def test_parts_have_the_areas_and_the_proportions_that_are_asked_for() -> None:
     sizes = parts(area(min_area_ratio=0.1, max_area_ratio=0.4, aspect_ratio_change=0.75))
     share, proportion = sizes.prod(1) / (100 * 160), sizes[:, 1] / sizes[:, 0]
     assert 0.08 < share.min() < 0.14 and 0.34 < share.max() < 0.42
-    assert 0.5 < proportion.min() < 0.62 and 1.6 < proportion.max() < 2  # 0.75 twice: both sides change by it
+    assert 0.5 < proportion.min() < 0.62 and 1.6 < proportion.max() < 2  # 0.75 twice, since it changes both sides
 
 
 def test_parts_are_as_often_high_as_wide() -> None:

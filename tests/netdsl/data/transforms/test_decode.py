@@ -1,4 +1,5 @@
-"""Images that claim more pixels than a memory has: refused before they are decoded, whoever imported OpenCV."""
+"""Images that claim more pixels than memory can hold are refused before they are decoded, whichever module imported
+OpenCV."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def tiff(width: int, height: int, tile: int) -> bytes:
 
 
 def jpeg(width: int, height: int, *settings: int) -> bytes:
-    """A small image that claims another size."""
+    """Return a small image whose header claims another size."""
     data = cv2.imencode(".jpg", np.zeros((8, 8, 3), np.uint8), settings)[1].tobytes()
     place = next(place for marker in (b"\xff\xc0", b"\xff\xc2") if (place := data.find(marker)) > 0) + 5
     return data[:place] + struct.pack(">HH", height, width) + data[place + 4 :]

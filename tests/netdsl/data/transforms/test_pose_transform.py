@@ -1,4 +1,4 @@
-"""Inputs and maps of pose nets, computed here by loops as the forks do it."""
+"""Inputs and maps of pose nets, compared with loops that work as the forks do."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ HEIGHT, WIDTH, CROP = 56, 72, (48, 64)  # rows and columns
 
 
 def settings(kind: type = pb.CPMTransformationParameter, **more: object) -> pb.CPMTransformationParameter:
-    """Settings by which nothing is drawn but what a test asks for."""
+    """Return settings in which only the tested values are drawn at random."""
     still = {"scale_prob": 0, "max_rotate_degree": 0, "center_perterb_max": 0, "flip_prob": 0}
     p: pb.CPMTransformationParameter = kind(stride=8, crop_size_y=CROP[0], crop_size_x=CROP[1], **still | more)
     return p
 
 
 def people(count: int, joints: int) -> np.ndarray:
-    """Persons with joints all over an image, some of which are hidden or outside."""
+    """Return persons with joints all over an image. Some joints are hidden or outside."""
     random = np.random.default_rng(7)
     made = np.empty((count, 1 + joints, 3), np.float32)
     made[..., 0], made[..., 1] = random.uniform(8, WIDTH - 8, made.shape[:2]), random.uniform(8, 48, made.shape[:2])
@@ -41,7 +41,7 @@ def item(persons: np.ndarray, value: int = 228) -> tuple[np.ndarray, ...]:
 
 
 def drawn(p: pb.CPMTransformationParameter, persons: np.ndarray, seed: int) -> tuple[np.ndarray, bool]:
-    """The persons in the view of a seed, and whether it is mirrored: one point after the other."""
+    """Return the persons in the view of a seed, point by point, and whether the view is mirrored."""
     dice = iter(np.random.default_rng(seed).random(9))
     multiplier = 1.0
     if next(dice) < p.scale_prob:
@@ -107,7 +107,7 @@ def background(maps: list[np.ndarray]) -> np.ndarray:
     return np.maximum(1 - np.max(maps, axis=0), 0)
 
 
-# The joints as the fork names them, counted from 1 for COCO and from 0 for MPI.
+# The joints as the fork numbers them, from 1 for COCO and from 0 for MPI.
 COCO_FIRST = (1, 6, 7, 9, 11, 6, 8, 10, 13, 15, 17, 12, 14, 16, 3, 2, 5, 4)
 COCO_SECOND = (1, 7, 7, 9, 11, 6, 8, 10, 13, 15, 17, 12, 14, 16, 3, 2, 5, 4)
 COCO_LEFT_FOR_RIGHT = dict(zip((3, 4, 5, 9, 10, 11, 15, 17), (6, 7, 8, 12, 13, 14, 16, 18), strict=True))
@@ -176,7 +176,7 @@ def test_what_is_beyond_the_image_is_gray_and_counts() -> None:
     transform = LimbPoseTransform(settings(num_parts=56), COCO, train=True)
     pixels, maps = transform(item(persons), np.random.default_rng(0), 0)
     assert (pixels[:3, :, :30] == 100 / 256).all() and (pixels[:3, :, 40:] == 0).all() and (pixels[3:] == 0).all()
-    assert (maps[:57] == 1).all()  # the masked part isn't seen
+    assert (maps[:57] == 1).all()  # the masked part is outside the view
     persons[0, 0, 0] = 16
     maps = transform(item(persons), np.random.default_rng(0), 0)[1]
     assert (maps[:57, :, 2:5] == 0).all() and (maps[:57, :, :1] == 1).all() and (maps[:57, :, 7] == 1).all()
@@ -189,7 +189,8 @@ def test_maps_with_the_number_of_a_joint_that_nobody_marked_weigh_nothing() -> N
     _, maps = LimbPoseTransform(settings(num_parts=56), COCO, train=False)(item(persons), np.random.default_rng(0), 0)
     weighed = maps[:57].max(axis=(1, 2))
     assert np.flatnonzero(weighed == 0).tolist() == [10]
-    assert maps[95 + 10].max() > 0 and maps.shape == (114, HEIGHT // 8, WIDTH // 8)  # the other person has one
+    # the other person's ankle is labelled
+    assert maps[95 + 10].max() > 0 and maps.shape == (114, HEIGHT // 8, WIDTH // 8)
 
 
 def test_mpi_s_maps_have_their_places() -> None:
@@ -215,7 +216,7 @@ def test_mpi_s_maps_have_their_places() -> None:
     ],
 )
 def test_a_mirror_makes_right_left(skeleton: Skeleton, joints: int, pairs: set[tuple[int, int]]) -> None:
-    """A person whose right and left are mirror images of each other looks the same in a mirror."""
+    """A person whose right and left sides are mirror images looks the same in a mirror."""
     stored = np.random.default_rng(0).uniform(1, 9, (1, joints, 3)).astype(np.float32)
     stored[..., 0] = 0
     stored[..., 2] = 1

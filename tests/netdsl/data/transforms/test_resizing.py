@@ -1,4 +1,4 @@
-"""Sizes, paddings and boxes computed by hand."""
+"""Sizes, padding and boxes, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_fitting_pads_and_boxes_move_along(
 
 
 def test_an_odd_rest_is_padded_behind_and_boxes_are_not_rounded() -> None:
-    fitting, size = resizing(f"{FITTING} pad_value: 9"), (30, 80)  # 7.5 of 20 rows: 7, with 6 before and 7 behind
+    fitting, size = resizing(f"{FITTING} pad_value: 9"), (30, 80)  # 7.5 of 20 rows become 7, with 6 before and 7 after
     padded = fitting(image(size), RANDOM)
     assert (padded[:, :6] == 9).all() and (padded[:, 13:] == 9).all()
     assert (padded[:, 6:13] == by_opencv(image(size), 7, 20)).all()
@@ -106,7 +106,7 @@ def test_interpolations_are_drawn_alike_often() -> None:
 
 
 def test_boxes_in_units_of_their_own() -> None:
-    """An image of 80 x 40 becomes 40 x 20; the middle half of it is 20 x 10, or 5 x 5 units of 4 x 2."""
+    """An image of 80 x 40 becomes 40 x 20. Its middle half is 20 x 10, or 5 x 5 units of 4 x 2."""
     scaled = resizing("height: 20 width: 20 resize_mode: FIT_SMALL_SIZE width_scale: 4 height_scale: 5")
     middle = np.array([0.25, 0.25, 0.75, 0.75], np.float32)
     box = np.array([[0, 0.5, 1, 1]], np.float32)

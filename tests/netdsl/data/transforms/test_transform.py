@@ -26,7 +26,7 @@ def mean_file(tmp_path: Path) -> str:
 
 
 def naive(image: np.ndarray, top: int, left: int, size: tuple[int, int], mirror: bool, mean: np.ndarray, scale: float):
-    """Caffe's loop over every value, in float32."""
+    """Apply Caffe's loop over every value, in float32."""
     result = np.empty((len(image), *size), np.float32)
     for c, h, w in np.ndindex(result.shape):
         value = np.float32(image[c, top + h, left + w]) - np.float32(mean[c, top + h, left + w])
@@ -62,7 +62,7 @@ def test_without_settings_the_values_stay() -> None:
 
 
 def test_a_training_image_is_cropped_anywhere_and_mirrored_in_half_of_the_cases(mean_file: str) -> None:
-    """Every place and side comes up, and each is right: the mean goes with its pixels."""
+    """Every place and side occurs, and each is right: the mean stays aligned with its pixels."""
     results = draws(True, 400, crop_size=6, mirror=True, mean_file=mean_file, scale=0.5)
     places = [(top, left, mirror) for top in range(2) for left in range(4) for mirror in (False, True)]
     expected = {naive(IMAGE, top, left, (6, 6), mirror, MEAN[0], 0.5).tobytes() for top, left, mirror in places}

@@ -24,12 +24,12 @@ def opened(data: bytes) -> np.ndarray:
 
 
 def plain(*values: float, kind: type = np.uint8) -> np.ndarray:
-    """An image of one value for each channel."""
+    """Return an image with one value for each channel."""
     return np.tile(np.array(values, kind)[:, None, None], (1, 70, 80))
 
 
 def colors(sheet: np.ndarray) -> set[tuple[int, ...]]:
-    """The colours that cover as much as an image does."""
+    """Return the colours that cover the area of one image."""
     found, counts = np.unique(sheet.reshape(-1, 3), axis=0, return_counts=True)
     return {tuple(color.tolist()) for color, count in zip(found, counts, strict=True) if count >= 70 * 70}
 
@@ -80,12 +80,12 @@ def test_what_is_no_image_is_told() -> None:
         contact_sheet([(np.zeros(4, np.float32), LABEL)])
 
 
-_GAP, _FACTOR = 6, 10  # of the sheet, for a picture of 24 pixels
+_GAP, _FACTOR = 6, 10  # on a sheet with pictures of 24 pixels
 _YELLOW = [0, 255, 255]
 
 
 class _OnePerson:
-    """A set of one black picture."""
+    """A set with one black picture."""
 
     classes, first_pixel = ("background", "person"), 0
 

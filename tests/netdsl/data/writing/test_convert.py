@@ -1,4 +1,4 @@
-"""Items of any source written to databases and tables, and read again."""
+"""Converting items of any source to databases and tables, which are read again."""
 
 from __future__ import annotations
 
@@ -189,8 +189,9 @@ def test_images_lose_their_colours(encoded: ImageFormat | None) -> None:
     expected = [cv2.imread(f"in/{name}", cv2.IMREAD_GRAYSCALE)[np.newaxis] for name in ("cat/0.png", "dog/1.png")]
     convert(open_source("in", color=Color.GRAY), "a_lmdb", Conversion(gray=True, encoded=encoded))
     np.testing.assert_array_equal([image for image, _ in read("a_lmdb")[:2]], expected)
-    convert(made(PIXELS, LABELS), "b_lmdb", Conversion(gray=True, encoded=encoded))  # which has no files to decode
-    # OpenCV rounds otherwise when it decodes without colours than when it takes them away
+    # this source has no files to decode
+    convert(made(PIXELS, LABELS), "b_lmdb", Conversion(gray=True, encoded=encoded))
+    # OpenCV rounds differently when it decodes to gray and when it converts to gray
     np.testing.assert_allclose([image.astype(int) for image, _ in read("b_lmdb")[:2]], expected, atol=1)
 
 

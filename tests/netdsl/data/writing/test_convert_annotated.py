@@ -1,4 +1,4 @@
-"""Images with objects written in every form, and read again."""
+"""Writing images with objects in every format, and reading them again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class ListedImages:
-    """A set of images that a test made up."""
+    """A set of images that a test defines."""
 
     classes = ("background", "cat", "dog")
 
@@ -70,7 +70,8 @@ def images(annotated: AnnotatedSet) -> list[AnnotatedImage]:
 
 
 def test_a_record_is_what_ssds_own_program_writes() -> None:
-    """Written down by hand from convert_annoset's rule: the numbers of the XML, divided by the size, in groups."""
+    """The expected record follows convert_annoset's rule by hand: the numbers of the XML divided by the size, in
+    groups."""
     image = picture("VOC2007/JPEGImages/000001", *OBJECTS)
     report = convert_annotated(ListedImages([image], first_pixel=1), "train_lmdb")
     assert (report.written, report.objects) == (1, 3)
@@ -192,7 +193,7 @@ def test_masks_are_the_same_in_cocos_file_and_in_pascal_vocs_maps() -> None:
     with Image.open("v/SegmentationClass/outlined.png") as map_:
         assert map_.mode == "P" and map_.getpalette()[:9] == [0, 0, 0, 128, 0, 0, 0, 128, 0]
     assert Path("v/ImageSets/Segmentation/trainval.txt").read_text().split() == [image.name for image in images(made)]
-    expected = np.tril(np.ones((10, 10), bool), -1)[::-1]  # the middles on its edge are outside
+    expected = np.tril(np.ones((10, 10), bool), -1)[::-1]  # pixel centres on its edge are outside
     np.testing.assert_array_equal(class_map(made.image(0))[2:12, 2:12] == 1, expected)
 
 
@@ -241,7 +242,7 @@ def test_maps_have_a_list_for_layers_and_say_what_is_not_known() -> None:
     ],
 )
 def test_resized_images_keep_the_parts_that_boxes_are_of(settings: Conversion, size: tuple[int, int]) -> None:
-    """The sizes that SSD's ReadImageToCVMat gives for min_dim and max_dim."""
+    """The sizes that SSD's ReadImageToCVMat computes from min_dim and max_dim."""
     made = ListedImages([picture("a", *OBJECTS)], first_pixel=1)
     convert_annotated(made, "plain_lmdb")
     convert_annotated(made, "resized_lmdb", settings)

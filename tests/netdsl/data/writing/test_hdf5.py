@@ -1,4 +1,4 @@
-"""Rows written to HDF5 files."""
+"""Writing rows to HDF5 files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of images, one for each class, written."""
+"""Writing folders of images, one for each class."""
 
 from __future__ import annotations
 

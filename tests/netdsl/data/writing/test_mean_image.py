@@ -30,7 +30,7 @@ def test_the_file_has_four_dimensions_as_caffe_writes_it(tmp_path: Path) -> None
     write_mean(mean, tmp_path / "m.binaryproto")
     expected = pb.BlobProto(num=1, channels=2, height=4, width=3).SerializeToString()
     values = mean.astype("<f4").tobytes()
-    # the field of the values is number 5, with a length: 5 << 3 | 2
+    # field 5 with a length-delimited value: 5 << 3 | 2
     assert (tmp_path / "m.binaryproto").read_bytes() == expected + bytes([42, len(values)]) + values
     file = read(tmp_path / "m.binaryproto")
     assert isinstance(file.message, pb.BlobProto)

@@ -1,4 +1,4 @@
-"""People with joints written as CMU's pose nets read them."""
+"""Writing people with joints in the format that CMU's pose nets read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHOLE = Edges(0, 0, 80, 80)
 
 
 class ListedPeople:
-    """A set of images that a test made up."""
+    """A set of images that a test defines."""
 
     classes, first_pixel = ("background", "dog", "person"), 0
 
@@ -56,7 +56,7 @@ def write(path: Path, pictures: ListedPeople, seed: int | None = None, *, skip_b
 
 
 def records(path: Path) -> dict[bytes, np.ndarray]:
-    """The channels of records by their keys."""
+    """Return the channels of records by key."""
     read = {key: pb.Datum.FromString(value) for key, value in records_in(path)}
     return {
         key: np.frombuffer(datum.data, np.uint8).reshape(datum.channels, datum.height, datum.width)
@@ -69,7 +69,7 @@ def row(channels: np.ndarray, number: int, count: int) -> list[float]:
 
 
 def test_a_record_has_the_numbers_of_the_authors_script(tmp_path: Path) -> None:
-    """Worked out by hand by the rules of genJSON.m and genLMDB.py."""
+    """The expected numbers are worked out by hand from the rules of genJSON.m and genLMDB.py."""
     hidden = (Joint(3, 4, Visibility.HIDDEN), *JOINTS[1:6], *NOBODY[6:])
     first = person(Edges(10, 20, 31, 70), joints=hidden, area=2000)
     second = person(Edges(50, 2, 90, 40.5), marked=1)
@@ -95,11 +95,11 @@ def test_a_record_has_the_numbers_of_the_authors_script(tmp_path: Path) -> None:
         ([person(area=1024.0)], 1),
         ([person(area=1023.0)], 0),
         ([person(Edges(0, 0, 31, 33))], 0),
-        ([person(), person(Edges(0, 0, 80, 32))], 2),  # whose middle is 24 away, three tenths of 80
+        ([person(), person(Edges(0, 0, 80, 32))], 2),  # its centre is 24 away, three tenths of 80
         ([person(), person(Edges(0, 0, 80, 33))], 1),
         ([person(Edges(0, 0, 80, 33)), person()], 1),
         ([person(), person(Edges(20, 0, 60, 33))], 1),
-        ([person(Edges(20, 0, 60, 33)), person()], 2),  # the first one's box is what counts
+        ([person(Edges(20, 0, 60, 33)), person()], 2),  # the first person's box counts
         ([person(area=9.0), person()], 1),
         ([person(joints=())], 0),
     ],

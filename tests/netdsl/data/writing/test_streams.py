@@ -1,4 +1,4 @@
-"""Texts and captions written as streams: what follows what, and which images go with captions."""
+"""Texts and captions written as streams: the order of words, and the images that belong to captions."""
 
 from __future__ import annotations
 
@@ -89,10 +89,11 @@ def test_streams_are_lrcns(captions: Path, tmp_path: Path) -> None:
     assert write_caption_streams(spec, tmp_path / "h5") == CaptionReport(3, 1, streams=2, words=4, cut=1)
     assert class_names_in(tmp_path / "h5") == ("<EOS>", "<unk>", "a", "dog")
     inputs, targets, cont = rows(tmp_path / "h5")
-    assert inputs[:4].T.tolist() == [[0, 2, 3, 0], [0, 2, 1, 3]]  # behind the end nothing is read, here 0
-    assert targets[:4].T.tolist() == [[2, 3, 0, -1], [2, 1, 3, 1]]  # the second one is cut
+    assert inputs[:4].T.tolist() == [[0, 2, 3, 0], [0, 2, 1, 3]]  # inputs after the end aren't used; here they are 0
+    assert targets[:4].T.tolist() == [[2, 3, 0, -1], [2, 1, 3, 1]]  # the second caption is cut
     assert cont[:4].T.tolist() == [[0, 1, 1, 0], [0, 1, 1, 1]]
-    assert targets[4:].T.tolist() == [[2, 1, 0, -1], [2, 3, 0, -1]]  # the first one once more fills the last stream
+    # the first caption is repeated to fill the last stream
+    assert targets[4:].T.tolist() == [[2, 1, 0, -1], [2, 3, 0, -1]]
     source = ImageSource(tmp_path / "h5/images.txt")
     assert [source.name(index) for index in range(4)] == [f"{tmp_path}/{x}.png" for x in ("a", "a", "b c", "a")]
 
@@ -113,7 +114,7 @@ def test_a_seed_shuffles_captions_with_their_images(captions: Path, tmp_path: Pa
 
 
 def test_another_set_may_have_the_same_words(captions: Path, tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("<unk>\ncat\na\n")  # as LRCN writes them, without the end
+    (tmp_path / "words.txt").write_text("<unk>\ncat\na\n")  # as LRCN writes them, without the end marker
     spec = parse_source(f"captions:{captions}?classes={tmp_path}/words.txt&streams=3&steps=3")
     write_caption_streams(spec, tmp_path / "h5")
     assert rows(tmp_path / "h5")[1].T.tolist() == [[3, 1, 0], [3, 1, 1], [3, 2, 0]]

@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 
 
 def idle():
-    """The processor time of a process that computes nothing, unlike that of a test."""
+    """Simulate the processor time of a process that computes nothing, unlike that of a test."""
     return 0.0
 
 
@@ -29,18 +29,18 @@ def test_a_sign_is_taken_once():
 
 
 def test_an_iteration_that_takes_long_is_no_death():
-    """Only a worker that computes nothing between two signs gives none."""
+    """A worker gives no sign only if it computes nothing between two beats."""
     used = 1.0
     pulse = Pulse(lambda: used)
     assert pulse.take() is None
     used += 0.05
     assert pulse.take() is Sign.WORKING
     assert pulse.take() is None
-    used += 0.001  # as the thread that gives the signs uses itself
+    used += 0.001  # the thread that gives the signs uses this itself
     assert pulse.take() is None
     with pulse.waiting():
         used += 0.05
-        assert pulse.take() is Sign.WAITING  # while it spins, it still waits
+        assert pulse.take() is Sign.WAITING  # a worker that spins still counts as waiting
 
 
 def test_whoever_waits_is_alive_until_the_other_comes():
@@ -113,7 +113,7 @@ def test_every_exchange_is_the_watched_communicators():
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The time, which the test makes."""
+    """Return a clock that the test controls."""
     now = [100.0]
     monkeypatch.setattr(heartbeat.time, "monotonic", lambda: now[0])
     return now
@@ -133,7 +133,7 @@ def problem_of(found):
 
 
 def wait(found, clock, seconds, signs=()):
-    """Look as often as a supervisor does; some workers give a sign each time."""
+    """Look as often as a supervisor does. Some workers give a sign each time."""
     for _ in range(round(seconds)):
         clock[0] += 1.0
         for rank, sign in signs:

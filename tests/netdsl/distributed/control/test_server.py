@@ -1,4 +1,4 @@
-"""Workers and the control server talk over real connections; a process that loses its supervisor ends."""
+"""Workers and the control server talk over real connections. A process that loses its supervisor ends."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def address_of(server, **changes):
 
 
 def client_of(server, rank=0):
-    """A worker's side, which would rather not end this process, and doesn't take its processor time for a sign."""
+    """Return a worker's client that doesn't end this process, and doesn't count its processor time as a sign."""
     client = ControlClient(address_of(server), rank, BEAT, leave=lambda reason: None)
     client.pulse = Pulse(lambda: 0.0)
     return client
 
 
 def next_of(server, rank):
-    """What happens next, which concerns this worker."""
+    """Return the next event of this worker."""
     event = server.next(PATIENCE)
     assert event is not None and event[0] == rank
     return event[1]
@@ -72,8 +72,8 @@ def connect_to(server):
 
 
 def is_shut_out(connection):
-    """Whether the server ends a connection without a word."""
-    with suppress(ConnectionResetError):  # it hadn't read everything
+    """Return whether the server ends a connection without a reply."""
+    with suppress(ConnectionResetError):  # the server hadn't read everything
         return connection.recv(1) == b""
     return True
 
@@ -123,7 +123,7 @@ def test_a_stranger_stays_outside_and_disturbs_nobody(token):
     with ControlServer(HERE, 2, adopt=lambda *connection: pytest.fail("a stranger got in")) as server:
         for purpose in Purpose:
             with connect_to(server) as connection:
-                with suppress(OSError):  # a wrong token is enough for the server
+                with suppress(OSError):  # the server closes the connection after a wrong token
                     connection.sendall(token.encode("latin-1"))
                     send(connection, hello_of(0, purpose=purpose))
                     connection.shutdown(socket.SHUT_WR)
@@ -144,7 +144,7 @@ def framed(data, length=None):
 
 
 def plain_hello(**changes):
-    """A worker's hello, some of whose values aren't what they should be."""
+    """Return a worker's hello with some invalid values."""
     values = {"type": "Hello", "rank": 0, "host": "x", "purpose": "control", "lane": 0} | changes
     return framed(msgspec.msgpack.encode(values))
 
@@ -166,14 +166,14 @@ def plain_hello(**changes):
         plain_hello(host=5),
         plain_hello(purpose="listen"),
         plain_hello(purpose="relay", lane=[]),
-        plain_hello(purpose="relay"),  # there is no relay
+        plain_hello(purpose="relay"),  # this run uses no relay
         plain_hello(type="Welcome"),
     ],
 )
 def test_what_is_no_hello_is_left_outside(data):
     with ControlServer(HERE, 2) as server:
         with connect_to(server) as connection:
-            with suppress(OSError):  # some of it isn't even read
+            with suppress(OSError):  # the server doesn't even read all of it
                 connection.sendall(server.token.encode() + data)
                 connection.shutdown(socket.SHUT_WR)
             assert is_shut_out(connection)
@@ -182,7 +182,7 @@ def test_what_is_no_hello_is_left_outside(data):
 
 
 def test_a_handshake_has_one_deadline(monkeypatch):
-    """Whoever sends a byte now and then doesn't hold a place for long."""
+    """A client that sends a byte now and then doesn't keep its place for long."""
     monkeypatch.setattr(control_server, "HANDSHAKE", 0.5)
     with ControlServer(HERE, 1) as server, connect_to(server) as connection:
         begun = time.monotonic()
@@ -244,7 +244,7 @@ def test_many_workers_at_once():
 
 
 def test_there_is_one_worker_of_a_rank():
-    """Spark may begin a task once more, also when the first has ended."""
+    """Spark may start a task again, even after the first attempt has ended."""
     with ControlServer(HERE, 2) as server:
         with (
             client_of(server, 0),

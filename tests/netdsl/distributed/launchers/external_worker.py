@@ -1,4 +1,4 @@
-"""A worker that torchrun starts: `external_worker.py FOLDER ...` trains the runs of folders, one after the other."""
+"""A worker for torchrun: `external_worker.py FOLDER ...` trains the runs in folders, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rank that mpiexec starts: `mpi_rank.py FOLDER ...` trains the runs of folders, one after the other."""
+"""A rank for mpiexec: `mpi_rank.py FOLDER ...` trains the runs in folders, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The external launcher, under torchrun with two workers."""
+"""The external launcher under torchrun with two workers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_zoo_train_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     words = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--backend", "external", "--run", "run"]
     done = torchrun("--no-python", "--", ZOO, *words, "--strategy", "averaging:tau=2")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("training ") == 1  # only the first worker shows what happens
+    assert done.stdout.count("training ") == 1  # only the first worker reports progress
     assert (tmp_path / "run" / MODEL).exists()
     assert not (tmp_path / "run" / "control.json").exists()
 
@@ -106,7 +106,7 @@ def test_another_number_of_workers(param: pb.SolverParameter) -> None:
 def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.max_iter = 100_000
     run = tmp_path / "run"
-    keeping = Retention(newest=9)  # whoever reads an entry has time for that
+    keeping = Retention(newest=9)  # entries stay long enough to be read
     Run(
         open_settings(param), parse("averaging:tau=20"), 3, deadline=PATIENCE, fewest=2, keeping=keeping
     ).settled().save(run)

@@ -40,22 +40,22 @@ def planned(param: pb.SolverParameter, folder: Path, strategy: str, size: int = 
 
 
 def model(folder: Path) -> list[np.ndarray]:
-    """All blobs at the end."""
+    """Return all final blobs."""
     return [blob for blobs in arrays_of(read_net(folder / MODEL)).values() for blob in blobs]
 
 
 def same(folder: Path, weights: Tensor) -> bool:
-    """Whether a run ended with these weights, which lie with gaps between them."""
+    """Return whether a run ended with these weights, which have gaps between them in memory."""
     found = {blob.tobytes() for blob in model(folder)}
     whole = weights.numpy().tobytes()
     return all(blob in whole for blob in found)
 
 
 def workers_of(folder: Path) -> list[int]:
-    """The processes of a run by rank, which have their logs open."""
+    """Return the processes of a run by rank. A worker keeps its log open."""
     workers = []
     for path in Path("/proc").glob("[0-9]*/fd/1"):
-        with suppress(OSError):  # it ends just now, or is of another user
+        with suppress(OSError):  # it just ended, or belongs to another user
             log = path.readlink()
             if log.parent == folder / "logs" and log.match("worker-*"):
                 workers.append((log, int(path.parts[2])))
@@ -64,7 +64,8 @@ def workers_of(folder: Path) -> list[int]:
 
 @pytest.mark.parametrize("launcher", [LocalLauncher(), MpiexecLauncher()], ids=lambda launcher: launcher.name)
 def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path, launcher: Launcher) -> None:
-    """At moments that are drawn: whenever it is, it is told who, and the bits are those of the undisturbed run."""
+    """The moments are drawn at random. Each time the run reports which worker was lost, and its bits equal those of an
+    undisturbed run."""
     param.max_iter = 60
     folder, draw, starts = planned(param, tmp_path / "run", "averaging:tau=3"), random.Random(5), []
     victims = [draw.randrange(2) for _ in range(2)]
@@ -101,7 +102,7 @@ def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Simulate, tmp_
     time.sleep(random.Random(7).random() * 0.5)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    while workers_of(folder):  # they go by themselves
+    while workers_of(folder):  # the workers end without help
         time.sleep(0.02)
     assert train(folder, LocalLauncher()) is End.FINISHED
     assert same(folder, run("outer:tau=3").weights[0])
@@ -145,19 +146,20 @@ def test_data_that_arent_there(param: pb.SolverParameter, tmp_path: Path) -> Non
 
 
 def listening(process: int) -> set[str]:
-    """The addresses, as hexadecimal digits, at which a process listens; none once it has ended."""
+    """Return the addresses, in hexadecimal digits, on which a process listens. There are none once it has ended."""
     sockets = set()
-    with suppress(OSError):  # the process ends just now
+    with suppress(OSError):  # the process just ended
         for path in Path(f"/proc/{process}/fd").iterdir():
-            with suppress(OSError):  # it is closed just now
+            with suppress(OSError):  # the descriptor was just closed
                 sockets.add(str(path.readlink()))
-    tables = (Path(f"/proc/self/net/{name}") for name in ("tcp", "tcp6"))  # the machine's, which outlive a process
+    # the machine's tables, which outlive a process
+    tables = (Path(f"/proc/self/net/{name}") for name in ("tcp", "tcp6"))
     rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()]
     return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
 def test_nobody_listens_to_other_machines(param: pb.SolverParameter, tmp_path: Path) -> None:
-    """Over gloo, workers connect to each other; they and the supervisor listen at 127.0.0.1 only."""
+    """Over gloo, workers connect to each other. They and the supervisor listen on 127.0.0.1 only."""
     param.max_iter = 9
     folder, addresses = tmp_path / "run", set[str]()
     Run(open_settings(param), parse("averaging:tau=3"), 2, transport=Transport.GLOO, deadline=PATIENCE).settled().save(
@@ -184,7 +186,7 @@ def test_python_files_of_the_current_folder_are_not_run(
 
 
 class ThreePlaces(LocalLauncher):
-    """A machine that has room for three workers, whatever it is."""
+    """A machine with room for three workers, whatever the real one is."""
 
     def room(self, run: Run) -> int:
         return run.fitting(3)
@@ -203,21 +205,21 @@ def test_the_others_go_on_without_a_lost_worker_and_it_joins_again_which_can_be_
             os.kill(killed[0], signal.SIGKILL)
 
     def requested() -> Action:
-        """Stop when all three take part again."""
+        """Stop once all three take part again."""
         memberships = read_memberships(folder)
         return Action.STOP if len(memberships) > 1 and memberships[-1].members == (0, 1, 2) else Action.NONE
 
     assert train(folder, ThreePlaces(), told=told, requested=requested) is End.STOPPED
     first, second, third = read_memberships(folder)
     assert [each.members for each in (first, second, third)] == [(0, 1, 2), (0, 2), (0, 1, 2)]
-    assert 2 <= second.after < third.after  # of a round that was done no more than one is lost
+    assert 2 <= second.after < third.after  # of finished rounds, no more than one is lost
     last = Journal(folder / "rounds", Retention()).newest()
     assert last is not None and last.members == (0, 1, 2) and last.round > third.after
     assert states(last) == states(replayed(folder, tmp_path / "again", last))
 
 
 def replayed(folder: Path, again: Path, last: JournalEntry) -> JournalEntry:
-    """The same round of a run in which the same workers leave and come."""
+    """Simulate the same round of a run in which the same workers leave and join."""
     run, memberships = Run.load(folder), read_memberships(folder)
     reached = Journal(folder / "rounds", Retention()).read_part(last, last.parts[0]).iteration
     solver = run.solver.with_fields(max_iter=reached)
@@ -230,7 +232,7 @@ def replayed(folder: Path, again: Path, last: JournalEntry) -> JournalEntry:
 
 
 def states(entry: JournalEntry) -> list[dict[str, bytes]]:
-    """The tensors of all workers."""
+    """Return the tensors of all workers."""
     journal = Journal(entry.path.parent, Retention())
     return [
         {name: tensor.numpy().tobytes() for name, tensor in journal.read_tensors(entry, number).items()}

@@ -36,11 +36,11 @@ NORMED = PLAIN.replace(
 )
 
 Batch = dict[str, Tensor]
-Data = Callable[[int], list[Batch]]  # a rank's batches, which come again and again
+Data = Callable[[int], list[Batch]]  # a rank's batches, which are repeated
 
 
 def batches_of(rank: int, count: int = 12, size: int = 6) -> list[Batch]:
-    """Distinct for each rank."""
+    """Return batches that differ between ranks."""
     generator = torch.Generator().manual_seed(100 + rank)
     xs = torch.randn(count, size, 3, generator=generator)
     return [{"x": x, "y": (x @ x.new_tensor([[1, 2], [-1, 1], [2, 0]])).sin()} for x in xs]
@@ -48,16 +48,16 @@ def batches_of(rank: int, count: int = 12, size: int = 6) -> list[Batch]:
 
 @dataclass
 class Trained:
-    """What came of one worker."""
+    """The results of one worker."""
 
     solver: Solver
     strategy_run: StrategyRun
     worker: Worker
-    begun: Tensor  # the weights it began with
+    begun: Tensor  # the initial weights
     models: list[Tensor] = field(default_factory=list)  # after each round, before the end
-    own: list[Tensor] = field(default_factory=list)  # its weights then
+    own: list[Tensor] = field(default_factory=list)  # the worker's own weights at these times
     records: list[RoundRecord] = field(default_factory=list)
-    time: float = 0.0  # when all was over
+    time: float = 0.0  # the simulated time at the end
 
     @property
     def weights(self) -> Tensor:
@@ -90,7 +90,8 @@ def train(
     iteration: int = 0,
     **settings: object,
 ) -> list[Trained]:
-    """Workers, by rank, that have done all iterations. All others must get the first one's weights, or `first`."""
+    """Train, and return workers by rank that have done all iterations. All others must receive the first one's weights,
+    or `first`."""
     world = World(size, pace)
     network = Network(world, link or Link())
 
@@ -116,14 +117,14 @@ def train(
 
 
 def alone(data: list[Batch], net: str = PLAIN, **settings: object) -> Solver:
-    """One solver that trained without any others, from the same weights."""
+    """Return a solver that trained alone from the same weights."""
     solver = solver_of(data, net=net, **settings)
     solver.step(solver.param.max_iter)
     return solver
 
 
 def gradient(found: Trained, weights: Tensor, number: int) -> Tensor:
-    """Of the loss of that batch, at those weights."""
+    """Return the gradient of a batch's loss at these weights."""
     solver = found.solver
     own = solver.weights.buffer.clone()
     solver.weights.buffer.copy_(weights)
@@ -159,5 +160,5 @@ def gradient_fixture() -> Callable[..., Tensor]:
 
 @pytest.fixture
 def normed() -> str:
-    """A net with BatchNorm's sums."""
+    """Return a net with BatchNorm's sums."""
     return NORMED

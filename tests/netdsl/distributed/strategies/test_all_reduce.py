@@ -1,4 +1,4 @@
-"""Averaged gradients: several workers are one, whatever the buckets."""
+"""Averaged gradients: several workers equal one, whatever the buckets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
 from tests.netdsl.distributed.strategies.conftest import Batch, batches_of
 
-# Means of three means of two, instead of means of six, in float32 over eight steps.
+# Means of three means of two items, instead of means of six, in float32 over eight steps.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 RULES = [
     {"momentum": 0.9},
@@ -22,7 +22,7 @@ RULES = [
 
 
 def parts_of(batches, size: int):
-    """A rank's part of each batch of six."""
+    """Return a rank's part of each batch of six."""
     return lambda rank: [{name: value[rank::size] for name, value in batch.items()} for batch in batches(0)]
 
 

@@ -1,4 +1,4 @@
-"""Model averaging: what it equals, what it leaves alone, and what workers of different speed come to."""
+"""Model averaging: what it equals, what it leaves unchanged, and the results of workers of different speed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_averaging_after_every_step_is_averaging_gradients(train) -> None:
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_workers_with_the_same_data_are_one(train, alone, batches, size: int) -> None:
     found = train(ModelAveraging(tau=3), size, data=lambda rank: batches(0), momentum=0.9)
-    close = {"rtol": 0, "atol": 0} if size != 3 else CLOSE  # a third isn't a number
+    close = {"rtol": 0, "atol": 0} if size != 3 else CLOSE  # a third isn't a floating-point number
     torch.testing.assert_close(found[0].weights, alone(batches(0), momentum=0.9).weights.buffer, **close)
 
 
@@ -74,7 +74,7 @@ def test_one_worker_warms_up_for_all(train, alone, batches) -> None:
 
 
 def test_auto_chooses_five_times_the_cost(train) -> None:
-    # two seconds for the mean of two workers, and an iteration takes one
+    # averaging two workers takes two seconds, and an iteration one
     found = train(ModelAveraging(tau="auto"), link=Link(latency=1.0), max_iter=40)
     assert [record.steps for record in found[0].records[:4]] == [1, 1, 10, 10]
 

@@ -1,4 +1,4 @@
-"""Elastic averaging: the equations written out, what equals what, and Nesterov's momentum with it."""
+"""Elastic averaging: its equations written out, its equivalents, and Nesterov's momentum with it."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def test_with_alpha_zero_workers_stay_alone_until_the_end(train, alone, batches,
     found = train(strategy(tau=2, alpha=0.0), momentum=0.9)
     for rank, each in enumerate(found):
         assert torch.equal(each.own[-1], alone(batches(rank), momentum=0.9).weights.buffer)
-        assert torch.equal(each.weights, each.begun)  # the centre, which nobody drew
+        assert torch.equal(each.weights, each.begun)  # the centre, which no worker has pulled
 
 
 @pytest.mark.parametrize("strategy", BOTH)
 def test_at_the_end_all_take_over_the_centre(train, normed, strategy) -> None:
     found = train(strategy(tau=3), 3, net=normed)
     sums = found[0].weights[found[0].worker.learned :]
-    assert sums.abs().sum() > 0  # the centre has BatchNorm's sums too
+    assert sums.abs().sum() > 0  # the centre includes BatchNorm's sums
     for each in found:
         assert torch.equal(each.weights, found[0].weights)
         assert torch.equal(each.strategy_run.model(), each.weights)
@@ -82,7 +82,7 @@ def test_fast_workers_do_not_wait_for_slow_ones(train) -> None:
     paces = (1.0, 1.0, 4.0)
     found = train(ElasticAveraging(tau=2), 3, pace=lambda rank, iteration: paces[rank], link=Link(latency=0.01))
     assert [each.records[-1].stop for each in found] == pytest.approx([8, 8, 32], abs=0.5)
-    assert {each.time > 32 for each in found} == {True}  # but for the end
+    assert {each.time > 32 for each in found} == {True}  # except at the end
 
 
 def test_the_centre_sends_to_one_after_the_other_and_the_way_back_takes_no_time(train) -> None:
@@ -100,7 +100,7 @@ def test_the_push_is_recorded_beside_computing(train) -> None:
         )
         assert len(pulled) == 2
         assert pushed[0].start == pulled[0].stop == computed[1].start
-        assert pushed[0].stop == pushed[0].start + 2  # it is looked for between iterations
+        assert pushed[0].stop == pushed[0].start + 2  # workers check for it between iterations
         assert computed[-1].stop - computed[1].start == 4
 
 
@@ -110,7 +110,7 @@ def test_a_worker_that_is_back_too_soon_waits_for_its_own_push(train) -> None:
 
 
 def test_caffes_nesterov_takes_eamsgds_steps(train, gradient) -> None:
-    """Weights are kept at y = x + m v, where gradients are taken and which is exchanged."""
+    """Weights are stored as y = x + m v. Gradients are computed there, and y is exchanged."""
     found = train(ElasticAveraging(tau=2, alpha=0.3), 1, type="Nesterov", momentum=0.9, max_iter=8)[0]
     x = centre = found.begun
     v = torch.zeros_like(x)

@@ -1,4 +1,4 @@
-"""MPCA SGD: what it equals, that training never waits, and that it ends in whatever order workers come."""
+"""MPCA SGD: what it equals, that training never waits, and that it ends in whatever order workers arrive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from netdsl.net.compute_precision import ComputePrecision
 # The same sums of a few float32 numbers near 1 in another order, over a few steps.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 LINKS = [Link(), Link(latency=0.4), Link(bandwidth=200, latency=0.1)]
-PLACES = [slice(0, 3), slice(3, 8)]  # five values learn, and three don't
+PLACES = [slice(0, 3), slice(3, 8)]  # five values have a learning rate, and three don't
 
 
 def spans_of(found, activity: Activity):
@@ -37,8 +37,8 @@ def spans_of(found, activity: Activity):
 
 @pytest.mark.parametrize("link", LINKS)
 def test_workers_that_take_over_the_joint_model_average_it_after_every_step(train, batches, link: Link) -> None:
-    """While a joint state is on its way workers train from the one before, so that each is a step from the last but
-    one: with a batch that is always the same, every second one is a state of averaging with tau 1."""
+    """While a joint state is under way, workers train from the previous one, so each state is a step from the last but
+    one. If the batch is always the same, every second state is one of averaging with tau 1."""
     strategy = MPCA(shards=1, alpha=1, beta=1, gamma=0, early=0, tau=1)
     always = {"data": lambda rank: batches(rank)[:1]}
     found = train(strategy, 3, link=link, max_iter=40, **always)
@@ -76,7 +76,7 @@ def test_it_does_not_matter_who_has_which_data(train, batches) -> None:
 @pytest.mark.parametrize("early", [0, 6])
 @pytest.mark.parametrize("in_gradient", [False, True])
 def test_every_iteration_is_drawn_to_what_came(train, gradient, early: int, in_gradient: bool) -> None:
-    """One worker, whose exchanges take an iteration each: two later it gets what it was."""
+    """With one worker whose exchanges take an iteration, each state returns to it two iterations later."""
     strategy = MPCA(shards=1, alpha=0.1, beta=1, gamma=0, early=early, high=0.4, in_gradient=in_gradient, tau=1)
     found = train(strategy, 1, max_iter=14, iter_size=2)[0]
     xs = [found.begun, *found.own]
@@ -84,7 +84,7 @@ def test_every_iteration_is_drawn_to_what_came(train, gradient, early: int, in_g
     for blob in found.solver.weights.blobs:
         rates[blob.start : blob.stop] *= blob.lr_mult
     for number, x in enumerate(xs[:-1]):
-        drawn = number - max(3, early)  # how often it was before
+        drawn = number - max(3, early)  # how often the worker was pulled before
         alpha = 0.4 * 0.25 ** min(1, (drawn + 1) / early) if early else 0.1
         pull = alpha * (x - xs[number - 2 - (number - 1) % 2]) if drawn >= 0 else torch.zeros_like(x)
         at = x if in_gradient else x - pull
@@ -166,7 +166,7 @@ def test_one_shard_is_reduced_while_another_is_broadcast(train) -> None:
     assert [span.shard for span in sent[:3]] == [0, 1, 2]
     for one, other in zip(sent[:3], reduced[2:5], strict=True):
         assert (one.start, one.stop) == (other.start, other.stop)
-        assert one.stop - one.start == 3  # it is looked for between iterations
+        assert one.stop - one.start == 3  # workers check for it between iterations
     assert not spans_of(found[1], Activity.PREPARE)
     assert [span.shard for span in spans_of(found[0], Activity.PREPARE)[:4]] == [0, 1, 2, 0]
 
@@ -189,7 +189,7 @@ def test_what_is_far_from_new_is_not_left_alone_again(train) -> None:
 
 
 def test_workers_together_learn_from_all_data(train, alone, batches) -> None:
-    """Each has one batch of its own, from which nobody else can learn it."""
+    """Each worker has its own batch, from which no other worker can learn."""
     data = {"data": lambda rank: batches(rank)[:1], "max_iter": 160, "momentum": 0.9}
     together = train(MPCA(early=10), 3, **data)[0].weights
     own = alone(batches(0)[:1], max_iter=160, momentum=0.9).weights.buffer
@@ -217,7 +217,8 @@ def test_a_run_in_which_nothing_is_left_to_do_ends(train) -> None:
 
 
 def test_workers_carry_on_without_one_that_is_lost(train) -> None:
-    """The MPCA paper's first way of recovering: those that are left train and exchange as before, and lose nothing."""
+    """This is the MPCA paper's first way of recovering: the remaining workers train and exchange as before, and lose
+    nothing."""
     lost = {2: 10}
     found = train(
         MPCA(early=0, tau=5),
@@ -228,7 +229,7 @@ def test_workers_carry_on_without_one_that_is_lost(train) -> None:
     )
     assert len(found) == 2
     for each in found:
-        assert each.records[-1].stop - each.records[0].start == 40  # nobody waited
+        assert each.records[-1].stop - each.records[0].start == 40  # no worker waited
         assert [span.start > 20 for span in spans_of(each, Activity.REDUCE)].count(True) > 3
         assert torch.equal(each.weights, found[0].weights)
 
@@ -251,7 +252,7 @@ def test_it_is_blended_and_projected_as_the_equations_say() -> None:
         model[:3] = blended
         projected = torch.empty(3, dtype=torch.float64)
         joint.project(0, projected)
-        torch.testing.assert_close(joint.model, model)  # the other shard is as it was
+        torch.testing.assert_close(joint.model, model)  # the other shard is unchanged
         torch.testing.assert_close(projected, blended + 0.7 * velocity)  # Eq. 5
 
 
@@ -296,7 +297,7 @@ def test_shards_have_cycles_of_their_own() -> None:
 
 
 def test_long_shards_are_updated_whole() -> None:
-    size = (1 << 17) + 40  # more than is done at once, and the last 20 don't learn
+    size = (1 << 17) + 40  # more than one piece of work, and the last 20 values don't learn
     model, mean = values(0, size), values(1, size)
     joint = JointModel(Motion(0.9, 0.7, 0.8, 0), model, size - 20, [slice(0, size)])
     joint.update(0, mean)
@@ -310,7 +311,7 @@ def test_shards_are_all_of_the_buffer_in_nearly_equal_parts(size: int, count: in
     assert [place.start for place in shards[1:]] == [place.stop for place in shards[:-1]]
     assert (shards[0].start, shards[-1].stop, len(shards)) == (0, size, count)
     lengths = [place.stop - place.start for place in shards]
-    assert max(lengths) - min(lengths) <= 32  # each end is at the nearest multiple of 16
+    assert max(lengths) - min(lengths) <= 32  # each end is rounded to a multiple of 16
     assert all(place.start % 16 == 0 for place in shards)
 
 

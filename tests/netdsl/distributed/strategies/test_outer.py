@@ -1,4 +1,4 @@
-"""The outer step: what it is without momentum, and what it is written out."""
+"""The outer step: its equivalent without momentum, and its equations written out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.outer import OuterMomentum
 
-# A step from the old weights by a difference, instead of the mean itself, in float32.
+# A step from the old weights by a difference, instead of the mean directly, in float32.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 
 

@@ -1,4 +1,4 @@
-"""Workers find each other at the control server, and exchange."""
+"""Workers find each other at the control server and exchange values."""
 
 from __future__ import annotations
 

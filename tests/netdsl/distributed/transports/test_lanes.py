@@ -1,4 +1,4 @@
-"""A push to a shared variable that takes long: who waits for it, and who doesn't."""
+"""Slow pushes to a shared variable: which operations wait for them, and which don't."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.errors import PeerLostError
 
 
 class SlowValues:
-    """Values to which nothing is added before the test lets it."""
+    """Values to which nothing is added until the test allows it."""
 
     def __init__(self) -> None:
         self.values, self.free = torch.zeros(3), threading.Event()
@@ -41,7 +41,7 @@ def test_the_worker_goes_on_before_the_variable_has_moved() -> None:
         handle = variable.exchange(buffer, 0.25)
         assert buffer.tolist() == [6.0] * 3
         assert not handle.done()
-        buffer.fill_(-1.0)  # it belongs to the worker again
+        buffer.fill_(-1.0)  # the buffer belongs to the worker again
         assert values.values.tolist() == [0.0] * 3
         values.free.set()
         handle.wait()

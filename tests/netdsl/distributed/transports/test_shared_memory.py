@@ -1,4 +1,4 @@
-"""Exchanges through shared memory; the workers are threads, each with its own map of it, unless they are killed."""
+"""Exchanges through shared memory. The workers are threads, each with its own mapping, unless they are killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netdsl.distributed.transports.shared_block import PIECE, SLOTS, create_memo
 from netdsl.errors import DistributedError, PeerLostError
 from tests.netdsl.distributed.workers import in_shared_memory, own
 
-LONG = PIECE // 4 * (SLOTS + 1) + 17  # goes round all slots, and has a rest
+LONG = PIECE // 4 * (SLOTS + 1) + 17  # uses every slot and wraps around, with a remainder
 LENGTHS = [0, 1, 63, 5_003]
 WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [7.0, 7.0, 7.0], [1.0, 2.0, 3.0, 4.0]]
 WORKER = Path(__file__).with_name("variable_worker.py")
@@ -26,7 +26,7 @@ WORKER = Path(__file__).with_name("variable_worker.py")
 
 @pytest.fixture
 def everybody():
-    """Do something as every worker, and give what each returns."""
+    """Run a task as every worker, and return the results."""
     return in_shared_memory
 
 
@@ -96,7 +96,8 @@ def test_what_it_cost_is_counted(everybody):
     assert first.waited > 0
     assert first.moved > 0
     message = 2 * 4
-    assert first.bytes + second.bytes - message == 4 * 8000  # each half goes to its owner, and its mean to the other
+    # each half is sent to its owner, and its mean to the other worker
+    assert first.bytes + second.bytes - message == 4 * 8000
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, m
     def task(communicator):
         handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
         later = communicator.broadcast(torch.zeros(1))
-        for each in (handle, later):  # nobody knows any more where the others are in this lane
+        for each in (handle, later):  # the positions of the other workers in this lane are unknown
             with pytest.raises(DistributedError, match=message):
                 each.wait()
 
@@ -191,6 +192,7 @@ def test_no_exchange_is_lost_nor_kept_from_others_by_the_dead():
     assert [process.returncode for process in processes] == [0, -9]
     assert printed[0][2:] == ["True"]
     for least, most in (printed[0][:2], printed[1][:2]):
-        # What one gives the other takes, so that 2 + 0 + 8 stay; each of 200 exchanges may round the last bit.
+        # Each exchange moves a value from one worker to the other, so the sum stays 2 + 0 + 8. Each of 200 exchanges
+        # may round the last bit.
         assert float(least) == pytest.approx(10.0, abs=1e-12)
         assert float(most) == pytest.approx(10.0, abs=1e-12)

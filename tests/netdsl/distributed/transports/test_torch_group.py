@@ -1,4 +1,4 @@
-"""Exchanges over gloo, between threads that each have connections of their own, and with a process that is killed."""
+"""Exchanges over gloo, between threads with their own connections, and with a process that is killed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_collective_exchanges():
         assert torch.equal(mean, wanted)
         assert torch.equal(reduced, [own(0), wanted][rank])
         assert torch.equal(sent, own(1))
-        assert whole.tolist() == [4, -7]  # 3.5, to the nearest even number as in shared memory
+        assert whole.tolist() == [4, -7]  # 3.5, rounded to the nearest even number as in shared memory
 
 
 def test_what_makes_no_sense_is_refused():

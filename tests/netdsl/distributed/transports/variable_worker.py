@@ -1,4 +1,5 @@
-"""A worker for a test of shared variables: many exchanges, after which the second one dies while it has the lock."""
+"""A worker for a test of shared variables: many exchanges, after which the second worker dies while it holds the
+lock."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 rank = int(sys.argv[2])
 communicator = SharedMemoryCommunicator(int(sys.argv[1]), rank, 2)
 buffer = torch.full((300_001,), 8.0 * rank, dtype=torch.float64)
-variable = communicator.shared_variable(torch.full_like(buffer, 2.0 + rank))  # it begins as the first one's
+variable = communicator.shared_variable(torch.full_like(buffer, 2.0 + rank))  # it begins with the first worker's values
 communicator.barrier()
 for turn in range(100):
     handle = variable.exchange(buffer, 0.25 if turn % 2 else 0.5)

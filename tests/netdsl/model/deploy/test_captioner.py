@@ -1,4 +1,4 @@
-"""Nets that caption images, in LRCN's two parts, and their inputs when they are used."""
+"""Nets that caption images, in LRCN's two parts, and their inputs in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netdsl.model.model import Model
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 
-# LRCN's way of naming the images and the words, with one layer of each kind.
+# The blobs have LRCN's names for images and words, with one layer of each kind.
 NET = """
 layer { name: "data" type: "ImageData" top: "data" top: "label" transform_param { crop_size: 9 }
   image_data_param { source: "none" batch_size: 4 } }

@@ -1,4 +1,4 @@
-"""The net to deploy, from the one that is trained."""
+"""The net to deploy, derived from the one for training."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_shared_parameters_and_fields_of_forks_survive() -> None:
     conv, norm, odd = deploy(read(DATA + text)).layer[1:]
     assert text_of(conv.param[0]) == 'name: "w"\n'
     assert (conv.convolution_param.pad_l, conv.convolution_param.HasField("weight_filler")) == (1, False)
-    assert norm.batch_norm_param.HasField("scale_filler")  # it says that the layer has a scale
+    assert norm.batch_norm_param.HasField("scale_filler")  # the filler marks that the layer has a scale
     assert odd.smooth_l1_loss_param.sigma == 3
 
 
@@ -220,7 +220,8 @@ def test_a_net_that_predicts_nothing_is_told() -> None:
 
 
 def test_regions_that_are_chosen_to_learn_from_are_all_looked_at():
-    """Faster R-CNN's net for training: what only it needs goes, also amid the net, and labels with it."""
+    """From Faster R-CNN's net for training, the layers that only training needs are removed, those in the middle and
+    the labels included."""
     net = from_text(
         """
         layer { name: "input" type: "Input" top: "data" top: "rois" top: "gt_boxes"

@@ -1,4 +1,4 @@
-"""Two nets that write captions together: what comes of them as one, and what is said where they don't fit."""
+"""Two nets that write captions together: the joined net, and the errors where they don't fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.model.deploy.captioner import split_captioner
 from netdsl.model.deploy.joined_captioner import join_captioner
 from netdsl.model.model import Model, open_net
 
-# As LRCN's authors have it: many sentences side by side, and features of another net.
+# The format of LRCN's authors: many sentences in parallel, and features from another net.
 WORDS = """
 name: "words"
 input: "cont_sentence" input_shape { dim: 1 dim: 9 }

@@ -1,4 +1,4 @@
-"""Files of tensors that are damaged, or made to fill memory, are refused in a sentence before they take any."""
+"""Damaged or hostile files of tensors are refused with a message before they take memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from caffe_proto.errors import CaffeError
 from netdsl.model.model import open_net
 from netdsl.model.opening import open_weights
 
-GIGABYTES = 1 << 29  # values of four bytes
+GIGABYTES = 1 << 29  # 4-byte values
 
 
 def zipped(path: Path, members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> None:
@@ -69,7 +69,7 @@ def packed_pt(path: Path) -> None:
 
 def quantized_pt(path: Path) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch will do without such tensors; files still have them
+        warnings.simplefilter("ignore")  # torch deprecates these tensors, but files still contain them
         torch.save({"ip.0": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)}, path)
 
 

@@ -1,4 +1,4 @@
-"""Weights between files and the layers of a built net."""
+"""Transferring weights between files and the layers of a built net."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 
-# Two layers of one name, one without a name, shared parameters of equal and of other shapes, and a loss without a top.
+# Two layers with the same name, one without a name, shared parameters of equal and of different shapes, and a loss
+# without a top.
 TEXT = """name: "whole"
 layer { name: "in" type: "Input" top: "x" top: "z" input_param { shape { dim: 2 dim: 6 } shape { dim: 2 dim: 4 } } }
 layer { name: "ip" type: "InnerProduct" bottom: "x" top: "a" param { name: "w" }
@@ -59,7 +60,7 @@ def test_every_layer_with_blobs_has_a_name_of_its_own():
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     net, other = made(), made()
     module = NetModule(net)
-    module(torch.rand(2, 6), torch.rand(2, 4))  # makes BatchNorm's sums
+    module(torch.rand(2, 6), torch.rand(2, 4))  # fills BatchNorm's sums
     save_net(net, tmp_path / "x.caffemodel")
     assert not same(values(net), values(other))
     report = load_weights(tmp_path / "x.caffemodel", other)
@@ -147,7 +148,7 @@ def test_halves_and_doubles_of_old_shape_come_from_a_file(tmp_path: Path) -> Non
 
 
 def test_a_mapped_file_is_read_without_a_copy_of_it_in_memory(tmp_path: Path) -> None:
-    """The biggest blob would be seen by the tracker of numpy's memory."""
+    """tracemalloc sees numpy's memory, so it would see the biggest blob."""
     import tracemalloc
 
     text = """layer { name: "p" type: "Parameter" top: "y" parameter_param { shape { dim: 1000 dim: 1003 } } }"""
@@ -156,7 +157,7 @@ def test_a_mapped_file_is_read_without_a_copy_of_it_in_memory(tmp_path: Path) ->
     tracemalloc.start()
     try:
         load_weights(tmp_path / "x.caffemodel", net)
-        assert tracemalloc.get_traced_memory()[1] < 1000 * 1003  # a fourth of the blob's bytes
+        assert tracemalloc.get_traced_memory()[1] < 1000 * 1003  # a quarter of the blob's bytes
     finally:
         tracemalloc.stop()
 
@@ -165,7 +166,7 @@ def test_layers_get_memory_that_has_the_weights_of_a_mapped_file(tmp_path: Path)
     net = made()
     save_net(net, tmp_path / "x.caffemodel")
     weights = arrays_of(read_net(tmp_path / "x.caffemodel"))
-    for _ in range(2):  # the file is read again where its pages were given back
+    for _ in range(2):  # released pages are read from the file again
         other = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN))
         allocate_with_weights(other, weights)
         assert same(values(net), values(other))

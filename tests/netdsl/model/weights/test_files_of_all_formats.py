@@ -1,4 +1,4 @@
-"""Weights alone, in the forms of others."""
+"""Files that contain weights only, in other programs' formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NET = from_text(
 
 
 class Same(nn.Module):
-    """The same net as torch's users write it, in another order."""
+    """The same net as torch users would write it, with its parts in another order."""
 
     def __init__(self, classes: int = 5) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ def test_a_state_dict_of_torchs_finds_its_layers_by_shape_and_tells_which(tmp_pa
 
 def test_names_in_the_order_of_the_layers_and_our_own_modules_names(tmp_path: Path) -> None:
     state = Same().state_dict()
-    ordered = {name: state[name] for name in sorted(state)}  # features before head
+    ordered = {name: state[name] for name in sorted(state)}  # this puts features before head
     torch.save(ordered, tmp_path / "w.pt")
     assert {each.by for each in open_weights(tmp_path / "w.pt", Model(NET)).names} == {MatchedBy.ORDER}
     torch.save(Net(NET, weights=weights()).module.state_dict(), tmp_path / "own.pt")

@@ -1,4 +1,4 @@
-"""Weights and the blobs that take them, by name."""
+"""Matching weights with the blobs that receive them, by name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def blank(*shapes: tuple[int, ...]) -> list[np.ndarray]:
         ((4, 3), (3, 4), False),
         ((4, 3), (1, 1, 4, 3), True),
         ((4, 3), (4, 3, 1, 1), False),
-        ((4, 3), (1, 4, 3), False),  # only old files have ones in front, and they have four dimensions
+        ((4, 3), (1, 4, 3), False),  # leading ones occur only in old files, which have four dimensions
         ((), (1, 1, 1, 1), True),
         ((1,), (1, 1, 1, 1), True),
         ((2, 3, 4, 5, 6), (3, 4, 5, 6), False),
         ((1, 3, 4, 5), (3, 4, 5), False),
-        ((1, 4, 1, 1), (1, 4), True),  # forks' blobs for channels, of TSN's and happynear's BN
+        ((1, 4, 1, 1), (1, 4), True),  # blobs with one value per channel in forks' BN, TSN's and happynear's
         ((1, 4, 1, 1), (1, 3), False),
         ((1, 4, 1, 1), (4,), False),
         ((1, 4, 1, 5), (1, 4), False),

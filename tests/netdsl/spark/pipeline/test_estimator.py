@@ -1,4 +1,4 @@
-"""Nets that a real Spark trains on DataFrames."""
+"""Training nets on DataFrames with a real Spark."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def estimator(session: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def frame(session: Any) -> Any:
-    """Points around three others, which a linear net can tell apart; every fifth is for validation."""
+    """Return points around three centres, which a linear net can separate. Every fifth point is for validation."""
     random = np.random.default_rng(5)
     centres = random.standard_normal((3, 4)) * 3
     rows = [((centres[n % 3] + random.standard_normal(4)).tolist(), n % 3, n % 5 == 0) for n in range(150)]
@@ -75,7 +75,7 @@ def test_a_net_learns_and_is_tested_on_other_rows(frame: Any, estimator: Any, tm
 def test_epochs_count_rows_that_were_seen(
     frame: Any, estimator: Any, strategy: str, iterations: list[int], tmp_path: Path
 ) -> None:
-    """Of 120 rows; a batch has 8, which both workers have one of each, or divide."""
+    """Of 120 rows. A batch has 8 rows, and two workers read one batch each or divide one."""
     estimator.setSolver({"base_lr": 0.2}).setEpochs(3).setStrategy(strategy).setRunFolder(tmp_path / "run")
     model = estimator.setValidationIndicatorCol("held").fit(frame)
     assert [moment.iteration for moment in model.history if moment.tested] == iterations
@@ -101,7 +101,7 @@ def test_a_run_goes_on_with_the_same_bits_and_without_its_data(
     assert again.history == first.history
 
 
-@pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")  # of Spark's own
+@pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")  # one of Spark's own pools
 def test_params_pipelines_and_cross_validation(session: Any, frame: Any, estimator: Any, tmp_path: Path) -> None:
     from pyspark.ml import Pipeline, PipelineModel
     from pyspark.ml.evaluation import MulticlassClassificationEvaluator
@@ -121,7 +121,7 @@ def test_params_pipelines_and_cross_validation(session: Any, frame: Any, estimat
     found = CrossValidator(
         estimator=pipeline, estimatorParamMaps=grid, evaluator=evaluator, numFolds=2, parallelism=2, seed=1
     ).fit(table)
-    gc.collect()  # the pool, while it is passed over
+    gc.collect()  # collects the pool while its warning is ignored
     assert found.avgMetrics[0] < 0.4 < found.avgMetrics[1]
     found.bestModel.write().save(str(tmp_path / "best"))
     best = PipelineModel.load(str(tmp_path / "best"))
@@ -130,7 +130,7 @@ def test_params_pipelines_and_cross_validation(session: Any, frame: Any, estimat
 
 def test_elements_of_an_rdd_and_weights_to_begin_from(session: Any, estimator: Any, tmp_path: Path) -> None:
     Net(PARAMS).save(tmp_path / "first.caffemodel")
-    elements = session.sparkContext.parallelize([(np.ones(4), n % 3) for n in range(5)], 2)  # fewer than a batch
+    elements = session.sparkContext.parallelize([(np.ones(4), n % 3) for n in range(5)], 2)  # fewer rows than a batch
     still = estimator.setBindings({}).setWeights(tmp_path / "first.caffemodel").setSolver({"max_iter": 2, "base_lr": 0})
     session.conf.set("spark.netdsl.folder", str(tmp_path / "shared"))
     try:
@@ -162,14 +162,14 @@ def test_a_net_whose_data_layer_says_no_shape(session: Any, estimator: Any, tmp_
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
-    """The accuracy on digits of one worker without Spark."""
+    """Return the accuracy on digits of one worker without Spark."""
     events: list[Event] = []
     train_alone(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
     return last_accuracy(events)
 
 
 def pictures() -> Iterator[tuple[Any, int, bool]]:
-    """Digits as Spark's images, and whether they are for validation."""
+    """Return digits as Spark's images, and whether they are for validation."""
     for split in DataSplit:
         source = DigitsSource(split)
         for image, label in map(source.fetch, range(len(source))):
@@ -187,7 +187,8 @@ def test_every_strategy_learns_digits(session: Any, alone: float, tmp_path: Path
     found = model.history[-1].tested["accuracy"]
     print(f"{strategy}: {found:.4f}, alone {alone:.4f}")
     assert found >= alone - 0.005
-    assert abs(accuracy(model.transform(frame.where("held"))) - found) < 0.02  # tests go on over the end of the rows
+    # tests wrap around at the end of the rows
+    assert abs(accuracy(model.transform(frame.where("held"))) - found) < 0.02
 
 
 def test_rows_without_finite_values_are_an_error_or_not_learned_from(

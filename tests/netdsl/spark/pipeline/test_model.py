@@ -1,4 +1,4 @@
-"""Nets that a real Spark predicts with."""
+"""Prediction with nets on a real Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PIXELS = np.random.default_rng(2).standard_normal((11, 1, 3, 5)).astype(np.float
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A caffemodel."""
+    """Write a caffemodel."""
     path = tmp_path_factory.mktemp("weights") / "small.caffemodel"
     Net(PARAMS).save(path)
     return path
@@ -47,7 +47,7 @@ def model(session: Any, weights: Path) -> Any:
 
 
 def expected(weights: Path, pixels: np.ndarray = PIXELS) -> np.ndarray:
-    """The probabilities, by the net alone."""
+    """Return the probabilities from the net without Spark."""
     *layers, _ = PARAMS.message.layer
     deploy = NetParams(*(layer for layer in layers if layer.name != "label"), Softmax("prob", ["scores"]))
     return Net(deploy, weights=weights).forward(data=pixels)["prob"].numpy()
@@ -59,17 +59,18 @@ def frame(session: Any, partitions: int = 2) -> Any:
 
 
 def column(table: Any, name: str) -> np.ndarray:
-    """The values of a column, in the order of the rows' numbers."""
+    """Return the values of a column, in the order of the rows' numbers."""
     rows = sorted(table.select("number", name).collect())
     return np.array([row[name].toArray() if hasattr(row[name], "toArray") else row[name] for row in rows])
 
 
 def test_probabilities_are_those_of_the_net(session: Any, model: Any, weights: Path) -> None:
     wanted = expected(weights)
-    for partitions in (1, 20):  # with more partitions than rows some are empty
+    for partitions in (1, 20):  # with more partitions than rows, some are empty
         table = model.transform(frame(session, partitions)).cache()
         assert table.dtypes[2:] == [("probability", "array<float>"), ("prediction", "double")]
-        assert np.allclose(column(table, "probability"), wanted, rtol=1e-5)  # batches of other sizes add up otherwise
+        # batches of other sizes sum in another order
+        assert np.allclose(column(table, "probability"), wanted, rtol=1e-5)
         assert np.array_equal(column(table, "prediction"), wanted.argmax(1))
 
 
@@ -120,17 +121,17 @@ def test_elements_of_an_rdd_get_the_values_of_the_columns(
     from pyspark.sql import Row
 
     model.setVectors(vectors).setHandleInvalid(invalid).setBatchSize(4)
-    pixels = [each.ravel().tolist() for each in PIXELS] * 50  # more than are taken at once
+    pixels = [each.ravel().tolist() for each in PIXELS] * 50  # more rows than one chunk
     if invalid != "error":
         pixels[1], pixels[7], pixels[520] = None, [float("nan")] * 15, None
     rows = list(enumerate(pixels))
     table = session.createDataFrame(rows, "number int, pixels array<double>").coalesce(1)
-    expected = [repr(tuple(row)[2:]) for row in model.transform(table).collect()]  # where a NaN equals a NaN
+    expected = [repr(tuple(row)[2:]) for row in model.transform(table).collect()]  # here a NaN equals a NaN
     numbers = session.sparkContext.parallelize(rows, 1)
     forms = {
         Row: numbers.map(lambda pair: Row(number=pair[0], pixels=pair[1])),
         dict: numbers.map(lambda pair: {"number": pair[0], "pixels": pair[1]}),
-        tuple: numbers.map(lambda pair: (pair[1], pair[0])),  # as the net is trained: the data, and the label
+        tuple: numbers.map(lambda pair: (pair[1], pair[0])),  # in the order of training: the data, then the label
     }
     for form, elements in forms.items():
         found = model.transform(elements).collect()
@@ -203,7 +204,7 @@ def test_a_saved_model_is_the_same(session: Any, model: Any, weights: Path, tmp_
     assert (loaded.uid, loaded.history) == (model.uid, model.history)
     assert loaded.explainParams() == model.explainParams()
     scores = [column(each.transform(frame(session)), "scores") for each in (loaded, model)]
-    np.testing.assert_allclose(*scores, rtol=1e-5)  # which rows are multiplied together decides on the last bits
+    np.testing.assert_allclose(*scores, rtol=1e-5)  # the last bits depend on which rows are multiplied together
 
     names = [f"x{n}" for n in range(15)]
     assembler = VectorAssembler(inputCols=names, outputCol="pixels")
@@ -212,7 +213,7 @@ def test_a_saved_model_is_the_same(session: Any, model: Any, weights: Path, tmp_
         [(n, *map(float, each.ravel())) for n, each in enumerate(PIXELS)], ["number", *names]
     )
     found = PipelineModel.load(str(tmp_path / "model")).transform(numbers)
-    assert np.allclose(column(found, "scores"), scores[0], rtol=1e-5)  # in batches of other rows
+    assert np.allclose(column(found, "scores"), scores[0], rtol=1e-5)  # in batches of different rows
 
 
 def test_a_function_isnt_saved(session: Any, model: Any, tmp_path: Path) -> None:
@@ -258,7 +259,8 @@ def test_an_executor_that_is_killed_takes_no_rows_with_it(
         except FileExistsError:
             return arrays
         daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
-        os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)  # the net that was sent to it goes with it
+        # the net that Spark sent to it is lost with it
+        os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
         return arrays
 
     table = frame(session, 4)

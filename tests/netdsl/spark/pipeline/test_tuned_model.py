@@ -1,4 +1,4 @@
-"""Models that are fine-tuned on the rows of a DataFrame."""
+"""Fine-tuning models on the rows of a DataFrame."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = {"max_iter": 30, "base_lr": 0.001, "display": 10}
 
 @pytest.fixture(scope="module")
 def pictures(session: Any) -> Any:
-    """Pictures of two shapes as PNG files, in rows."""
+    """Return pictures of two shapes as PNG files, in rows."""
     source = ShapesSource(DataSplit.TRAIN, ("ring", "cross"))
     items = [source.item(source.fetch(number)) for number in range(120)]
     rows = [(bytes(cv2.imencode(".png", image.transpose(1, 2, 0))[1]), int(label)) for image, label in items]
@@ -59,6 +59,6 @@ def test_what_is_wrong_is_told(
 ) -> None:
     from netdsl.spark import NetEstimator
 
-    monkeypatch.setenv("NETDSL_HOME", str(tmp_path))  # where nobody has trained anything
+    monkeypatch.setenv("NETDSL_HOME", str(tmp_path))  # a home without trained models
     with pytest.raises(kind, match=problem):
         NetEstimator(solver=SETTINGS, **params).fit(pictures)

@@ -1,4 +1,4 @@
-"""Elements of RDDs as arrays and as Arrow's columns, and with new values."""
+"""Elements of RDDs as arrays and as Arrow columns, with added values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = RowRange("partition 7")
 
 
 def batches_of(elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str = "partition 7") -> list[Arrays]:
-    """The batches, without their places."""
+    """Return the batches without their places."""
     return [batch.arrays for batch in element_batches(elements, blobs, part)]
 
 
@@ -78,7 +78,7 @@ def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
 def test_elements_are_a_table_of_what_is_needed() -> None:
     names = ["label", "data"]
     forms: list[list[Any]] = [
-        [(n, PIXELS + n) for n in range(3)],  # with values for all inputs of the net, in its order
+        [(n, PIXELS + n) for n in range(3)],  # with values for all inputs of the net, in the net's order
         [(PIXELS + n,) for n in range(3)],
         [PIXELS + n for n in range(3)],
         [Row(pixels=(PIXELS + n).tolist(), other=n) for n in range(3)],

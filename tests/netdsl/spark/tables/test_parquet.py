@@ -1,4 +1,4 @@
-"""Parquet that a real Spark reads."""
+"""Parquet files that a real Spark reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data written by a real Spark's tasks."""
+"""Data that a real Spark's tasks write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATA, LABEL = BlobColumn("data", "pixels", (1, 2, 3)), BlobColumn("label", "digi
 
 @pytest.fixture
 def store_rows() -> Any:
-    """Imported late, since it needs Spark."""
+    """Store rows with a function that is imported late, since it needs Spark."""
     from netdsl.spark.tables.store import store_rows
 
     return store_rows
@@ -37,12 +37,12 @@ def frame(session: Any, count: int, partitions: int) -> Any:
 
 
 def _stored(blobs: Sequence[BlobColumn]) -> list[BlobColumn]:
-    """The same blobs, with the columns that they have once they are stored."""
+    """Return the same blobs with the columns that they have after storing."""
     return [replace(blob, column=blob.name) for blob in blobs]
 
 
 def read(source: str) -> list[tuple[np.ndarray, ...]]:
-    """All items, by their first value."""
+    """Return all items, ordered by their first value."""
     opened = open_source(source, blobs=_stored([DATA, LABEL]))
     items = [opened.item(opened.fetch(index)) for index in range(len(opened))]
     opened.close()

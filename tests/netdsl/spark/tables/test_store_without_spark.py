@@ -34,7 +34,7 @@ def test_rows_without_finite_values_are_an_error_or_left_out(tmp_path: Path) -> 
 
     pixels = [PIXELS.tolist(), None, [np.nan, *PIXELS[1:]], (PIXELS + 3).tolist(), [None, *PIXELS[1:]]]
     batch = pa.RecordBatch.from_pydict({"pixels": pixels, "digit": [0.0, 1.0, 2.0, 3.0, 4.0]})
-    batches = [batch, batch.slice(1, 1), batch.slice(2, 1)]  # the others have nothing to learn from
+    batches = [batch, batch.slice(1, 1), batch.slice(2, 1)]  # the other workers have no rows to learn from
     for first, problem in (
         (0, "row 1 of partition 0 is null"),
         (2, "row 0 of partition 0 has a value that isn't fini"),

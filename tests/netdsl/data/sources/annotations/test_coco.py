@@ -1,4 +1,4 @@
-"""COCO's files, with objects and with captions."""
+"""COCO's files of objects and of captions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_people_have_joints_that_are_seen_hidden_or_not_marked(tmp_path: Path) -
 
 
 def test_text_of_runs_is_cocos_own(tmp_path: Path) -> None:
-    """Long runs need several characters, and falling ones negative differences."""
+    """Long runs need several characters, and shrinking runs need negative differences."""
     mask = np.zeros((40, 50), bool)
     mask[3:37, 2:9], mask[10:12, 20:], mask[0, 49] = True, True, True
     images = [{"id": 9, "file_name": "b.png", "height": 40, "width": 50}]
@@ -110,7 +110,7 @@ def test_text_of_runs_is_cocos_own(tmp_path: Path) -> None:
 
 
 def encoded(counts: tuple[int, ...]) -> str:
-    """COCO's text, by its rule: differences from the fourth number on, five bits in each character."""
+    """Encode runs by COCO's rule: differences from the fourth number on, with five bits in each character."""
     text = ""
     for place, count in enumerate(counts):
         rest, more = count - (counts[place - 2] if place > 2 else 0), True

@@ -1,4 +1,4 @@
-"""Drawn pictures: what follows from a number, what is seen, and settings."""
+"""Drawn pictures: what a number determines, which parts are visible, and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of images with maps of classes, as conversions write them and as others make them."""
+"""Folders of images with class maps, as conversions and other programs write them."""
 
 from __future__ import annotations
 

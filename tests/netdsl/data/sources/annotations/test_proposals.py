@@ -1,4 +1,4 @@
-"""Files of proposed regions: our own and a selective search's."""
+"""Files of proposed regions: netdsl's own and those of selective search."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_selective_search_counts_rows_first_and_from_one(tmp_path: Path) -> No
     cells[1, 0] = np.array([(2, 3, 40, 50)], float)
     library.savemat(tmp_path / "x.mat", {"boxes": cells})
     found = read_proposals(tmp_path / "x.mat", NAMES[:2])
-    # the same region once, and none that is a pixel wide
+    # duplicates are removed, and so are regions one pixel wide
     assert [boxes.tolist() for boxes in found] == [[[20, 10, 50, 30], [0, 0, 19, 19]], [[2, 1, 49, 39]]]
     (tmp_path / "x.mat").write_bytes(b"MATLAB 5.0 MAT-file" + bytes(200))
     with pytest.raises(DataError, match=r"x\.mat: not a MATLAB file"):

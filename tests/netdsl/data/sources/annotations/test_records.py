@@ -1,4 +1,4 @@
-"""Databases of AnnotatedDatum records as sets, and sets as items like theirs."""
+"""Databases of AnnotatedDatum records as annotated sets, and annotated sets as records."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_they_are_those_of_a_database_that_is_made_of_them(tmp_path: Path) -> No
         image, rows = marked.item(marked.fetch(index))
         stored_image, stored_rows = stored.item(stored.fetch(index))
         assert np.array_equal(image, stored_image)
-        order = np.lexsort((stored_rows[:, 1], stored_rows[:, 0]))  # records have them by class
+        order = np.lexsort((stored_rows[:, 1], stored_rows[:, 0]))  # records store objects by class
         assert np.array_equal(rows[np.lexsort((rows[:, 1], rows[:, 0]))], stored_rows[order])
     assert len(marked.item(marked.fetch(0))[1]) == 3
     stored.close()

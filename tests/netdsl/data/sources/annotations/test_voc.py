@@ -1,4 +1,4 @@
-"""Pascal VOC's folders."""
+"""Pascal VOC folders."""
 
 from __future__ import annotations
 

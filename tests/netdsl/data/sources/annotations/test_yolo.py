@@ -1,4 +1,4 @@
-"""YOLO's folders."""
+"""YOLO folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.errors import DataError
 
 
 def put_image(folder: Path, name: str, lines: str | None) -> None:
-    """An image of 20 x 40 pixels and its lines."""
+    """Write an image of 20 x 40 pixels and its label lines."""
     file = Path(name)
     (folder / "images" / file).parent.mkdir(parents=True, exist_ok=True)
     assert cv2.imwrite(str(folder / "images" / f"{file}.png"), np.zeros((20, 40, 3), np.uint8))

@@ -9,5 +9,5 @@ from tests.netdsl.distributed.workers import Together, around_a_relay
 
 @pytest.fixture
 def everybody() -> Together:
-    """Do something as every worker, and return each one's result."""
+    """Run a task as every worker, and return the results."""
     return around_a_relay

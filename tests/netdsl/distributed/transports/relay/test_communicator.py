@@ -1,4 +1,4 @@
-"""Exchanges by way of a relay; the workers are threads, each with connections of its own."""
+"""Exchanges through a relay. The workers are threads, each with its own connections."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from netdsl.distributed.transports.relay.connection import PIECE
 from netdsl.errors import DistributedError, PeerLostError
 from tests.netdsl.distributed.workers import in_shared_memory, own
 
-LONG = PIECE // 4 + 17  # values; pieces of float32, and a rest
-NARROW = 2048  # bytes that connections take at once, or as few as the system has
+LONG = PIECE // 4 + 17  # values; pieces of float32, with a remainder
+NARROW = 2048  # bytes that connections buffer, or the system's minimum
 WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [1.0, 2.0, 3.0, 4.0]]
 
 
@@ -46,7 +46,7 @@ def test_means_are_the_bits_of_shared_memory(everybody, length, weights, kind):
 
 
 def test_connections_that_take_little_at_once_hold_nobody_up(everybody):
-    """What comes back has no room to wait in while the rest is sent."""
+    """Replies find no buffer space while the rest is still being sent."""
     length = 3 * LONG
 
     def average(communicator):
@@ -127,7 +127,7 @@ def test_a_buffer_that_is_none_of_a_variable_is_refused(everybody):
         with pytest.raises(DistributedError, match="worker 0 requests a read of the variable, which isn't possible"):
             variable.read(torch.ones(4))
 
-    with pytest.raises(DistributedError, match="which isn't possible"):  # of the barrier at the end
+    with pytest.raises(DistributedError, match="which isn't possible"):  # in the barrier at the end
         everybody(1, task)
 
 
@@ -144,8 +144,8 @@ def test_what_it_cost_is_counted(everybody):
     (mean, first), (_, second) = everybody(2, task)
     assert first.waited >= 0.15 > second.waited
     assert first.moved > 0
-    assert mean == 2 * 8000  # there and back
-    assert first.bytes == mean + 2 * 12 + 3 * 8  # two rows come back for one number
+    assert mean == 2 * 8000  # sent and received
+    assert first.bytes == mean + 2 * 12 + 3 * 8  # two rows are returned for one number
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, m
     def task(communicator):
         handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
         later = communicator.broadcast(torch.zeros(1))
-        for each in (handle, later):  # nobody knows any more where the others are in this lane
+        for each in (handle, later):  # the positions of the other workers in this lane are unknown
             with pytest.raises(DistributedError, match=message):
                 each.wait()
-        communicator.mean(torch.zeros(3), lane=1).wait()  # but in others
+        communicator.mean(torch.zeros(3), lane=1).wait()  # other lanes still work
 
     everybody(2, task)
 
@@ -198,7 +198,7 @@ def test_gathering_different_counts_is_an_error(everybody):
             with pytest.raises(DistributedError, match="worker 1 requests a gather of 2 numbers; all workers"):
                 communicator.gather([1.0] * (communicator.rank + 1))
 
-    with pytest.raises(DistributedError, match="gather of 2 numbers"):  # of the barrier at the end
+    with pytest.raises(DistributedError, match="gather of 2 numbers"):  # in the barrier at the end
         everybody(2, task)
 
 

@@ -1,4 +1,4 @@
-"""Who is taken in, and what the others are told when somebody is gone."""
+"""Which workers the relay accepts, and its messages to the others when one is lost."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ NONSENSE = [
 
 @pytest.fixture
 def harness():
-    """Of two workers, who would wait for long."""
+    """Return a relay for two workers, with long timeouts."""
     with closing(RelayHarness(2)) as found:
         yield found
 
 
 def connections_of(harness, rank):
-    """All connections of a worker, whose ends a test holds."""
+    """Return all connections of a worker, with the test at the other end."""
     connections = {
         lane: Connection(harness.connect(rank)(lane), "the driver", 30.0) for lane in (CONTROL, *range(LANES))
     }
@@ -90,7 +90,7 @@ def test_whoever_is_killed_is_lost_at_once_in_all_lanes(harness):
                 for ask in (worker.barrier, worker.mean(torch.ones(3), lane=1).wait):
                     with pytest.raises(PeerLostError, match="worker 1 is gone"):
                         ask()
-                assert time.monotonic() - begun < 15  # less than half of what they would wait
+                assert time.monotonic() - begun < 15  # less than half of the timeout
         assert process.returncode == -9
 
 
@@ -154,7 +154,7 @@ def test_the_variable_is_gone_with_any_worker(harness):
         thread.join()
         other.close()
         with pytest.raises(PeerLostError, match="worker 1 is gone"):
-            while True:  # until it is noticed
+            while True:  # until the loss is noticed
                 variable.exchange(torch.ones(3), 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Strategies, whose exchanges overlap, come to their end over a relay."""
+"""Strategies with overlapping exchanges finish over a relay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.netdsl.distributed.strategies.conftest import NORMED, batches_of, sol
 
 
 def trained(everybody, strategy, size):
-    """The weights of all workers at the end."""
+    """Return the final weights of all workers."""
     solvers = [solver_of(batches_of(rank), 7 + rank, NORMED) for rank in range(size)]
 
     def task(communicator):
