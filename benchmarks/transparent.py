@@ -85,7 +85,7 @@ def main() -> None:
     print(f"{'zoo run, 1 worker':<24}{one:>9.1f}   {one / plain - 1:+.1%} compared with plain Python")
     for name, value in ((f"zoo run, {workers} workers", several), (f"DDP, {workers} processes", ddp)):
         print(f"{name:<24}{value:>9.1f}   {plain / value:.2f} times the speed of plain Python")
-    print(f"{'zoo run beside DDP':<24}{several / ddp:>9.2f}")
+    print(f"{'zoo run against DDP':<24}{several / ddp:>9.2f}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Writes lock.txt and cuda.txt anew: `make lock`, which needs uv.
+"""Writes lock.txt and cuda.txt: `make lock`, which needs uv.
 
-lock.txt has what `make setup` installs, and cuda.txt what torch's build for CUDA needs besides, each with the hashes of
-all its files. Versions that are locked stay unless pyproject.toml forbids them; to take the newest, delete lock.txt
-first.
+lock.txt lists the packages that `make setup` installs, and cuda.txt the additional ones of torch's build for CUDA, with
+the hashes of all their files. Locked versions stay unless pyproject.toml forbids them. To get the newest, delete
+lock.txt first.
 """
 
 from __future__ import annotations

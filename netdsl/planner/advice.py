@@ -162,7 +162,7 @@ def _change_advice(planner: Planner, planning: Planning) -> Iterator[str]:
     for text, request in _other_requests(planning.request):
         try:
             found = planner.plan(request)
-        except NetError:  # an impossible change is no advice
+        except NetError:  # an impossible change isn't advice
             continue
         ratio = found.best.forecast.training / planning.best.forecast.training
         if ratio < _WORTH:

@@ -53,8 +53,8 @@ class PrivateFiles:
         return private
 
     def make_folder(self, path: Any, *args: Any, **kwargs: Any) -> None:
-        """Create a folder that only this rank sees. An existing one is no error, since the first rank may have created
-        it."""
+        """Create a folder that only this rank sees. An existing folder isn't an error, since the first rank may
+        have created it."""
         if sys._getframe(1).f_globals.get("__name__") == "tempfile":
             self._own.add(Path(path).absolute())
         private = self.path(path, writing=True)

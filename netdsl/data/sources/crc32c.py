@@ -88,7 +88,7 @@ def _state_tables(length: int) -> Words:
 
 
 def _after_zeros(states: Words, count: int) -> Words:
-    """Return the states after so many bytes of zeros, which is a power of two."""
+    """Return the states after `count` more bytes of zeros. `count` is a power of two."""
     tables = _zeros_tables(count)
     after: Words = np.bitwise_xor.reduce([tables[place][states >> 8 * place & 0xFF] for place in range(4)])
     return after
@@ -96,7 +96,7 @@ def _after_zeros(states: Words, count: int) -> Words:
 
 @cache
 def _zeros_tables(count: int) -> Words:
-    """Return the state after so many bytes of zeros, from each value of each of a state's four bytes."""
+    """Return the state after `count` bytes of zeros, for each value of each of a state's four bytes."""
     starts = np.arange(256, dtype=np.uint32) << np.array([[0], [8], [16], [24]], np.uint32)
     if count == 1:
         after: Words = _byte_table()[starts & 0xFF] ^ starts >> 8

@@ -40,7 +40,7 @@ class CsvSource(ArraySource):
 
 def _index(path: Path, names: list[str], name: str) -> int:
     if names.count(name) != 1:
-        count = "several columns are" if name in names else "no column is"
+        count = "there are several columns" if name in names else "there is no column"
         there = few((other[:_LONGEST] for other in names), _SHOWN) or "none"
         raise DataError(f"{path}: {count} called '{name}'; choose from {there}")
     return names.index(name)

@@ -64,7 +64,8 @@ def test_private_code_is_said_to_be_missing(zoo, files) -> None:
     code, out, _ = zoo("check", "python.prototxt")
     assert (code, out) == (
         1,
-        "python.prototxt: the net needs the Python code of office.Secret; if you trust it, give --allow-python office\n",
+        "python.prototxt: the net needs the Python code of office.Secret; "
+        "if you trust it, give --allow-python office\n",
     )
 
 
