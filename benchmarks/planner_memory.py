@@ -2,8 +2,8 @@
 
 Each net is trained in a separate process by its own solver, with images from an LMDB. Its memory is the peak of the
 process, minus the memory before the net was created. A small net is trained before that, so that the libraries' code,
-threads and buffers are already loaded. The process makes glibc release large blocks as soon as they are free. By default,
-it keeps some of them, and how many depends on earlier allocations.
+threads and buffers are already loaded. The process makes glibc release large blocks as soon as they are free. By
+default, it keeps some of them, and how many depends on earlier allocations.
 """
 
 from __future__ import annotations

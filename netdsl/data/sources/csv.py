@@ -40,9 +40,9 @@ class CsvSource(ArraySource):
 
 def _index(path: Path, names: list[str], name: str) -> int:
     if names.count(name) != 1:
-        count = "there are several columns" if name in names else "there is no column"
+        problem = "several columns" if name in names else "no column"
         there = few((other[:_LONGEST] for other in names), _SHOWN) or "none"
-        raise DataError(f"{path}: {count} called '{name}'; choose from {there}")
+        raise DataError(f"{path}: {problem} called '{name}'; choose from {there}")
     return names.index(name)
 
 

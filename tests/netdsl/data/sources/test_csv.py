@@ -36,9 +36,9 @@ def test_columns_and_the_label_can_be_chosen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("a,b\n1,2\n", "t.csv: no column is called 'label'; choose from a, b"),
-        ("a,label,label\n1,2,3\n", "t.csv: several columns are called 'label'"),
-        ("", "t.csv: no column is called 'label'; choose from none"),
+        ("a,b\n1,2\n", "t.csv: no column called 'label'; choose from a, b"),
+        ("a,label,label\n1,2,3\n", "t.csv: several columns called 'label'"),
+        ("", "t.csv: no column called 'label'; choose from none"),
         ("a,label\n", "t.csv: the file has no lines after the names"),
         ("a,label\n1,2\nx,3\n", "t.csv:3: column 'a': 'x' isn't a number"),
         ("a,label\n1,2\n1,\n", "t.csv:3: column 'label': '' isn't a number"),
