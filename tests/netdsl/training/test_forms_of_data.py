@@ -221,7 +221,7 @@ class TestWhatIsRefused:
             (lambda: 1.5, "a float isn't data; give a tuple of arrays"),
             (
                 lambda: lambda: iter(batches()),
-                "not a list_iterator; of a function that makes",
+                "not a list_iterator; if a function makes",
             ),
             (lambda: "nowhere.parquet", "there is no such file or folder"),
         ],
