@@ -87,13 +87,13 @@ def test_the_commands_and_programs_of_a_page_work_as_typed(page: Path, tmp_path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_are_valid(page: Path) -> None:
     missing = [link for link in _LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not missing
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_blocks_that_are_not_run_say_why(page: Path) -> None:
+def test_blocks_that_are_not_run_give_a_reason(page: Path) -> None:
     text = page.read_text()
     assert text.count("```") == 2 * len(blocks_of(page)), "a block has no kind, or isn't closed"
     notes = [note for note in re.findall(r"<!-- (.*?) -->", text) if not re.match(r"(not run|code|rooms): \S", note)]
@@ -101,7 +101,7 @@ def test_blocks_that_are_not_run_say_why(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_code_and_rooms_are_those_of_the_sources(page: Path) -> None:
+def test_code_blocks_equal_their_source_files(page: Path) -> None:
     text = page.read_text()
     assert text == load(DOCS / "generate.py").with_generated_parts(text), "stale: run `make docs`"
 

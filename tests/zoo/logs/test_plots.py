@@ -36,11 +36,11 @@ def test_losses_are_drawn_from_zero() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [nan], [inf], [0.0, 0.0], [-1.0, 2.0]])
-def test_what_has_no_such_limits_is_left_to_matplotlib(values: list[float]) -> None:
+def test_other_values_get_matplotlibs_limits(values: list[float]) -> None:
     assert limits_of_losses(values) is None
 
 
-def test_values_that_are_all_nothing_have_no_limits() -> None:
+def test_values_without_any_number_have_no_limits() -> None:
     assert limits_of_scores([]) is limits_of_scores([nan]) is None
     assert limits_of_scores([0.0]) == pytest.approx((-0.005, 0.105))
 
@@ -54,7 +54,7 @@ def test_small_changes_of_an_accuracy_and_of_a_loss_look_small() -> None:
     assert losses == pytest.approx((0, 0.525))
 
 
-def test_losses_and_scores_are_drawn_apart_and_repeated_iterations_once(tmp_path: Path) -> None:
+def test_losses_and_scores_are_drawn_separately_and_repeated_iterations_once(tmp_path: Path) -> None:
     curves = TrainingCurves()
     for iteration, loss in ((0, 2.0), (5, 1.0), (5, 0.5)):
         curves(TrainingProgress(iteration, loss, 0.1, ()))

@@ -28,7 +28,7 @@ def database(path: Path, count: int) -> Path:
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 2, 0], [1, 3, 0, 1, 2]])
 @pytest.mark.parametrize("compacted", [True, False], ids=["in tables", "in the log"])
-def test_records_are_those_of_their_numbers_in_any_order(tmp_path: Path, order: list[int], compacted: bool) -> None:
+def test_records_are_read_by_number_in_any_order(tmp_path: Path, order: list[int], compacted: bool) -> None:
     database(tmp_path / "db", 4)
     if compacted:
         with plyvel.DB(str(tmp_path / "db")) as opened:
@@ -42,7 +42,7 @@ def test_records_are_those_of_their_numbers_in_any_order(tmp_path: Path, order: 
     source.close()
 
 
-def test_the_database_is_left_alone_and_can_be_read_twice(tmp_path: Path) -> None:
+def test_the_database_is_unchanged_and_can_be_read_twice(tmp_path: Path) -> None:
     path = database(tmp_path / "db", 3)
     before = {file.name: file.read_bytes() for file in path.iterdir()}
     first, second = LevelDbSource(path), LevelDbSource(path)
@@ -65,7 +65,7 @@ def test_a_database_that_another_process_has_open_is_read(tmp_path: Path) -> Non
         other.communicate()
 
 
-def test_what_isnt_a_database_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gone: there is no such folder"):
         LevelDbSource(tmp_path / "gone")
     (tmp_path / "folder").mkdir()
@@ -78,7 +78,7 @@ def test_what_isnt_a_database_is_named(tmp_path: Path) -> None:
         LevelDbSource(database(tmp_path / "empty", 0))
 
 
-def test_a_missing_table_and_damaged_bytes_are_told(tmp_path: Path) -> None:
+def test_a_missing_table_and_damaged_bytes_are_reported(tmp_path: Path) -> None:
     path = database(tmp_path / "db", 300)
     with plyvel.DB(str(path)) as opened:
         opened.compact_range()
