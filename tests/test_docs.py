@@ -18,13 +18,13 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_are_valid(page: Path) -> None:
     missing = [link for link in _LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not missing
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_blocks_that_are_not_run_say_why(page: Path) -> None:
+def test_blocks_that_are_not_run_give_a_reason(page: Path) -> None:
     text = page.read_text()
     assert text.count("```") == 2 * len(blocks_of(page)), "a block has no kind, or isn't closed"
     known = re.compile(rf"({'|'.join(NOTES)}): \S|output$")
@@ -32,7 +32,7 @@ def test_blocks_that_are_not_run_say_why(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_code_and_rooms_are_those_of_the_sources(page: Path) -> None:
+def test_code_blocks_equal_their_source_files(page: Path) -> None:
     text = page.read_text()
     assert text == load(DOCS / "generate.py").with_generated_parts(text), "stale: run `make docs`"
 

@@ -143,13 +143,13 @@ WEIGHTS: dict[str, Callable[[Files, str], WeightCollection]] = {
 
 @pytest.mark.parametrize("weights", FORMATS)
 @pytest.mark.parametrize("door", WEIGHTS)
-def test_weights_arrive(door: str, weights: str, files: Files, here: None) -> None:
+def test_weights_reach_the_net(door: str, weights: str, files: Files, here: None) -> None:
     assert same(WEIGHTS[door](files, files[weights]), files.weights)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", FORMATS)
-def test_weights_arrive_at_workers(weights: str, files: Files, here: None) -> None:
+def test_weights_reach_workers(weights: str, files: Files, here: None) -> None:
     assert same(by_training_with_workers(files, files[weights]), files.weights)
 
 
@@ -171,7 +171,7 @@ def loss_of(files: Files, net: str, **inputs: np.ndarray) -> str:
 
 
 @pytest.mark.parametrize("weights", FORMATS)
-def test_a_test_is_of_these_weights(weights: str, files: Files, here: None) -> None:
+def test_a_test_uses_these_weights(weights: str, files: Files, here: None) -> None:
     own = loss_of(files, "own.prototxt")
     assert f"loss {own}" in run("test", files["own.prototxt"], "--weights", files[weights], "--iterations", "1")
     words = "caffe", "test", "-model", files["own.prototxt"], "-weights", files[weights], "-iterations", "1"
@@ -182,7 +182,7 @@ def test_a_test_is_of_these_weights(weights: str, files: Files, here: None) -> N
 
 
 @pytest.mark.parametrize("weights", FORMATS)
-def test_predictions_are_of_these_weights(weights: str, files: Files, here: None) -> None:
+def test_predictions_use_these_weights(weights: str, files: Files, here: None) -> None:
     words = "--weights", files[weights], files["rows.parquet"], "-o", "out.parquet"
     run("predict", files["table.prototxt"], *words)
     assert np.allclose(pq.read_table("out.parquet")["probability"].to_pylist(), probabilities(files), rtol=1e-5)
@@ -194,7 +194,7 @@ def probabilities(files: Files) -> np.ndarray:
 
 
 @pytest.mark.parametrize("weights", FORMATS)
-def test_a_model_with_these_weights_is_the_same_model(weights: str, files: Files, here: None) -> None:
+def test_a_model_with_these_weights_is_recognised_as_the_same(weights: str, files: Files, here: None) -> None:
     net = files["table.prototxt"]
     assert "differs by 0.0e+00" in run("verify", f"{net},{files[weights]}", f"{net},{files['w.caffemodel']}")
     words = "--weights", files[weights], "--iterations", "1"
@@ -202,7 +202,7 @@ def test_a_model_with_these_weights_is_the_same_model(weights: str, files: Files
 
 
 @pytest.mark.parametrize("weights", FORMATS)
-def test_a_file_with_none_of_the_layers_is_refused_everywhere(weights: str, files: Files, here: None) -> None:
+def test_a_file_without_any_of_the_layers_is_refused_everywhere(weights: str, files: Files, here: None) -> None:
     other = NetParams(
         "other", OWN_DATA, LinearLayer("fc", ["data"], num_outputs=3), SoftmaxWithLoss("loss", ["fc", "label"])
     )
@@ -227,7 +227,7 @@ def test_a_file_with_none_of_the_layers_is_refused_everywhere(weights: str, file
             door()
 
 
-def test_a_net_without_weights_is_no_file_of_weights(files: Files, here: None) -> None:
+def test_a_net_without_weights_is_not_accepted_as_weights(files: Files, here: None) -> None:
     with pytest.raises(
         WeightsError, match=r"table\.prototxt: the file contains a net but no weights; name the file with the weights"
     ):
@@ -244,7 +244,7 @@ def session() -> Iterator[Any]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("weights", FORMATS)
-def test_weights_arrive_at_sparks_tasks(weights: str, files: Files, session: Any, here: None) -> None:
+def test_weights_reach_sparks_tasks(weights: str, files: Files, session: Any, here: None) -> None:
     from netdsl.spark import NetEstimator, NetModel
 
     rows = session.read.parquet(files["rows.parquet"]).coalesce(1)

@@ -28,7 +28,7 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def test_the_generated_schema_code_is_fresh(tmp_path: Path) -> None:
+def test_the_generated_schema_code_is_up_to_date(tmp_path: Path) -> None:
     (tmp_path / "caffe_proto").mkdir()
     shutil.copy(ROOT / "caffe_proto/caffe.proto", tmp_path / "caffe_proto")
     command = [sys.executable, "-m", "grpc_tools.protoc", "-I.", "--python_out=.", "--pyi_out=."]
@@ -41,28 +41,28 @@ def test_the_generated_schema_code_is_fresh(tmp_path: Path) -> None:
         assert (ROOT / "caffe_proto" / name).read_text() == fresh, f"{name} is stale: run `make proto`"
 
 
-def test_what_editors_know_of_the_layer_types_is_fresh() -> None:
+def test_the_stubs_of_layer_types_are_up_to_date() -> None:
     assert STUB.read_text() == stub(), "layer_types.pyi is stale: run `make stubs`"
 
 
-def test_the_documented_help_is_the_help() -> None:
+def test_the_documented_help_is_up_to_date() -> None:
     generate = load(ROOT / "docs/generate.py")
     assert (ROOT / "docs/command_line.md").read_text() == generate.command_line(), "stale: run `make docs`"
     assert (ROOT / "docs/schemas.json").read_text() == generate.schemas(), "stale: run `make docs`"
     assert (ROOT / "docs/picture.svg").read_text() == generate.picture(), "stale: run `make docs`"
 
 
-def test_the_documented_layer_types_are_the_layer_types() -> None:
+def test_the_documented_layer_types_are_up_to_date() -> None:
     generate = load(ROOT / "docs/generate.py")
     assert (ROOT / "docs/layer_types.md").read_text() == generate.layer_types(), "stale: run `make docs`"
 
 
-def test_the_documented_names_are_the_public_names() -> None:
+def test_the_documented_names_are_up_to_date() -> None:
     generate = load(ROOT / "docs/generate.py")
     assert (ROOT / "docs/python.md").read_text() == generate.python_names(), "stale: run `make docs`"
 
 
-def test_a_test_named_after_a_module_stands_where_the_module_does() -> None:
+def test_a_test_named_after_a_module_is_in_the_matching_folder() -> None:
     misplaced = []
     for package in ("caffe_proto", "netdsl", "converters", "zoo"):
         modules = {path.relative_to(ROOT).with_suffix("") for path in (ROOT / package).rglob("*.py")}
@@ -75,7 +75,7 @@ def test_a_test_named_after_a_module_stands_where_the_module_does() -> None:
     assert misplaced == []
 
 
-def test_only_layers_know_layer_types() -> None:
+def test_only_layers_refer_to_layer_types() -> None:
     """Other code asks a layer for its capabilities. Only code that writes nets, such as the DSL, may refer to a type by
     name."""
     paths = [path for package in ("netdsl", "converters", "zoo") for path in (ROOT / package).rglob("*.py")]
@@ -95,13 +95,13 @@ def test_only_layers_know_layer_types() -> None:
                 assert not (types and texts & LAYERS.keys()), f"{path}:{node.lineno} compares layer types"
 
 
-def test_the_makefile_lists_every_command_that_contributors_are_told() -> None:
+def test_the_makefile_lists_every_command_in_contributing() -> None:
     told = re.findall(r"`make ([a-z-]+)", (ROOT / "CONTRIBUTING.md").read_text())
     listed = re.findall(r"(?m)^([a-z-]+):.*##", (ROOT / "Makefile").read_text())
     assert told and set(told) <= set(listed)
 
 
-def test_the_layer_type_that_contributors_are_shown_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_layer_type_in_contributing_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text().split("## How to add a layer type")[1]
     shown = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (tmp_path / "soft_sign.py").write_text(shown[0])
@@ -117,7 +117,7 @@ def test_the_layer_type_that_contributors_are_shown_works(tmp_path: Path, monkey
     assert outputs["y"].tolist() == [[0.5, -0.5, 0.75], [0.0, pytest.approx(0.8), pytest.approx(-0.9)]]
 
 
-def test_nets_are_trained_with_little_else_than_torch() -> None:
+def test_training_needs_little_besides_torch() -> None:
     """`make test-gpu` and `make bench-gpu` train nets with a machine's own Python."""
     program = (
         "import sys; sys.modules |= dict.fromkeys(['msgspec', 'click', 'yaml', 'rich', 'scipy', 'lmdb'])\n"

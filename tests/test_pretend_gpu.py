@@ -53,7 +53,7 @@ def _shapes_without_running(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda x: torch.stack((x.sum(), torch.tensor(1.0))),
     ],
 )
-def test_a_tensor_that_a_layer_makes_on_the_wrong_device(forward) -> None:
+def test_a_layers_tensor_on_the_wrong_device_is_detected(forward) -> None:
     with pretend_gpu() as gpu, pytest.raises(WrongDeviceError, match=r"aten\.\w+ mixes .* in layer 'planted', at"):
         run_planted(gpu, forward)
 
@@ -68,7 +68,7 @@ class WrongBackward(torch.autograd.Function):
         return gradients[0] * torch.full(gradients[0].shape, 2.0)
 
 
-def test_a_tensor_that_a_backward_pass_makes_on_the_wrong_device() -> None:
+def test_a_backward_passs_tensor_on_the_wrong_device_is_detected() -> None:
     with (
         pretend_gpu() as gpu,
         pytest.raises(WrongDeviceError, match=r"in the gradient WrongBackwardBackward, at tests/"),
@@ -95,7 +95,7 @@ def test_a_tensor_that_a_backward_pass_makes_on_the_wrong_device() -> None:
         (lambda x: x.repeat_interleave(torch.ones(4, device=x.device).long(), 0), "aten.repeat_interleave"),
     ],
 )
-def test_a_layer_that_waits(forward, operation: str) -> None:
+def test_a_layer_that_waits_is_detected(forward, operation: str) -> None:
     with pretend_gpu() as gpu:
         first = run_planted(gpu, forward)[0]
     assert first.startswith(f"{operation} is a wait, in layer 'planted', at tests/test_pretend_gpu.py:")
@@ -110,7 +110,7 @@ def test_a_layer_that_waits(forward, operation: str) -> None:
         (lambda x: x * torch.zeros(4, 3).copy_(x)[0, 0], "aten.copy_"),
     ],
 )
-def test_a_layer_that_copies_to_the_host(forward, operation: str) -> None:
+def test_a_layer_that_copies_to_the_host_is_detected(forward, operation: str) -> None:
     with pretend_gpu() as gpu:
         run_planted(gpu, forward)
     first = gpu.stops[0]
@@ -141,12 +141,12 @@ def test_arrays_are_refused_as_torch_does() -> None:
         lambda x: x.topk(2).values.cumsum(0),
     ],
 )
-def test_what_a_layer_may_do(forward) -> None:
+def test_correct_layers_are_accepted(forward) -> None:
     with pretend_gpu() as gpu:
         assert run_planted(gpu, forward) == []
 
 
-def test_a_tensor_says_where_it_is() -> None:
+def test_a_tensor_reports_its_device() -> None:
     with pretend_gpu():
         here, there = torch.zeros(2, 3), torch.zeros(2, 3, device="cuda")
         assert (here.device.type, here.is_cpu, here.is_cuda, here.get_device()) == ("cpu", True, False, -1)
@@ -161,7 +161,7 @@ def test_a_tensor_says_where_it_is() -> None:
         assert there.to(torch.float64).device == here.to(there).device == GPU
 
 
-def test_a_module_moves_there_and_back() -> None:
+def test_a_module_can_be_moved_there_and_back() -> None:
     with pretend_gpu():
         module = torch.nn.Linear(3, 2)
         weight = module.weight
@@ -171,7 +171,7 @@ def test_a_module_moves_there_and_back() -> None:
         assert weight.device.type == module.cpu().bias.device.type == "cpu"
 
 
-def test_what_only_the_thread_knows_is_unknown_to_backward_passes() -> None:
+def test_backward_passes_do_not_see_thread_local_state() -> None:
     threads = []
     with pretend_gpu():
         x = torch.ones(3, device=GPU, requires_grad=True)
@@ -183,7 +183,7 @@ def test_what_only_the_thread_knows_is_unknown_to_backward_passes() -> None:
     assert threading.current_thread() not in threads
 
 
-def test_threads_that_are_begun_inside_have_the_gpu_too() -> None:
+def test_threads_that_start_inside_have_the_gpu_too() -> None:
     found = []
     with pretend_gpu():
         thread = threading.Thread(target=lambda: found.append(torch.zeros(1, device="cuda").device))

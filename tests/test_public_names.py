@@ -18,7 +18,7 @@ PACKAGES = (netdsl, netdsl.spark, converters, zoo)
 LONGEST = 1000  # characters of a readable signature
 
 
-def test_every_public_name_is_there_and_says_what_it_is() -> None:
+def test_every_public_name_exists_and_is_documented() -> None:
     for package in PACKAGES:
         for name in package.__all__:
             thing = getattr(package, name)
@@ -38,7 +38,7 @@ def test_pages_import_public_names_only() -> None:
     assert not deeper
 
 
-def test_no_public_name_is_that_of_a_module() -> None:
+def test_no_public_name_equals_a_modules_name() -> None:
     """After an import of the module, the name would refer to the module."""
     for package in PACKAGES:
         modules = {path.stem for place in package.__path__ for path in Path(place).iterdir()}

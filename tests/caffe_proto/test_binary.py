@@ -61,7 +61,7 @@ BLOBS = {
 
 
 @pytest.mark.parametrize("blob", BLOBS.values(), ids=BLOBS)
-def test_values_are_what_protobuf_reads(blob: bytes) -> None:
+def test_values_equal_those_that_protobuf_reads(blob: bytes) -> None:
     data, blobs = net(blob), Blobs()
     message = binary.parse(binary.cut(memoryview(data), NET, blobs), pb.NetParameter)
     plain = pb.NetParameter.FromString(data)
@@ -74,7 +74,7 @@ def test_values_are_what_protobuf_reads(blob: bytes) -> None:
 
 
 @pytest.mark.parametrize("blob", BLOBS.values(), ids=BLOBS)
-def test_what_was_cut_is_put_back_byte_for_byte(blob: bytes) -> None:
+def test_values_that_were_cut_out_are_put_back_byte_for_byte(blob: bytes) -> None:
     data, blobs = net(blob), Blobs()
     skeleton = binary.cut(memoryview(data), NET, blobs)
     assert b"".join(binary.join(skeleton, NET, blobs)) == data
@@ -88,7 +88,7 @@ def test_no_values_are_left_in_the_message() -> None:
 @pytest.mark.parametrize(
     "name", ["packed floats", "single floats", "packed doubles", "single doubles", "with gradients"]
 )
-def test_values_stay_where_they_were(name: str) -> None:
+def test_values_keep_their_places(name: str) -> None:
     data, blobs = net(BLOBS[name]), Blobs()
     message = binary.parse(binary.cut(memoryview(data), NET, blobs), pb.NetParameter)
     assert np.shares_memory(blobs.array(message.layer[0].blobs[0]), np.frombuffer(data, np.uint8))
@@ -118,7 +118,7 @@ HOLDERS = {
 
 
 @pytest.mark.parametrize(("data", "kind", "blob_of"), HOLDERS.values(), ids=HOLDERS)
-def test_every_message_with_blobs_is_cut(data: bytes, kind: type, blob_of) -> None:
+def test_values_are_cut_out_of_every_message_with_blobs(data: bytes, kind: type, blob_of) -> None:
     blobs = Blobs()
     skeleton = binary.cut(memoryview(data), descriptor_of(kind), blobs)
     proto = blob_of(binary.parse(skeleton, kind))
@@ -154,7 +154,7 @@ def test_a_file_that_ends_in_a_layer_names_it(number: int, name: int) -> None:
         binary.cut(memoryview(data[:-100]), NET, Blobs())
 
 
-def test_a_layer_without_a_name_and_a_name_that_is_cut_need_no_name() -> None:
+def test_damage_in_an_unnamed_layer_or_in_a_name_is_still_reported() -> None:
     for data in (length(100, length(2, b"ReLU") + length(7, length(5, b"1"))), length(100, length(1, b"conv1"))[:-2]):
         with pytest.raises(BinaryError, match=r"^byte"):
             binary.cut(memoryview(data), NET, Blobs())
@@ -168,7 +168,7 @@ def test_a_tag_that_is_longer_than_it_needs_to_be_does_not_start_a_run() -> None
     np.testing.assert_array_equal(blobs.array(message.layer[0].blobs[0]), VALUES[:1])
 
 
-def test_a_message_that_protobuf_cannot_read_is_an_error_of_ours() -> None:
+def test_a_message_that_protobuf_cannot_read_raises_our_error() -> None:
     with pytest.raises(BinaryError, match="not a valid NetParameter"):
         binary.parse(b"\x0a\xff", pb.NetParameter)
 

@@ -52,7 +52,7 @@ def test_the_shape_is_read_from_new_and_old_fields(proto: pb.BlobProto, shape: t
         (np.empty((0, 3), np.float32), np.float32),
     ],
 )
-def test_values_that_are_put_in_come_out_in_their_shape(array: np.ndarray, dtype: type) -> None:
+def test_values_are_returned_in_the_shape_in_which_they_were_stored(array: np.ndarray, dtype: type) -> None:
     blobs, proto = Blobs(), pb.BlobProto(num=9, data=[1, 2])
     blobs.put(proto, np.asarray(array))
     out = blobs.array(proto)
@@ -69,7 +69,7 @@ def test_bits_of_values_survive() -> None:
     assert blobs.array(proto).tobytes() == values.tobytes()
 
 
-def test_values_are_not_copied_where_they_fit_as_they_are() -> None:
+def test_values_of_the_right_type_are_not_copied() -> None:
     values = np.arange(6, dtype=np.float32)
     proto, blobs = stored(values, 2, 3)
     assert np.shares_memory(blobs.array(proto), values)
@@ -78,7 +78,7 @@ def test_values_are_not_copied_where_they_fit_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("field", "values", "dtype"), [("data", [1.5, 2.5], np.float32), ("double_data", [1.5, 2.5], np.float64)]
 )
-def test_values_written_out_in_a_prototxt_are_values_too(field: str, values: list[float], dtype: type) -> None:
+def test_values_written_in_a_prototxt_are_read(field: str, values: list[float], dtype: type) -> None:
     proto = proto_of(2, **{field: values})
     Blobs().check(proto, "blob")
     out = Blobs().array(proto)
@@ -86,7 +86,7 @@ def test_values_written_out_in_a_prototxt_are_values_too(field: str, values: lis
     np.testing.assert_array_equal(out, values)
 
 
-def test_gradients_are_told_from_values() -> None:
+def test_gradients_are_distinguished_from_values() -> None:
     data, diff = np.arange(4, dtype=np.float32), np.arange(4, 8, dtype=np.float32)
     blobs = Blobs()
     proto = proto_of(2, 2, stored=blobs.add(Blob(Blob.of(data, 5).parts + Blob.of(diff, 6).parts)))
@@ -147,7 +147,7 @@ def test_raw_values_that_do_not_fit_their_type_are_refused(size: int, kind: int,
         ([2**62] * 200_000, 1, "the shape has 200,000 dimensions"),
     ],
 )
-def test_a_shape_that_values_cannot_have_is_refused_at_once(dims: list[int], count: int, what: str) -> None:
+def test_an_impossible_shape_is_refused_at_once(dims: list[int], count: int, what: str) -> None:
     proto, blobs = stored(np.zeros(count, np.float32), *dims)
     start = time.process_time()
     with pytest.raises(BlobError, match=f"^layer 'a', blob 0: {what}") as caught:
@@ -156,7 +156,7 @@ def test_a_shape_that_values_cannot_have_is_refused_at_once(dims: list[int], cou
     assert len(str(caught.value)) < 500
 
 
-def test_the_most_dimensions_that_caffe_has_are_allowed() -> None:
+def test_caffes_maximum_number_of_dimensions_is_allowed() -> None:
     proto, blobs = stored(np.zeros(1, np.float32), *[1] * 32)
     blobs.check(proto, "blob")
     assert blobs.array(proto).ndim == 32
@@ -178,13 +178,13 @@ def test_gradients_must_fit_the_shape_too() -> None:
         blobs.check(proto_of(4, stored=blobs.add(Blob(parts))), "blob")
 
 
-def test_a_reference_to_values_that_are_not_there_is_an_error_of_ours() -> None:
+def test_a_reference_to_missing_values_raises_our_error() -> None:
     with pytest.raises(CaffeError, match="the values can't be found"):
         Blobs().check(proto_of(1, stored=3), "blob")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has of files")
-def test_memory_of_values_in_a_mapped_file_can_be_given_back(tmp_path: Path) -> None:
+def test_memory_of_mapped_values_can_be_released(tmp_path: Path) -> None:
     written = CaffeFile(pb.NetParameter(name="large"))
     written.blobs.put(written.message.layer.add(name="ip").blobs.add(), np.arange(1 << 23, dtype=np.float32))
     write(written, tmp_path / "large.caffemodel")

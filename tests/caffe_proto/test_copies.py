@@ -6,20 +6,20 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
 
 
-def test_a_copy_changes_alone() -> None:
+def test_changing_a_copy_leaves_the_original_unchanged() -> None:
     layer = pb.LayerParameter(name="a", top=["b"])
     copy = copy_of(layer)
     copy.top[0] = "c"
     assert (layer.top, copy.top) == (["b"], ["c"])
 
 
-def test_a_copy_without_some_fields_has_the_others() -> None:
+def test_a_copy_without_some_fields_keeps_the_others() -> None:
     param = pb.SolverParameter(net="n", base_lr=0.5, test_iter=[3])
     assert copy_of(param, without=("net", "test_iter", "snapshot")) == pb.SolverParameter(base_lr=0.5)
     assert param.net == "n"
 
 
-def test_other_layers_are_copied_into_what_else_a_net_says() -> None:
+def test_layers_can_be_replaced_while_the_nets_other_fields_stay() -> None:
     net = pb.NetParameter(name="n", force_backward=True, layer=[pb.LayerParameter(name="a")])
     other = with_layers(net, [*net.layer, pb.LayerParameter(name="b")])
     other.layer[0].name = "changed"

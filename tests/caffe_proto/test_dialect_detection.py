@@ -107,7 +107,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize(("dialect", "doubtful"), BY_HAND.values(), ids=BY_HAND)
-def test_a_net_is_known_by_the_layers_of_its_fork(dialect: str, doubtful: bytes) -> None:
+def test_a_nets_fork_is_detected_by_its_layers(dialect: str, doubtful: bytes) -> None:
     assert detect_dialect(CONVOLUTION + BATCH_NORM + pooling() + doubtful + CONVOLUTION, NET).name == dialect
 
 
@@ -127,7 +127,7 @@ def test_a_net_is_known_by_the_layers_of_its_fork(dialect: str, doubtful: bytes)
         layer("Mystery", length(3131, b"nobody knows")),
     ],
 )
-def test_a_net_without_anything_of_a_fork_is_bvlc_s(data: bytes) -> None:
+def test_a_net_without_fork_fields_is_bvlcs(data: bytes) -> None:
     assert detect_dialect(data, NET).name == "bvlc"
 
 
@@ -141,14 +141,14 @@ def test_ceil_mode_false_does_not_become_round_mode(modes: list[int]) -> None:
         assert not each.pooling_param.HasField("round_mode")
 
 
-def test_a_value_that_an_enum_or_a_truth_cannot_have_is_a_number_of_another_fork() -> None:
+def test_an_impossible_enum_or_bool_value_means_another_fork() -> None:
     data = pooling(varint(13, 2))  # neither round_mode nor ceil_mode
     message = pb.NetParameter.FromString(detect_dialect(data, NET).decode(data, NET))
     assert message.layer[0].pooling_param.ListFields()[-1][1] in (2, [2])
 
 
 @pytest.mark.parametrize("size", [(11, 10), (32, 32), (300, 300), (40, 1000)])
-def test_an_image_s_size_is_no_list_of_scales(size: tuple[int, int]) -> None:
+def test_an_image_size_is_not_mistaken_for_a_list_of_scales(size: tuple[int, int]) -> None:
     text = "layer {{ name: 'data' type: 'Data' transform_param {{ resize_param {{ {} height: {} width: {} }} }} }}"
     for mode in ("", "resize_mode: WARP", "prob: 1 resize_mode: WARP"):
         message = from_text(text.format(mode, *size), pb.NetParameter)
@@ -156,7 +156,7 @@ def test_an_image_s_size_is_no_list_of_scales(size: tuple[int, int]) -> None:
         assert detect_dialect(data, message.DESCRIPTOR).decode(data, message.DESCRIPTOR) == message.SerializeToString()
 
 
-def test_a_fork_is_known_however_many_blobs_come_first() -> None:
+def test_a_fork_is_detected_after_any_number_of_blobs() -> None:
     blobs = [layer("Convolution", length(7, varint(536870911, index))) for index in range(10_000)]
     assert detect_dialect(b"".join(blobs) + BY_HAND["PriorBox"][1], NET).name == "ssd"
 
@@ -216,7 +216,7 @@ IN_USE = {
 
 
 @pytest.mark.parametrize("dialect", IN_USE)
-def test_a_net_in_use_is_read_as_its_fork_meant_it(dialect: str) -> None:
+def test_a_fork_net_from_practice_is_read_in_its_forks_dialect(dialect: str) -> None:
     plain = 'layer { name: "c" type: "Convolution" convolution_param { num_output: 64 kernel_size: 3 pad: 1 } }'
     message = from_text(plain + IN_USE[dialect], pb.NetParameter)
     data = dialect_named(dialect).encode(message.SerializeToString(), NET)
@@ -224,7 +224,7 @@ def test_a_net_in_use_is_read_as_its_fork_meant_it(dialect: str) -> None:
     assert pb.NetParameter.FromString(detect_dialect(data, NET).decode(data, NET)) == message
 
 
-def test_the_fork_of_a_solver_state_is_known_too() -> None:
+def test_the_fork_of_a_solver_state_is_detected_too() -> None:
     state, data = descriptor_of(pb.SolverState), varint(1, 10) + single(5, 0.25) + varint(6, 7)
     assert pb.SolverState.FromString(detect_dialect(data, state).decode(data, state)).minimum_loss == 0.25
 
@@ -239,13 +239,13 @@ def test_the_fork_of_a_solver_state_is_known_too() -> None:
     ],
     ids=["unknown fields", "layers", "one field", "fields"],
 )
-def test_no_file_makes_guessing_slow(data: bytes) -> None:
+def test_detection_is_fast_for_every_file(data: bytes) -> None:
     start = time.process_time()
     detect_dialect(data, NET)
     assert time.process_time() - start < 8  # 3 s here, minutes if every dialect reads the whole file
 
 
-def test_damage_is_an_error_of_ours() -> None:
+def test_damage_raises_our_error() -> None:
     with pytest.raises(BinaryError):
         detect_dialect(layer("Pooling", length(121, b"\x0a\x7f")), NET)
     # a file that no fork can read gets a dialect, but isn't parsed

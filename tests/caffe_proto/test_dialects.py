@@ -55,7 +55,7 @@ def layer(name: bytes, kind: bytes, *fields: bytes) -> bytes:
     return length(100, length(1, name) + length(2, kind) + b"".join(fields))
 
 
-def test_bvlc_comes_first_and_the_rest_by_rank() -> None:
+def test_bvlc_comes_first_and_the_others_are_ordered_by_rank() -> None:
     dialects = list(all_dialects().values())
     assert dialects[0] is BVLC
     assert [each.rank for each in dialects] == list(range(len(dialects)))
@@ -63,13 +63,13 @@ def test_bvlc_comes_first_and_the_rest_by_rank() -> None:
     assert dialect_named("ssd") is dialect_named("ssd")
 
 
-def test_an_unknown_dialect_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_dialect_is_refused_with_a_list_of_the_known_ones() -> None:
     with pytest.raises(DialectError, match="there is no dialect 'sdd'; choose one of bvlc, ssd, "):
         dialect_named("sdd")
 
 
 @pytest.mark.parametrize("dialect", all_dialects().values(), ids=all_dialects())
-def test_a_table_names_fields_of_the_schema_and_no_number_twice(dialect: Dialect) -> None:
+def test_a_table_refers_to_schema_fields_and_uses_each_number_once(dialect: Dialect) -> None:
     pool = pb.DESCRIPTOR.pool
     for message, table in dialect.numbers.items():
         fields = pool.FindMessageTypeByName(f"caffe_proto.{message}").fields_by_name
@@ -98,12 +98,12 @@ def test_a_table_names_fields_of_the_schema_and_no_number_twice(dialect: Dialect
         ("bvlc", "PoolingParameter", "round_mode", 13),
     ],
 )
-def test_forks_have_the_numbers_that_their_files_have(name: str, message: str, field: str, number: int) -> None:
+def test_forks_have_the_field_numbers_of_their_files(name: str, message: str, field: str, number: int) -> None:
     descriptor = pb.DESCRIPTOR.message_types_by_name[message]
     assert dialect_named(name).number(descriptor, field) == number
 
 
-def test_a_number_that_a_fork_gave_away_means_the_fork_s_field() -> None:
+def test_a_number_that_a_fork_reused_means_the_forks_field() -> None:
     pspnet = dialect_named("pspnet")
     assert pspnet.number(pb.DESCRIPTOR.message_types_by_name["LayerParameter"], "input_param") is None
     data = layer(b"up", b"Interp", length(143, varint(1, 33)))
@@ -170,7 +170,7 @@ def enum_numbers(dialect: Dialect, field: FieldDescriptor) -> set[int]:
 
 @settings(derandomize=True, max_examples=250, deadline=None)
 @given(st.data())
-def test_what_a_fork_wrote_is_written_again_byte_for_byte(data: st.DataObject) -> None:
+def test_a_forks_file_is_rewritten_byte_for_byte(data: st.DataObject) -> None:
     dialect = data.draw(st.sampled_from(list(all_dialects().values())), "dialect")
     kind = data.draw(st.sampled_from(KINDS), "kind")
     original = data.draw(encoded(dialect, descriptor_of(kind)), "bytes")
@@ -181,7 +181,7 @@ def test_what_a_fork_wrote_is_written_again_byte_for_byte(data: st.DataObject) -
 
 
 @pytest.mark.parametrize("dialect", all_dialects().values(), ids=all_dialects())
-def test_every_field_of_a_fork_goes_in_and_out(dialect: Dialect) -> None:
+def test_every_field_of_a_fork_survives_writing_and_reading(dialect: Dialect) -> None:
     for message, table in dialect.numbers.items():
         descriptor = pb.DESCRIPTOR.pool.FindMessageTypeByName(f"caffe_proto.{message}")
         kinds = {FieldDescriptor.CPPTYPE_FLOAT: 5, FieldDescriptor.CPPTYPE_DOUBLE: 1}
@@ -195,7 +195,7 @@ def test_every_field_of_a_fork_goes_in_and_out(dialect: Dialect) -> None:
             assert dialect.encode(decoded, descriptor) == original, (message, name)
 
 
-def test_bvlc_s_own_messages_are_left_as_they_are() -> None:
+def test_bvlcs_own_messages_are_unchanged() -> None:
     data = layer(b"c", b"Convolution", varint(10, 1), length(106, varint(1, 20) + varint(4, 5)))
     assert BVLC.decode(data, NET) == data
     assert BVLC.encode(data, NET) == data
@@ -203,7 +203,7 @@ def test_bvlc_s_own_messages_are_left_as_they_are() -> None:
 
 @pytest.mark.parametrize("unknown", [varint(3131, 7), length(3131, b"\x00\xff"), b"\xdb\xc3\x01\x08\x05\xdc\xc3\x01"])
 @pytest.mark.parametrize("dialect", ["bvlc", "ssd", "nvcaffe-0.17"])
-def test_fields_that_nobody_knows_stay_byte_for_byte_at_every_depth(dialect: str, unknown: bytes) -> None:
+def test_unknown_fields_stay_byte_for_byte_at_every_depth(dialect: str, unknown: bytes) -> None:
     inner = length(106, varint(1, 20) + unknown)
     data = layer(b"c", b"Convolution", inner, unknown) + unknown
     chosen = dialect_named(dialect)
@@ -212,13 +212,13 @@ def test_fields_that_nobody_knows_stay_byte_for_byte_at_every_depth(dialect: str
 
 
 @pytest.mark.parametrize("number", [PRIVATE + 1, PRIVATE + 121])
-def test_our_own_numbers_mean_nothing_in_a_file(number: int) -> None:
+def test_internal_field_numbers_have_no_meaning_in_a_file(number: int) -> None:
     for dialect in all_dialects().values():
         with pytest.raises(BinaryError, match=f"field {number} of LayerParameter can't be in a file"):
             dialect.decode(layer(b"a", b"B", varint(number, 1)), NET)
 
 
-def test_damage_inside_a_layer_is_an_error_of_ours() -> None:
+def test_damage_inside_a_layer_raises_our_error() -> None:
     with pytest.raises(BinaryError, match="cut short"):
         BVLC.decode(layer(b"a", b"B", length(106, b"\x0a\x7f")), NET)
 
@@ -251,7 +251,7 @@ def test_damage_inside_a_layer_is_an_error_of_ours() -> None:
         ),
     ],
 )
-def test_what_a_fork_cannot_say_is_an_error_that_names_field_and_layer(text: str, dialect: str, what: str) -> None:
+def test_a_field_that_a_fork_lacks_is_an_error_that_names_field_and_layer(text: str, dialect: str, what: str) -> None:
     message = from_text(text, pb.NetParameter)
     with pytest.raises(DialectError, match=f"^layer 'box': dialect '{dialect}' {what}"):
         dialect_named(dialect).encode(message.SerializeToString(), NET)
@@ -283,11 +283,11 @@ def test_a_value_of_another_number_in_a_fork_is_renumbered() -> None:
         ("layers { type: UNPOOLING }", "deconvnet"),
     ],
 )
-def test_a_net_without_a_dialect_gets_the_most_common_that_can_say_it(text: str, dialect: str) -> None:
+def test_a_net_without_a_dialect_gets_the_most_common_one_that_supports_it(text: str, dialect: str) -> None:
     assert dialect_for(from_text(text, pb.NetParameter)).name == dialect
 
 
-def test_a_net_of_two_forks_at_once_has_no_dialect() -> None:
+def test_a_net_that_mixes_two_forks_has_no_dialect() -> None:
     text = "layer { prior_box_param { min_size: 3 } } layer { moe_param { } }"
     with pytest.raises(DialectError, match=r"no fork of Caffe has all the fields .*write the net as prototxt"):
         dialect_for(from_text(text, pb.NetParameter))
@@ -314,11 +314,11 @@ def net(text: str) -> pb.NetParameter:
         ("type: 'ImageLabelmapData'", ("hed",)),  # no other fork has this type
     ],
 )
-def test_the_fields_of_a_net_leave_some_dialects(settings: str, dialects: tuple[str, ...]) -> None:
+def test_the_fields_of_a_net_narrow_down_its_dialects(settings: str, dialects: tuple[str, ...]) -> None:
     assert possible_dialects(net(f"layer {{ {settings} }}")) == dialects
 
 
-def test_what_is_said_counts_more_than_fields() -> None:
+def test_a_named_dialect_takes_precedence_over_fields() -> None:
     message = net("layer { center_loss_param { num_output: 3 } }")
     mark_by_fields(message)
     assert marks_of(message) == ("caffe-face", "happynear-ms")
@@ -327,18 +327,18 @@ def test_what_is_said_counts_more_than_fields() -> None:
     assert marks_of(message) == ("happynear-ms",)
 
 
-def test_a_comment_says_the_dialect() -> None:
+def test_a_comment_can_name_the_dialect() -> None:
     message = net(f"# of a friend\n# dialect: happynear\n{BN}")
     assert marks_of(message) == ("happynear",)
     assert text_of(message).startswith("# dialect: happynear\nlayer {")
 
 
-def test_a_dialect_that_nobody_knows_is_an_error_with_its_place() -> None:
+def test_an_unknown_dialect_in_a_comment_is_an_error_with_its_place() -> None:
     with pytest.raises(TextError, match=r"net.prototxt:2:1: there is no dialect 'hapynear'; choose one of bvlc"):
         from_text(f"# dialect: hapynear\n{BN}", pb.NetParameter, where="net.prototxt")
 
 
-def test_a_net_that_somebody_wrote_says_its_dialect_once(tmp_path: Path) -> None:
+def test_a_written_net_names_its_dialect_once(tmp_path: Path) -> None:
     path, again = tmp_path / "net.prototxt", tmp_path / "again.prototxt"
     path.write_text(f"# mine\n{BN}  # a layer\n")
     file = read_net(path, dialect="happynear")
@@ -351,7 +351,7 @@ def test_a_net_that_somebody_wrote_says_its_dialect_once(tmp_path: Path) -> None
     assert again.read_text().count("dialect: ") == again.read_text().count("dialect: pspnet") == 1
 
 
-def test_what_the_fields_tell_is_not_said(tmp_path: Path) -> None:
+def test_a_dialect_that_follows_from_the_fields_is_not_written(tmp_path: Path) -> None:
     message = net("layer { convolution_param { pad_type: 1 } }")
     mark_by_fields(message)
     assert "dialect" not in text_of(message)
@@ -389,7 +389,7 @@ def test_binary_files_keep_the_dialect(said: str, settings: str, tmp_path: Path)
     assert marks_of(read_net(again).message) == (said,)
 
 
-def test_the_numbers_of_a_binary_file_say_its_dialect(tmp_path: Path) -> None:
+def test_the_field_numbers_of_a_binary_file_determine_its_dialect(tmp_path: Path) -> None:
     path = tmp_path / "net.caffemodel"
     message = net(BN.replace("}", "bn_param { slope_filler { value: 2 } frozen: true } }"))
     write(CaffeFile(message), path, dialect="tsn")
@@ -423,7 +423,7 @@ def table(tmp_path: Path) -> Iterator[Path]:
         unregister_dialect(name)
 
 
-def test_a_dialect_of_somebody_else_is_one_like_others(table: Path) -> None:
+def test_a_registered_dialect_works_like_a_built_in_one(table: Path) -> None:
     table.write_text('title = "Ours"\nlayer_types = ["OursOnly"]\n[fields.LayerParameter]\npermute_param = 391\n')
     net = from_text('layer { name: "p" type: "Permute" permute_param { order: 1 } }', pb.NetParameter)
     in_ssd, in_ours = table.with_name("ssd.caffemodel"), table.with_name("ours.caffemodel")
@@ -453,7 +453,7 @@ def test_a_wrong_table_is_refused(table: Path, text: str, problem: str) -> None:
     assert "ours" not in all_dialects()
 
 
-def test_one_name_is_one_dialect(table: Path) -> None:
+def test_a_name_belongs_to_only_one_dialect(table: Path) -> None:
     other = table.parent / "other" / table.name
     other.parent.mkdir()
     for path in (table, other, table.with_name("ssd.toml")):

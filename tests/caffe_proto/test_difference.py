@@ -94,12 +94,12 @@ def test_layers_are_compared_by_name(
         (A + A, A + "layer { name: 'a' }", SettingDifference("layer 'a' (2): type", '"ReLU"', None)),
     ],
 )
-def test_a_setting_that_differs_is_told_with_its_place(first: str, second: str, setting: SettingDifference) -> None:
+def test_a_different_setting_is_reported_with_its_place(first: str, second: str, setting: SettingDifference) -> None:
     assert between(first, second).settings == (setting,)
     assert between(second, first).settings == (SettingDifference(setting.where, setting.after, setting.before),)
 
 
-def test_other_files_than_nets_are_compared_too() -> None:
+def test_files_other_than_nets_are_compared_too() -> None:
     found = between("base_lr: 0.1 net: 'n'", "base_lr: 0.2 net: 'n'", pb.SolverParameter)
     assert found == Difference(settings=(SettingDifference("base_lr", "0.1", "0.2"),))
 
@@ -121,11 +121,11 @@ def test_weights_are_compared_by_their_largest_difference(second: list[float], l
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_at_the_same_place_in_both_is_equal(value: float) -> None:
+def test_nans_at_the_same_place_in_both_files_are_equal(value: float) -> None:
     assert not compare(weights(a=[1.0, value]), weights(a=[1.0, value]))
 
 
-def test_a_difference_beyond_all_numbers_is_told_without_a_warning() -> None:
+def test_an_infinite_difference_is_reported_without_a_warning() -> None:
     for first, second in ((1.5e308, -1.5e308), (np.inf, 1.0)):
         (line,) = compare(weights(a=[first]), weights(a=[second])).weights
         assert (line.largest, line.relative) == (np.inf, np.inf)
@@ -174,7 +174,7 @@ def test_a_net_without_weights_is_compared_by_structure_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", [pb.BlobProto, pb.BlobProtoVector, pb.SolverState, pb.NetParameter])
-def test_values_that_are_written_out_in_a_text_are_compared(kind: type[Message]) -> None:
+def test_values_written_in_a_prototxt_are_compared(kind: type[Message]) -> None:
     blob = "shape { dim: 3 } data: [1, 2, 4]"
     blob = {
         pb.BlobProto: blob,

@@ -82,7 +82,7 @@ def _blobs_in(message) -> list:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
-def test_what_caffe_wrote_is_read_as_protobuf_reads_it(path: Path) -> None:
+def test_caffes_files_are_read_as_protobuf_reads_them(path: Path) -> None:
     file, plain = read(path), _plain(path)
     assert file.form is Form.BINARY
     assert file.dialect is not None
@@ -97,7 +97,7 @@ def test_what_caffe_wrote_is_read_as_protobuf_reads_it(path: Path) -> None:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
 @pytest.mark.parametrize("anew", [False, True], ids=["kept", "built anew"])
-def test_what_caffe_wrote_is_written_byte_for_byte(path: Path, anew: bool, tmp_path: Path) -> None:
+def test_caffes_files_are_rewritten_byte_for_byte(path: Path, anew: bool, tmp_path: Path) -> None:
     file = read(path)
     if anew:
         file.origin = None
@@ -106,7 +106,7 @@ def test_what_caffe_wrote_is_written_byte_for_byte(path: Path, anew: bool, tmp_p
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
-def test_a_change_leaves_everything_else_as_it_was(path: Path, tmp_path: Path) -> None:
+def test_a_change_leaves_everything_else_unchanged(path: Path, tmp_path: Path) -> None:
     file = read_net(path)
     file.message.layer[0].name = "other name"
     write(file, tmp_path / path.name)
@@ -157,7 +157,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("data", "dtype"), FORMS.values(), ids=FORMS)
-def test_weights_of_every_form_are_read_and_written_byte_for_byte(data: bytes, dtype: type, tmp_path: Path) -> None:
+def test_weights_in_every_format_are_read_and_written_byte_for_byte(data: bytes, dtype: type, tmp_path: Path) -> None:
     file = read_net(file_of(tmp_path, data))
     assert array_of(file).dtype == dtype
     np.testing.assert_array_equal(array_of(file), VALUES.reshape(2, 3))
@@ -179,7 +179,7 @@ OLD_NETS = {
 
 
 @pytest.mark.parametrize(("data", "inner"), OLD_NETS.values(), ids=OLD_NETS)
-def test_nets_of_older_forms_are_read_and_written_byte_for_byte(data: bytes, inner, tmp_path: Path) -> None:
+def test_nets_in_older_formats_are_read_and_written_byte_for_byte(data: bytes, inner, tmp_path: Path) -> None:
     file = read_net(file_of(tmp_path, data))
     old = inner(file.message.layers[0])
     assert old.name == "conv1"
@@ -206,7 +206,7 @@ def test_a_datum_is_read_and_written(datum: pb.Datum, tmp_path: Path) -> None:
     assert (tmp_path / "y.binaryproto").read_bytes() == path.read_bytes()
 
 
-def test_a_fork_s_net_is_guessed_kept_and_written_in_its_dialect(tmp_path: Path) -> None:
+def test_a_forks_net_is_recognised_and_written_in_its_dialect(tmp_path: Path) -> None:
     data = NET + layer(length(203, varint(4, 1) + varint(5, 0)), varint(4321, 9), name=b"box", kind=b"PriorBox")
     file = read_net(file_of(tmp_path, data))
     assert file.dialect is not None
@@ -246,7 +246,7 @@ def test_a_field_under_both_of_its_numbers_is_refused(tmp_path: Path) -> None:
     assert read_net(tmp_path / "x.caffemodel", dialect="bvlc").message.layer[0].scale_param.axis == 2
 
 
-def test_a_dialect_that_is_named_is_taken(tmp_path: Path) -> None:
+def test_a_named_dialect_is_used(tmp_path: Path) -> None:
     path = file_of(tmp_path, layer(length(143, varint(1, 33)), kind=b"Mystery"))
     assert read_net(path, dialect="pspnet").message.layer[0].interp_param.height == 33
     assert not read_net(path, dialect="bvlc").message.layer[0].HasField("interp_param")
@@ -254,7 +254,7 @@ def test_a_dialect_that_is_named_is_taken(tmp_path: Path) -> None:
         read_net(path, dialect="sdd")
 
 
-def test_a_dialect_that_lacks_a_field_names_file_layer_and_field_and_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_dialect_without_a_field_is_an_error_that_leaves_the_old_file(tmp_path: Path) -> None:
     file = read_net(file_of(tmp_path, layer(length(203, varint(4, 1)), name=b"box", kind=b"PriorBox")))
     old = file_of(tmp_path, b"old", "y.caffemodel")
     what = r"y\.caffemodel: layer 'box': dialect 'bvlc' doesn't have the field 'prior_box_param' in LayerParameter"
@@ -265,7 +265,7 @@ def test_a_dialect_that_lacks_a_field_names_file_layer_and_field_and_leaves_the_
     assert read_net(old, dialect="refinedet").message.layer[0].prior_box_param.flip
 
 
-def test_a_prototxt_becomes_a_binary_net_in_the_dialect_that_has_its_fields(tmp_path: Path) -> None:
+def test_a_prototxt_is_written_in_the_dialect_that_supports_its_fields(tmp_path: Path) -> None:
     path = file_of(
         tmp_path, b"layer { name: 'up' interp_param { height: 33 } blobs { shape { dim: 2 } data: 1 data: 2 } }"
     )
@@ -290,11 +290,11 @@ def test_a_prototxt_becomes_a_binary_net_in_the_dialect_that_has_its_fields(tmp_
         ("a.binaryproto", Form.BINARY),
     ],
 )
-def test_a_name_says_how_a_file_is_written(name: str, form: Form) -> None:
+def test_a_files_suffix_decides_its_format(name: str, form: Form) -> None:
     assert form_of(name) is form
 
 
-def test_a_name_that_says_nothing_is_refused_for_writing(tmp_path: Path) -> None:
+def test_a_name_without_a_known_suffix_is_refused_for_writing(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"weights\.bin: can't tell the format from the name; use one of \.prototxt"):
         write(read(MODELS[0]), tmp_path / "weights.bin")
 
@@ -313,7 +313,7 @@ def test_a_name_that_says_nothing_is_refused_for_writing(tmp_path: Path) -> None
     ],
     ids=["net", "net of a fork", "net of V0", "state", "mean", "datum", "datum of floats", "encoded datum"],
 )
-def test_a_file_whose_name_says_nothing_is_known_by_its_content(data: bytes, kind: type, tmp_path: Path) -> None:
+def test_a_file_without_a_known_suffix_is_recognised_by_its_content(data: bytes, kind: type, tmp_path: Path) -> None:
     assert isinstance(read(file_of(tmp_path, data, "file.bin")).message, kind)
 
 
@@ -327,7 +327,7 @@ def test_a_file_whose_name_says_nothing_is_known_by_its_content(data: bytes, kin
         varint(1, 8) + length(2, b"pytorch") + length(7, length(2, b"graph")),  # ONNX
     ],
 )
-def test_a_file_of_something_else_is_refused(data: bytes, tmp_path: Path) -> None:
+def test_a_file_in_another_format_is_refused(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"file\.bin: the file is neither text nor any of Caffe's binary files"):
         read(file_of(tmp_path, data, "file.bin"))
     with pytest.raises(CaffeError, match=r"file\.caffemodel: "):
@@ -352,9 +352,7 @@ def test_a_file_of_something_else_is_refused(data: bytes, tmp_path: Path) -> Non
         ("x.bin", b"", "is empty"),
     ],
 )
-def test_a_file_that_breaks_the_promise_of_its_name_is_refused(
-    name: str, data: bytes, what: str, tmp_path: Path
-) -> None:
+def test_a_file_that_contradicts_its_suffix_is_refused(name: str, data: bytes, what: str, tmp_path: Path) -> None:
     path = file_of(tmp_path, data, name)
     with pytest.raises(FileError, match=rf"{name}: .*{what}"):
         read(path)
@@ -376,13 +374,13 @@ def test_a_file_that_breaks_the_promise_of_its_name_is_refused(
         ),
     ],
 )
-def test_nothing_is_written_that_could_not_be_read_again(name: str, message, what: str, tmp_path: Path) -> None:
+def test_a_file_that_could_not_be_read_again_is_not_written(name: str, message, what: str, tmp_path: Path) -> None:
     with pytest.raises(FileError, match=what):
         write(CaffeFile(message), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_weights_do_not_go_into_a_prototxt(tmp_path: Path) -> None:
+def test_weights_are_not_written_to_a_prototxt(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"x\.prototxt: weights are too large for prototxt"):
         write(read(MODELS[0]), tmp_path / "x.prototxt")
 
@@ -395,17 +393,17 @@ def test_weights_do_not_go_into_a_prototxt(tmp_path: Path) -> None:
         (DATA / "adam_5.solverstate.h5", "a solver's state"),
     ],
 )
-def test_a_net_is_expected_and_something_else_is_there(path: Path, what: str) -> None:
+def test_a_file_that_is_not_the_expected_net_is_refused(path: Path, what: str) -> None:
     with pytest.raises(FileError, match=rf"{path.name}: this file contains {what} instead of a net"):
         read_net(path)
 
 
-def test_a_solver_is_expected_and_weights_are_there() -> None:
+def test_weights_are_refused_where_a_solver_is_expected() -> None:
     with pytest.raises(FileError, match=f"{MODELS[0].name}: this file contains a net instead of a solver's"):
         read_solver(MODELS[0])
 
 
-def test_a_net_and_the_settings_of_a_solver_are_told_from_each_other(tmp_path: Path) -> None:
+def test_nets_and_solver_settings_are_distinguished(tmp_path: Path) -> None:
     net, solver = tmp_path / "net.prototxt", tmp_path / "solver.prototxt"
     net.write_text('name: "n" layer { name: "a" type: "ReLU" }')
     solver.write_text('net: "net.prototxt" base_lr: 0.1')
@@ -434,7 +432,7 @@ def test_a_net_and_the_settings_of_a_solver_are_told_from_each_other(tmp_path: P
         ("pipe.caffemodel", "is not a regular file"),
     ],
 )
-def test_a_place_that_cannot_be_read_is_a_file_error(name: str, what: str, tmp_path: Path) -> None:
+def test_an_unreadable_path_is_a_file_error(name: str, what: str, tmp_path: Path) -> None:
     (tmp_path / "folder.caffemodel").mkdir()
     (tmp_path / "file.caffemodel").write_bytes(NET)
     (tmp_path / "loop.caffemodel").symlink_to("loop.caffemodel")
@@ -444,7 +442,7 @@ def test_a_place_that_cannot_be_read_is_a_file_error(name: str, what: str, tmp_p
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_a_file_error(tmp_path: Path) -> None:
+def test_a_file_without_read_permission_is_a_file_error(tmp_path: Path) -> None:
     path = file_of(tmp_path, NET)
     path.chmod(0)
     with pytest.raises(FileError, match="can't be opened: Permission denied"):
@@ -518,7 +516,7 @@ def test_damage_is_refused_with_the_file_and_the_layer(
 
 
 @pytest.mark.parametrize("path", [*MODELS, *STATES], ids=lambda path: path.name)
-def test_no_part_of_a_file_is_taken_for_the_whole(path: Path, tmp_path: Path) -> None:
+def test_a_truncated_file_is_not_accepted(path: Path, tmp_path: Path) -> None:
     """A message may end where a field ends. Everywhere else the cut is detected."""
     data = path.read_bytes()
     ends, at = {0}, 0
@@ -570,7 +568,7 @@ def _big_file(path: Path, count: int) -> None:
         file.write(VALUES.tobytes() + b"\x3a" + _number(len(dims)) + dims + layer(length(7, BLOB)))
 
 
-def test_a_file_of_more_than_two_gigabytes_is_read_without_taking_memory(tmp_path: Path) -> None:
+def test_a_file_of_more_than_two_gigabytes_is_read_without_using_memory(tmp_path: Path) -> None:
     path, count = tmp_path / "x.caffemodel", 2**29 + 1000
     _big_file(path, count)
     if path.stat().st_blocks * 512 > 100_000_000:
@@ -609,7 +607,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts private memory")
-def test_writing_a_changed_net_takes_no_memory_for_its_values(tmp_path: Path) -> None:
+def test_writing_a_changed_net_allocates_no_memory_for_its_values(tmp_path: Path) -> None:
     path = tmp_path / "x.caffemodel"
     path.write_bytes(layer(length(7, length(5, bytes(64 << 20)) + shape(16 << 20)), name=b"big"))
     code = f"""
@@ -658,7 +656,7 @@ def test_a_small_file_of_countless_layers_is_refused_before_it_fills_the_memory(
         read(file_of(tmp_path, empty * 150_000))
 
 
-def test_many_fields_that_nobody_knows_take_bounded_time(tmp_path: Path) -> None:
+def test_many_unknown_fields_take_bounded_time(tmp_path: Path) -> None:
     path = file_of(tmp_path, b"".join(varint(4000 + index, 1) for index in range(50_000)))
     start = time.process_time()
     read(path)
@@ -708,7 +706,7 @@ def test_random_nets_survive_and_their_bytes_are_stable(tmp_path: Path, layers: 
     assert second.read_bytes() == first.read_bytes()
 
 
-def test_text_that_is_no_prototxt_gets_the_place_where_it_is_not(tmp_path: Path) -> None:
+def test_invalid_prototxt_is_refused_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_text("hello world\n")
     for reading in (read, read_net, lambda path: read_net(path, by_content=True)):

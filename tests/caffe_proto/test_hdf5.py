@@ -71,13 +71,13 @@ def test_solver_states_that_caffe_wrote_are_read_as_h5py_reads_them(path: Path) 
 
 
 @pytest.mark.parametrize("path", MODELS + STATES, ids=lambda path: path.name)
-def test_what_nobody_changed_is_written_byte_for_byte(path: Path, tmp_path: Path) -> None:
+def test_unchanged_files_are_written_byte_for_byte(path: Path, tmp_path: Path) -> None:
     write(read(path), tmp_path / path.name)
     assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("path", MODELS + STATES, ids=lambda path: path.name)
-def test_what_is_built_anew_has_the_same_things_of_the_same_types(path: Path, tmp_path: Path) -> None:
+def test_a_rebuilt_file_has_the_same_objects_with_the_same_types(path: Path, tmp_path: Path) -> None:
     """Caffe reads with fixed names, ranks and types. Only libhdf5's own bookkeeping may differ."""
     file = read(path)
     file.origin = None
@@ -131,7 +131,7 @@ def test_values_survive_writing_and_reading(array: np.ndarray, tmp_path: Path) -
 @pytest.mark.parametrize(
     "names", [["a/b"], ["a/b", "a/c"], ["a", "a/b"], ["b/0/c"], ["é"], ["a b", "a.b", ".."], ["0"]]
 )
-def test_names_with_slashes_and_other_signs_survive(names: list[str], tmp_path: Path) -> None:
+def test_names_with_slashes_and_other_special_characters_survive(names: list[str], tmp_path: Path) -> None:
     path = tmp_path / "x.caffemodel.h5"
     write(net_of(**dict.fromkeys(names, ONES)), path)
     assert {name: len(blobs) for name, blobs in arrays_of(read_net(path)).items()} == dict.fromkeys(names, 1)
@@ -140,7 +140,7 @@ def test_names_with_slashes_and_other_signs_survive(names: list[str], tmp_path: 
 @pytest.mark.parametrize(
     "names", [["a", "a"], [""], ["."], ["a//b"], ["/a"], ["a/"], ["a\0b"], ["a", "a/0"], ["a/0/b", "a"]]
 )
-def test_names_that_hdf5_cannot_have_are_refused_with_the_file_left_alone(names: list[str], tmp_path: Path) -> None:
+def test_names_that_hdf5_does_not_allow_are_refused_and_the_file_stays(names: list[str], tmp_path: Path) -> None:
     path = tmp_path / "x.caffemodel.h5"
     path.write_bytes(b"old")
     file = net_of()
@@ -152,7 +152,7 @@ def test_names_that_hdf5_cannot_have_are_refused_with_the_file_left_alone(names:
     assert names_in(tmp_path) == [path.name]
 
 
-def test_a_blob_that_is_shared_with_another_layer_stays_away(tmp_path: Path) -> None:
+def test_a_blob_shared_with_another_layer_is_not_stored_again(tmp_path: Path) -> None:
     file = net_of(a=ONES)
     layer = file.message.layer.add(name="b")
     layer.blobs.add()
@@ -165,7 +165,7 @@ def test_a_blob_that_is_shared_with_another_layer_stays_away(tmp_path: Path) -> 
     np.testing.assert_array_equal(arrays_of(out)["b"][1], ONES * 2)
 
 
-def test_gradients_go_into_a_group_of_their_own_and_come_back(tmp_path: Path) -> None:
+def test_gradients_are_stored_in_a_separate_group_and_read_back(tmp_path: Path) -> None:
     file = net_of(a=ONES)
     proto = file.message.layer[0].blobs[0]
     proto.stored = file.blobs.add(Blob(Blob.of(ONES).parts + Blob.of(ONES * 3, 6).parts))
@@ -176,7 +176,7 @@ def test_gradients_go_into_a_group_of_their_own_and_come_back(tmp_path: Path) ->
     np.testing.assert_array_equal(out.blobs.gradient(out.message.layer[0].blobs[0]), ONES * 3)
 
 
-def test_half_values_are_written_as_floats_because_caffe_knows_no_halves(tmp_path: Path) -> None:
+def test_half_precision_values_are_written_as_floats(tmp_path: Path) -> None:
     file = CaffeFile(pb.NetParameter())
     halves = np.arange(6, dtype=np.float16)
     stored = file.blobs.add(Blob.of(halves.view(np.uint8), 12))
@@ -188,7 +188,7 @@ def test_half_values_are_written_as_floats_because_caffe_knows_no_halves(tmp_pat
     np.testing.assert_array_equal(out, halves)
 
 
-def test_a_net_of_an_older_form_is_refused_rather_than_written_without_its_layers(tmp_path: Path) -> None:
+def test_a_net_in_an_older_format_is_refused(tmp_path: Path) -> None:
     file = CaffeFile(pb.NetParameter())
     file.blobs.put(file.message.layers.add(name="a").blobs.add(), ONES)
     with pytest.raises(FileError, match=r"x.caffemodel.h5: .* upgrade the net first"):
@@ -196,7 +196,7 @@ def test_a_net_of_an_older_form_is_refused_rather_than_written_without_its_layer
     assert not names_in(tmp_path)
 
 
-def test_only_weights_and_states_have_a_form_in_hdf5(tmp_path: Path) -> None:
+def test_only_weights_and_states_can_be_written_to_hdf5(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="but not a SolverParameter"):
         write(CaffeFile(pb.SolverParameter()), tmp_path / "x.h5")
 
@@ -225,7 +225,7 @@ def test_a_protobuf_model_becomes_an_hdf5_model_and_back(tmp_path: Path) -> None
     assert arrays_of(read_net(tmp_path / "y.caffemodel")).keys() == arrays_of(file).keys()
 
 
-def test_values_that_are_not_in_one_piece_or_of_the_other_byte_order_are_read(tmp_path: Path) -> None:
+def test_chunked_and_byte_swapped_values_are_read(tmp_path: Path) -> None:
     values = np.arange(6000, dtype=np.float32).reshape(60, 100)
 
     def build(file) -> None:
@@ -325,7 +325,7 @@ NOT_CAFFE_S = {
 
 
 @pytest.mark.parametrize(("build", "what"), NOT_CAFFE_S.values(), ids=NOT_CAFFE_S)
-def test_what_caffe_never_wrote_is_refused_at_once(build: Callable, what: str, tmp_path: Path) -> None:
+def test_a_file_that_caffe_never_writes_is_refused_at_once(build: Callable, what: str, tmp_path: Path) -> None:
     path = file_of(tmp_path / "x.caffemodel.h5", build)
     start = time.process_time()
     with pytest.raises((BinaryError, BlobError), match=rf"x\.caffemodel\.h5: .*(?:{what})"):
@@ -395,7 +395,7 @@ except CaffeError as problem:
     assert names_in(tmp_path) == [path.name]
 
 
-def test_reading_does_not_take_memory_for_the_values(tmp_path: Path) -> None:
+def test_reading_does_not_allocate_memory_for_the_values(tmp_path: Path) -> None:
     path = tmp_path / "x.caffemodel.h5"
     write(net_of(big=np.zeros(16_000_000, np.float32), small=ONES), path)
     code = f"""

@@ -65,21 +65,21 @@ def test_layers_of_old_nets_keep_their_lines(net, text: str, expected: dict[str,
         (V0.replace('bottom: "a"', 'name: "z" bottom: "a"'), 4, "layer 'b': name is a V1 field"),
     ],
 )
-def test_what_cannot_be_upgraded_is_told_with_its_line(net, text: str, line: int, what: str) -> None:
+def test_a_layer_that_cannot_be_upgraded_is_reported_with_its_line(net, text: str, line: int, what: str) -> None:
     with pytest.raises(UpgradeError, match=rf"net\.prototxt:{line}: {what}"):
         upgrade_file(net(text))
 
 
-def test_layers_of_a_binary_file_have_its_name(tmp_path: Path) -> None:
+def test_layers_of_a_binary_file_have_the_files_name_as_their_place(tmp_path: Path) -> None:
     write(CaffeFile(from_text(V2, pb.NetParameter)), tmp_path / "x.caffemodel")
     assert set(lines(read_located(read_net(tmp_path / "x.caffemodel"))).values()) == {"x.caffemodel"}
 
 
-def test_a_net_of_no_file_has_no_places() -> None:
+def test_a_net_that_was_not_read_from_a_file_has_no_places() -> None:
     assert read_located(CaffeFile(from_text(V2, pb.NetParameter))) == from_text(V2, pb.NetParameter)
 
 
-def test_the_file_itself_stays_as_it_was_read(net) -> None:
+def test_places_do_not_change_the_file(net) -> None:
     file = net(V2)
     assert unlocated(read_located(file)) == file.message == from_text(V2, pb.NetParameter)
     upgraded, _ = upgrade_file(net(V1))
@@ -87,18 +87,18 @@ def test_the_file_itself_stays_as_it_was_read(net) -> None:
 
 
 @pytest.mark.parametrize("form", [Form.TEXT, Form.BINARY])
-def test_places_are_in_no_file(net, tmp_path: Path, form: Form) -> None:
+def test_places_are_never_written(net, tmp_path: Path, form: Form) -> None:
     write(CaffeFile(read_located(net(V2))), tmp_path / "written", form=form)
     assert b"net.prototxt" not in (tmp_path / "written").read_bytes()
     assert read_net(tmp_path / "written").message == from_text(V2, pb.NetParameter)
 
 
-def test_a_file_cannot_say_a_place() -> None:
+def test_a_file_cannot_set_a_place() -> None:
     with pytest.raises(TextError, match="unknown field 'location'"):
         from_text("layer { name: 'a' location: 'elsewhere:3' }", pb.NetParameter)
 
 
-def test_a_binary_file_that_says_a_place_is_damaged(net, tmp_path: Path) -> None:
+def test_a_binary_file_that_sets_a_place_is_damaged(net, tmp_path: Path) -> None:
     (tmp_path / "x.caffemodel").write_bytes(read_located(net(V2)).SerializeToString())
     with pytest.raises(BinaryError, match="can't be in a file"):
         read_net(tmp_path / "x.caffemodel")
@@ -108,6 +108,6 @@ def test_text_has_no_places(net) -> None:
     assert text_of(read_located(net(V2))) == text_of(from_text(V2, pb.NetParameter))
 
 
-def test_a_typo_in_a_place_is_suggested_nothing_of_ours() -> None:
+def test_internal_fields_are_not_suggested_for_a_typo() -> None:
     with pytest.raises(CaffeError, match=r"unknown field 'locatoin'$"):
         from_text("layer { name: 'a' locatoin: 'x' }", pb.NetParameter)

@@ -24,7 +24,7 @@ def messages() -> Iterator[Descriptor]:
         todo += found.nested_types
 
 
-def test_the_generated_code_is_that_of_the_schema(tmp_path: Path) -> None:
+def test_the_generated_code_matches_the_schema(tmp_path: Path) -> None:
     pytest.importorskip("grpc_tools")
     command = [sys.executable, "-W", "ignore", "-m", "grpc_tools.protoc", f"-I{SOURCE.parents[1]}"]
     subprocess.run([*command, f"--python_out={tmp_path}", "caffe_proto/caffe.proto"], check=True)
@@ -37,7 +37,7 @@ def _schema_in(module: Path) -> list[str]:
     return [line for line in module.read_text().splitlines() if line.startswith("DESCRIPTOR = ")]
 
 
-def test_it_has_a_package_of_its_own() -> None:
+def test_the_schema_has_its_own_protobuf_package() -> None:
     assert pb.DESCRIPTOR.package == "caffe_proto"
     assert pb.DESCRIPTOR.name == "caffe_proto/caffe.proto"
 
@@ -67,7 +67,7 @@ assert first.FromString(second(name="both").SerializeToString()).name == "both"
 
 
 @pytest.mark.parametrize("order", [True, False], ids=["theirs first", "ours first"])
-def test_it_lives_in_one_process_with_a_real_caffe(order: bool) -> None:
+def test_the_schema_works_in_one_process_with_a_real_caffe(order: bool) -> None:
     subprocess.run([sys.executable, "-c", f"ORDER = {order}\n{BESIDE_ANOTHER}"], check=True)
 
 
@@ -114,7 +114,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("message", NUMBERS)
-def test_fields_have_the_numbers_of_bvlc(message: str) -> None:
+def test_fields_have_bvlcs_numbers(message: str) -> None:
     fields = pb.DESCRIPTOR.message_types_by_name[message].fields_by_name
     assert {name: fields[name].number for name in NUMBERS[message]} == NUMBERS[message]
 
@@ -137,7 +137,7 @@ def test_fields_have_the_numbers_of_bvlc(message: str) -> None:
         (pb.SoftmaxParameter, "axis", 1),
     ],
 )
-def test_fields_that_are_not_set_have_the_values_of_bvlc(message: type, field: str, default: object) -> None:
+def test_fields_that_are_not_set_have_bvlcs_defaults(message: type, field: str, default: object) -> None:
     assert getattr(message(), field) == (pytest.approx(default, 1e-6) if isinstance(default, float) else default)
 
 
@@ -148,7 +148,7 @@ def test_no_number_is_forbidden_or_used_twice() -> None:
         assert not [number for number in numbers if 19_000 <= number < 20_000], message.full_name
 
 
-def test_every_field_that_is_not_of_bvlc_belongs_to_a_dialect() -> None:
+def test_every_field_that_is_not_bvlcs_belongs_to_a_dialect() -> None:
     known = {
         (message, field) for dialect in all_dialects().values() for message, t in dialect.numbers.items() for field in t
     }
@@ -162,7 +162,7 @@ def test_every_field_that_is_not_of_bvlc_belongs_to_a_dialect() -> None:
     assert private <= known
 
 
-def test_every_enum_value_that_is_not_of_bvlc_belongs_to_a_dialect() -> None:
+def test_every_enum_value_that_is_not_bvlcs_belongs_to_a_dialect() -> None:
     known = {(kind, value) for dialect in all_dialects().values() for kind, t in dialect.enums.items() for value in t}
     private = {
         (kind.full_name.partition(".")[2], value.name)

@@ -36,7 +36,7 @@ def test_pieces_of_all_sizes_are_written_one_after_the_other(sizes: list[int], t
 
 @pytest.mark.parametrize("problem", [RuntimeError("ours"), KeyboardInterrupt(), OSError(5, "Input/output error")])
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_failure_in_the_middle_leaves_what_was_there(problem: BaseException, exists: bool, tmp_path: Path) -> None:
+def test_a_failure_in_the_middle_leaves_the_old_file(problem: BaseException, exists: bool, tmp_path: Path) -> None:
     path = tmp_path / "file"
     if exists:
         path.write_bytes(b"old")
@@ -52,7 +52,7 @@ def test_a_failure_in_the_middle_leaves_what_was_there(problem: BaseException, e
     assert not exists or path.read_bytes() == b"old"
 
 
-def test_nobody_sees_the_new_file_before_it_is_whole(tmp_path: Path) -> None:
+def test_the_new_file_is_invisible_until_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
     seen = []
@@ -109,7 +109,7 @@ with temporary_folder(Path(sys.argv[1]).parent, "export") as folder, atomic_path
 """
 
 
-def test_what_a_killed_writer_left_goes_when_the_same_is_written_again(tmp_path: Path) -> None:
+def test_a_killed_writers_leftover_is_removed_by_the_next_write(tmp_path: Path) -> None:
     path = tmp_path / "file"
     subprocess.run([sys.executable, "-c", KILLED_WITH_A_NAME, str(path)], check=False)
     assert len(names_in(tmp_path)) == 2
@@ -124,7 +124,7 @@ def test_what_a_killed_writer_left_goes_when_the_same_is_written_again(tmp_path:
     assert names_in(tmp_path) == {"file", ".file.of-the-user"}
 
 
-def test_what_a_living_writer_writes_to_stays(tmp_path: Path) -> None:
+def test_a_running_writers_temporary_file_stays(tmp_path: Path) -> None:
     words = [sys.executable, "-c", KILLED_WITH_A_NAME, str(tmp_path / "file"), "wait"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
         assert writer.stdin is not None and writer.stdout is not None
@@ -146,7 +146,7 @@ def test_a_file_can_be_private_from_its_first_byte(nameless: bool, tmp_path: Pat
 
 
 @pytest.mark.parametrize("nameless", [True, False])
-def test_a_durable_file_is_on_the_disk_before_it_has_its_name(
+def test_a_durable_file_is_synced_before_it_is_renamed(
     nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = []
@@ -196,7 +196,7 @@ def test_a_device_without_space_is_a_file_error(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_bytes(b"old")
     (tmp_path / "link").symlink_to("there/file")
@@ -206,7 +206,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     assert names_in(tmp_path / "there") == {"file"}
 
 
-def test_a_link_to_a_file_that_is_not_there_yet_makes_it(tmp_path: Path) -> None:
+def test_writing_to_a_dangling_link_creates_its_target(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
     write_pieces(tmp_path / "link", [b"new"])
     assert (tmp_path / "file").read_bytes() == b"new"
@@ -221,7 +221,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_the_rights_of_a_file_stay_and_a_new_one_gets_the_usual(tmp_path: Path) -> None:
+def test_a_file_keeps_its_permissions_and_a_new_file_gets_the_default_ones(tmp_path: Path) -> None:
     path = tmp_path / "file"
     before = os.umask(0o027)
     try:
@@ -238,7 +238,7 @@ def test_the_rights_of_a_file_stay_and_a_new_one_gets_the_usual(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "with space", ".hidden", "\udcff"])
-def test_every_name_that_a_file_can_have_can_be_written(name: str, tmp_path: Path) -> None:
+def test_every_valid_file_name_can_be_written(name: str, tmp_path: Path) -> None:
     write_pieces(tmp_path / name, [b"x"])
     assert names_in(tmp_path) == {name}
 
@@ -255,7 +255,7 @@ def test_every_name_that_a_file_can_have_can_be_written(name: str, tmp_path: Pat
         ("\ud800", "a file can't have this name"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_a_file_error(name: str, what: str, tmp_path: Path) -> None:
+def test_an_unwritable_path_is_a_file_error(name: str, what: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "loop").symlink_to("loop")
@@ -265,7 +265,7 @@ def test_a_place_that_cannot_be_written_is_a_file_error(name: str, what: str, tm
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_to_is_a_file_error(tmp_path: Path) -> None:
+def test_a_folder_without_write_permission_is_a_file_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(FileError, match="can't be written: Permission denied"):
@@ -274,7 +274,7 @@ def test_a_folder_that_may_not_be_written_to_is_a_file_error(tmp_path: Path) -> 
         tmp_path.chmod(0o700)
 
 
-def test_where_files_need_names_the_temporary_one_has_one_and_goes(monkeypatch, tmp_path: Path) -> None:
+def test_a_named_temporary_file_is_removed(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
     (tmp_path / "file").write_bytes(b"old")
     seen = []
@@ -290,14 +290,14 @@ def test_where_files_need_names_the_temporary_one_has_one_and_goes(monkeypatch, 
     assert (tmp_path / "file").read_bytes() == bytes(1 << 20) + b"end"
 
 
-def test_a_library_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_library_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), atomic_path(tmp_path / "file") as temporary:
         temporary.write_bytes(b"half")
         raise RuntimeError
     assert not names_in(tmp_path)
 
 
-def test_two_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
+def test_two_simultaneous_writers_leave_one_complete_file(tmp_path: Path) -> None:
     def inner() -> Iterator[bytes]:
         yield b"first " * 200_000
         write_pieces(tmp_path / "file", [b"second"])

@@ -21,7 +21,7 @@ def of(text: str, kind: type[Message] = pb.NetParameter) -> Summary:
     return summarise(CaffeFile(from_text(text, kind)))
 
 
-def test_a_layer_is_told_with_what_matters() -> None:
+def test_a_layer_is_described_by_its_main_settings() -> None:
     (line,) = of(CONV).layers
     assert (line.name, line.type, line.bottoms, line.tops) == ("conv", "Convolution", ("x",), ("conv",))
     assert line.settings == "loss_weight: 0.5 num_output: 4 kernel_size: 3 kernel_size: 5"
@@ -42,7 +42,7 @@ def test_a_layer_is_told_with_what_matters() -> None:
         ("layer { bottom: 'x' }", "", "", ""),
     ],
 )
-def test_layers_of_every_age_are_told(text: str, name: str, kind: str, settings: str) -> None:
+def test_layers_in_every_format_are_described(text: str, name: str, kind: str, settings: str) -> None:
     (line,) = of(text).layers
     assert (line.name, line.type, line.settings, line.bottoms) == (name, kind, settings, ("x",))
 
@@ -63,11 +63,11 @@ def test_layers_of_every_age_are_told(text: str, name: str, kind: str, settings:
         ("layer { type: 'Input' top: 'a' }", ()),
     ],
 )
-def test_inputs_are_told_with_the_shapes_that_are_known(text: str, inputs: object) -> None:
+def test_inputs_are_described_with_their_known_shapes(text: str, inputs: object) -> None:
     assert of(text).inputs == inputs
 
 
-def test_a_nets_own_settings_are_told_and_its_layers_not_twice() -> None:
+def test_a_nets_own_settings_are_listed_without_its_layers() -> None:
     summary = of(f"name: 'n' input: 'x' force_backward: true state {{ level: 2 stage: 'a' }} {CONV}")
     assert (summary.kind, summary.name, summary.form) == ("NetParameter", "n", "prototxt")
     assert summary.settings == (("force_backward", "true"), ("state", 'level: 2 stage: "a"'))
@@ -83,7 +83,7 @@ def test_parameters_are_counted() -> None:
     assert [(line.blobs, line.parameters) for line in summary.layers] == [(((4, 2, 3, 5), (4,)), 124), ((), 0)]
 
 
-def test_old_blobs_are_counted_wherever_they_are() -> None:
+def test_old_blobs_are_counted_in_every_format() -> None:
     blob = "blobs { num: 1 channels: 1 height: 2 width: 3 }"
     summary = of(f"layers {{ layer {{ name: 'a' {blob} }} }} layers {{ name: 'b' {blob} {blob} }}")
     assert [line.parameters for line in summary.layers] == [6, 12]
@@ -94,7 +94,7 @@ def test_more_parameters_than_fit_into_64_bits_are_counted_too() -> None:
 
 
 @pytest.mark.parametrize("kind", [pb.SolverState, pb.BlobProtoVector])
-def test_blobs_are_told_with_the_range_of_their_values(kind: type[Message]) -> None:
+def test_blobs_are_described_with_the_range_of_their_values(kind: type[Message]) -> None:
     file = CaffeFile(kind(iter=7) if kind is pb.SolverState else kind())
     places = file.message.history if kind is pb.SolverState else file.message.blobs
     file.blobs.put(places.add(), np.array([[1, -2, 4]], np.float32))
@@ -107,7 +107,7 @@ def test_blobs_are_told_with_the_range_of_their_values(kind: type[Message]) -> N
     assert summary.settings == ((("iter", "7"),) if kind is pb.SolverState else ())
 
 
-def test_a_mean_is_told_as_one_blob() -> None:
+def test_a_mean_is_described_as_one_blob() -> None:
     summary = of("num: 1 channels: 3 height: 1 width: 1 data: [104, 117, 124]", pb.BlobProto)
     assert summary.blobs == (BlobLine("", (1, 3, 1, 1), "float32", 104.0, 124.0, 115.0),)
     assert summary.settings == ()
@@ -119,7 +119,7 @@ def test_the_mean_of_values_is_as_exact_as_a_double() -> None:
     assert summarise(file).blobs[0].mean == 2**23 + 0.5
 
 
-def test_a_solvers_settings_are_told() -> None:
+def test_a_solvers_settings_are_listed() -> None:
     summary = of("net: 'n' test_iter: [3, 4] base_lr: 0.1 train_state { stage: 's' }", pb.SolverParameter)
     assert summary.settings == (
         ("test_iter", "3"),
@@ -130,12 +130,12 @@ def test_a_solvers_settings_are_told() -> None:
     )
 
 
-def test_a_record_is_told_without_its_pixels() -> None:
+def test_a_record_is_described_without_its_pixels() -> None:
     summary = summarise(CaffeFile(pb.Datum(channels=3, height=2, width=1, data=b"pixels", label=4)))
     assert dict(summary.settings) == {"channels": "3", "height": "2", "width": "1", "label": "4"}
 
 
-def test_values_that_are_no_numbers_are_told_without_a_warning() -> None:
+def test_nan_values_are_described_without_a_warning() -> None:
     (line,) = of("shape { dim: 3 } data: [inf, -inf, 1]", pb.BlobProto).blobs
     assert (line.minimum, line.maximum, str(line.mean)) == (-np.inf, np.inf, "nan")
     (line,) = of("shape { dim: 2 } double_data: [1.7e308, 1.7e308]", pb.BlobProto).blobs

@@ -25,12 +25,12 @@ VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
         (2**64 - 1, "ffffffffffffffffff01"),
     ],
 )
-def test_a_number_is_encoded_as_the_specification_says(number: int, encoded: str) -> None:
+def test_a_varint_is_encoded_as_specified(number: int, encoded: str) -> None:
     assert varint(number) == bytes.fromhex(encoded)
     assert read_varint(bytes.fromhex(encoded) + b"rest", 0, len(encoded) // 2) == (number, len(encoded) // 2)
 
 
-def test_a_number_may_be_longer_than_it_needs_to_be() -> None:
+def test_a_varint_may_be_longer_than_necessary() -> None:
     assert read_varint(b"\x85\x80\x00", 0, 3) == (5, 3)
     assert read_varint(b"\xff" * 9 + b"\x7f", 0, 10) == (2**64 - 1, 10)  # the largest varint; no more bits fit
 
@@ -45,12 +45,12 @@ def test_a_number_may_be_longer_than_it_needs_to_be() -> None:
         (b"\x80" * 100_000, "longer than ten bytes"),
     ],
 )
-def test_a_number_without_an_end_is_damage(data: bytes, what: str) -> None:
+def test_a_varint_without_an_end_is_damage(data: bytes, what: str) -> None:
     with pytest.raises(BinaryError, match=what):
         read_varint(data, 0, len(data))
 
 
-def test_a_number_is_not_read_beyond_the_message_that_it_is_in() -> None:
+def test_a_varint_is_not_read_beyond_its_message() -> None:
     with pytest.raises(BinaryError, match="byte 1"):
         read_varint(b"\x80\x01", 0, 1)
 
@@ -58,12 +58,12 @@ def test_a_number_is_not_read_beyond_the_message_that_it_is_in() -> None:
 @pytest.mark.parametrize(
     ("number", "kind", "encoded"), [(1, 0, "08"), (15, 2, "7a"), (16, 2, "8201"), (100, 2, "a206")]
 )
-def test_a_tag_is_number_and_kind(number: int, kind: int, encoded: str) -> None:
+def test_a_tag_contains_number_and_wire_type(number: int, kind: int, encoded: str) -> None:
     assert tag(number, kind) == bytes.fromhex(encoded)
 
 
 @pytest.mark.parametrize("wrap", [bytes, memoryview])
-def test_fields_are_found_where_they_lie(wrap: type) -> None:
+def test_fields_are_found_at_their_offsets(wrap: type) -> None:
     data = bytes.fromhex("08 9601  11 0102030405060708  1a 03 616263  25 01020304  a206 00")
     assert list(fields(wrap(data))) == [
         Field(1, VARINT, 0, 1, 3),
@@ -84,7 +84,7 @@ def test_fields_of_a_part_stay_in_that_part() -> None:
 
 
 @pytest.mark.parametrize("inside", ["", "08 05", "0d 01020304", "12 01 61", "1b 08 01 1c"])
-def test_a_group_is_skipped_whole(inside: str) -> None:
+def test_a_group_is_skipped_completely(inside: str) -> None:
     data = bytes.fromhex(f"4b {inside} 4c 10 07")
     assert [(each.number, each.kind) for each in fields(data)] == [(9, GROUP), (2, VARINT)]
 
@@ -116,12 +116,12 @@ def test_damage_is_named(encoded: str, what: str) -> None:
         list(fields(bytes.fromhex(encoded)))
 
 
-def test_groups_without_an_end_are_given_up_early() -> None:
+def test_groups_without_an_end_are_abandoned_early() -> None:
     with pytest.raises(BinaryError, match="nested more than 100 deep"):
         list(fields(b"\x4b" * 1_000_000))
 
 
-def test_an_error_says_at_which_byte() -> None:
+def test_an_error_names_the_byte_offset() -> None:
     with pytest.raises(BinaryError, match=r"^byte 4: "):
         list(fields(bytes.fromhex("08 01 08 01 0f")))
 
@@ -133,7 +133,7 @@ def test_a_value_is_found_by_its_number() -> None:
     assert value_in(data, 3, 0, len(data)) == b""
 
 
-def test_a_value_is_found_before_the_damage_but_not_behind_it() -> None:
+def test_a_value_is_found_before_the_damage_but_not_after_it() -> None:
     assert value_in(bytes.fromhex("0a 01 61 ff"), 1, 0, 4) == b"a"
     assert value_in(bytes.fromhex("0f 0a 01 61"), 1, 0, 4) == b""
 

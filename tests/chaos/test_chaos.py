@@ -71,7 +71,7 @@ def undisturbed(setting: TrainingSetting, folder: Path) -> Reference:
 
 @pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_training_that_is_attacked_ends_with_the_same_bits(case: ChaosCase, tmp_path: Path) -> None:
+def test_a_run_under_attack_ends_with_the_same_bits(case: ChaosCase, tmp_path: Path) -> None:
     outcome = attack(case, tmp_path / "case", undisturbed(case.setting, tmp_path / "undisturbed"))
     assert not outcome.verdict.problems, outcome.story
     kinds = [disturbance.kind.value for command in case.commands for disturbance in command.disturbances]
@@ -117,7 +117,7 @@ def killed(kind: DisturbanceKind, moment: float, draw: random.Random) -> Disturb
     return Disturbance(kind, moment, 0.2 * draw.random(), draw.random())
 
 
-def test_what_is_drawn_has_every_strategy_launcher_and_disturbance() -> None:
+def test_drawn_cases_cover_every_strategy_launcher_and_disturbance() -> None:
     assert {text.partition(":")[0] for text in STRATEGY_TEXTS} == STRATEGIES.keys()
     cases = [draw_case(seed, spark=True) for seed in range(300)]
     assert cases == [draw_case(seed, spark=True) for seed in range(300)]
@@ -130,7 +130,7 @@ def test_what_is_drawn_has_every_strategy_launcher_and_disturbance() -> None:
     assert LauncherName.SPARK not in {draw_case(seed).setting.launcher for seed in range(100)}
 
 
-def test_damage_to_a_file() -> None:
+def test_damage_changes_a_file_as_its_kind_says() -> None:
     message = pb.SolverState(iter=300, learned_net="small.caffemodel", current_step=2).SerializeToString()
     assert Damage(DamageKind.TRUNCATED, where=0.5).damaged(b"abcd") == b"ab"
     assert Damage(DamageKind.ZEROED).damaged(b"abcd") == bytes(4)
@@ -167,7 +167,7 @@ def test_tracebacks_are_found() -> None:
     assert not list(tracebacks("zoo: net.prototxt:3: no such field\n"))
 
 
-def test_other_bits_are_noticed(tmp_path: Path) -> None:
+def test_different_bits_are_detected(tmp_path: Path) -> None:
     net = pb.NetParameter(layer=[pb.LayerParameter(name="ip", type="InnerProduct", blobs=[pb.BlobProto(data=[1.0])])])
     ALONE.model(tmp_path).write_bytes(net.SerializeToString())
     same, other = CaseVerdict(), CaseVerdict()
@@ -177,7 +177,7 @@ def test_other_bits_are_noticed(tmp_path: Path) -> None:
     assert (same.problems, other.problems) == ([], [f"{OTHER_BITS}: in ip"])
 
 
-def test_a_command_that_fails_by_itself_is_noticed() -> None:
+def test_a_command_that_fails_without_a_disturbance_is_detected() -> None:
     killed = Disturbance(DisturbanceKind.KILL_WORKER)
     full, asked = Disturbance(DisturbanceKind.FILL_DISK), Disturbance(DisturbanceKind.TERMINATE)
     for result, wrong in [

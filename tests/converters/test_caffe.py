@@ -49,7 +49,7 @@ def digits(tmp_path: Path) -> Path:
     return tmp_path / "digits.prototxt"
 
 
-def test_weights_that_nobody_changed_are_written_as_they_were(digits: Path, tmp_path: Path) -> None:
+def test_unchanged_weights_are_written_byte_for_byte(digits: Path, tmp_path: Path) -> None:
     weights = digits.with_suffix(".caffemodel")
     model = open_model(digits, [weights])
     through_torch = model.with_weights(Net(deploy_model(model).net, weights=model.weights).get_weights())
@@ -61,7 +61,7 @@ def test_weights_that_nobody_changed_are_written_as_they_were(digits: Path, tmp_
     assert not any(path.name.startswith(".") for path in (tmp_path / "out").iterdir())
 
 
-def test_weights_of_layers_that_are_not_deployed_are_no_change(digits: Path, tmp_path: Path) -> None:
+def test_weights_of_training_layers_do_not_count_as_a_change(digits: Path, tmp_path: Path) -> None:
     helps = (
         LENET
         + """layer { name: "aux" type: "InnerProduct" bottom: "data" top: "aux"
@@ -80,7 +80,7 @@ def test_weights_of_layers_that_are_not_deployed_are_no_change(digits: Path, tmp
     assert model.with_weights(weights).file is None
 
 
-def test_the_shape_of_the_data_is_the_one_that_the_weights_fit(digits: Path) -> None:
+def test_the_data_shape_follows_from_the_weights(digits: Path) -> None:
     model = deploy_model(open_model(digits, [digits.with_suffix(".caffemodel")]))
     assert [*model.net.layer[0].input_param.shape[0].dim] == [1, 1, 28, 28]
 
@@ -108,7 +108,7 @@ def test_weights_that_layers_share_are_written_for_each(tmp_path: Path) -> None:
     assert shapes == [[5, 4], [5], [5, 4], [5]]
 
 
-def test_what_a_net_was_trained_with_can_go_along(digits: Path, tmp_path: Path) -> None:
+def test_training_settings_can_be_exported_with_the_net(digits: Path, tmp_path: Path) -> None:
     model = open_model(digits)
     solver = pb.SolverParameter(train_net="a", test_net=["b"], base_lr=0.5, max_iter=7)
     export_caffe(deploy_model(model), tmp_path / "out", train_val=model.net, solver=solver)
@@ -128,12 +128,12 @@ def test_what_a_net_was_trained_with_can_go_along(digits: Path, tmp_path: Path) 
         ),
     ],
 )
-def test_weights_that_are_missing_or_do_not_fit_are_told(digits: Path, weights: dict, what: str) -> None:
+def test_missing_and_mismatched_weights_are_reported(digits: Path, weights: dict, what: str) -> None:
     with pytest.raises(WeightsError, match=what):
         deploy_model(open_model(digits).with_weights(weights))
 
 
-def test_nothing_half_written_is_left(digits: Path, tmp_path: Path) -> None:
+def test_no_partial_file_is_left(digits: Path, tmp_path: Path) -> None:
     model = deploy_model(open_model(digits))
     model.net.layer[1].blobs.add(data=[1.0])
     write(CaffeFile(pb.NetParameter(name="x")), tmp_path / "file.prototxt")
@@ -151,7 +151,7 @@ def test_nothing_half_written_is_left(digits: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_net_that_cannot_be_built_is_told(digits: Path) -> None:
+def test_a_net_that_cannot_be_built_is_reported(digits: Path) -> None:
     model = open_model(digits)
     next(layer for layer in model.net.layer if layer.name == "conv").convolution_param.group = 3
     with pytest.raises(NetError, match="layer 'conv': group 3 doesn't divide"):

@@ -82,7 +82,7 @@ def assert_bvlc_reads(message: Message) -> None:
     BVLC.encode(message.SerializePartialToString(), descriptor_of(message))
 
 
-def test_what_is_written_of_lenet_is_what_caffe_reads(tmp_path, monkeypatch) -> None:
+def test_lenets_exported_training_files_are_readable_by_caffe(tmp_path, monkeypatch) -> None:
     model = tmp_path / "lenet"
     write_model("lenet", model)
     net, solver = open_net(model / "train_val.prototxt").net, read_solver(model / "solver.prototxt").message
@@ -101,7 +101,7 @@ def test_what_is_written_of_lenet_is_what_caffe_reads(tmp_path, monkeypatch) -> 
         assert_same_batches(net, folder, monkeypatch, phase, 5)
 
 
-def test_without_databases_it_is_said_what_caffe_cannot_read() -> None:
+def test_sources_that_caffe_cannot_read_are_reported() -> None:
     digits = data(
         "data_param { source: 'digits:train' batch_size: 4 shuffle: true }",
         "crop_size: 6 resize_param { resize_mode: WARP height: 9 width: 9 }",
@@ -113,7 +113,7 @@ def test_without_databases_it_is_said_what_caffe_cannot_read() -> None:
     assert training_for_caffe(net_of(data("data_param { source: 'some_lmdb' batch_size: 4 }")), None).unread == ()
 
 
-def test_images_of_files_are_cropped_beforehand_where_caffe_has_no_such_crop(tmp_path, monkeypatch) -> None:
+def test_images_are_cropped_during_export_if_caffe_lacks_the_crop(tmp_path, monkeypatch) -> None:
     names = []
     for number in range(5):
         pixels = np.random.default_rng(number).integers(0, 255, (20 + number, 30, 3), np.uint8)
@@ -140,7 +140,7 @@ def test_images_of_files_are_cropped_beforehand_where_caffe_has_no_such_crop(tmp
         training_for_caffe(drawn, None, with_databases=True)
 
 
-def test_a_mean_image_goes_along(tmp_path, monkeypatch) -> None:
+def test_a_mean_image_is_exported_too(tmp_path, monkeypatch) -> None:
     with closing(open_source("digits:train")) as source:
         write_mean(mean_image(source), tmp_path / "somewhere.binaryproto")
     transform = f"mean_file: '{tmp_path / 'somewhere.binaryproto'}' scale: 0.25"
@@ -153,7 +153,7 @@ def test_a_mean_image_goes_along(tmp_path, monkeypatch) -> None:
     assert_same_batches(net, folder, monkeypatch, Phase.TRAIN, 3)
 
 
-def test_numbers_that_are_no_bytes_stay_floats(tmp_path, monkeypatch) -> None:
+def test_values_that_are_not_bytes_stay_floats(tmp_path, monkeypatch) -> None:
     rows = "\n".join(f"{number / 7},{-number / 3},{number % 3}" for number in range(6))
     (tmp_path / "rows.csv").write_text(f"a,b,label\n{rows}\n")
     net = net_of(data(f"data_param {{ source: 'csv:{tmp_path / 'rows.csv'}' batch_size: 3 }}"))
@@ -161,7 +161,7 @@ def test_numbers_that_are_no_bytes_stay_floats(tmp_path, monkeypatch) -> None:
     assert_same_batches(net, folder, monkeypatch, Phase.TRAIN, 2)
 
 
-def test_what_no_datum_holds_is_an_error_and_nothing_is_written(tmp_path) -> None:
+def test_items_that_do_not_fit_a_datum_are_refused_and_no_file_is_written(tmp_path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,label\n1,2,0.5\n")
     net = net_of(data(f"data_param {{ source: 'csv:{tmp_path / 'rows.csv'}' batch_size: 1 }}"))
     training = training_for_caffe(net, None, with_databases=True)
@@ -173,7 +173,7 @@ def test_what_no_datum_holds_is_an_error_and_nothing_is_written(tmp_path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-def test_a_solver_has_only_what_caffe_knows() -> None:
+def test_an_exported_solver_has_only_caffes_fields() -> None:
     both = net_of(
         data("data_param { source: 'a' batch_size: 4 }"), data("data_param { source: 'b' batch_size: 4 }", phase="TEST")
     )
@@ -183,14 +183,14 @@ def test_a_solver_has_only_what_caffe_knows() -> None:
     assert_bvlc_reads(training.solver)
 
 
-def test_a_solver_tests_only_a_net_that_has_data_for_it() -> None:
+def test_an_exported_solver_tests_only_if_there_are_test_data() -> None:
     training = training_for_caffe(net_of(data("data_param { source: 'a' batch_size: 4 }")), solver_of(TESTED))
     what = "test_iter, test_interval left out because the net has no data for TEST"
     assert training.notes == (f"solver.prototxt: {what}; to keep them, export the prototxt with --weights",)
     assert training.solver == solver_of("net: 'old.prototxt' base_lr: 0.1 type: 'Adam' snapshot_prefix: 'x'")
 
 
-def test_layers_of_forks_inputs_and_what_caffe_refuses_are_named() -> None:
+def test_layers_that_bvlcs_caffe_lacks_or_refuses_are_named() -> None:
     norms = "".join(f"layer {{ name: 'n{k}' type: 'Normalize' bottom: 'ip' top: 'n{k}' }}" for k in range(5))
     net = from_text(
         "layer { name: 'data' type: 'Input' top: 'data' top: 'label' input_param { shape { dim: [2, 3, 1, 1] } "

@@ -90,7 +90,7 @@ def test_each_step_is_proved_against_the_one_before() -> None:
     assert [proof.tolerance for proof in proofs] == [1e-4, 1e-4, 1e-4, 1e-2]
 
 
-def test_what_does_not_compute_the_same_is_not_done() -> None:
+def test_a_rewrite_that_changes_results_is_not_applied() -> None:
     far = normalised(1e6)  # here the convolution's outputs in single precision are multiples of 1/16
     with pytest.raises(
         ConversionError, match=r"normalisations and scales folded: the outputs differ by .* wasn't rewritten"
@@ -123,7 +123,7 @@ def test_normalisations_are_folded_into_the_convolution_before_them() -> None:
         f'type: "InnerProduct" inner_product_param {{ num_output: 6 transpose: true bias_term: false {FILL} }}',
     ],
 )
-def test_they_are_folded_into_other_layers_too(layer: str) -> None:
+def test_normalisations_are_folded_into_other_layers_too(layer: str) -> None:
     bias = 'layer { name: "b" type: "Bias" bottom: "bn" top: "b" bias_param { filler { value: 3 } } }'
     before = model(f'{INPUT} layer {{ name: "c" bottom: "data" top: "c" {layer} }} {NORM} {bias}')
     after = fold_affine(before)
@@ -131,7 +131,7 @@ def test_they_are_folded_into_other_layers_too(layer: str) -> None:
     assert difference_after(before, after) < EXACT
 
 
-def test_what_others_read_or_share_is_not_folded() -> None:
+def test_blobs_and_weights_with_other_users_are_not_folded() -> None:
     read = model(f'{INPUT} {CONV} {NORM} layer {{ name: "sum" type: "Eltwise" bottom: "c" bottom: "bn" top: "sum" }}')
     assert layer_names(fold_affine(read)) == layer_names(read)
     shared = model(INPUT + CONV.replace("convolution_param", 'param { name: "w" } convolution_param') + NORM)
@@ -140,7 +140,7 @@ def test_what_others_read_or_share_is_not_folded() -> None:
     assert layer_names(fold_affine(model(INPUT + CONV + of_batch))) == ["in", "c", "bn", "s", "r"]
 
 
-def test_a_fully_convolutional_net_looks_at_every_place() -> None:
+def test_a_fully_convolutional_net_scores_every_place() -> None:
     before = model(INPUT + CONV + NORM + CLASSES)
     after = make_fully_convolutional(before)
     assert [layer.type for layer in after.net.layer][-4:] == ["Convolution", "Dropout", "Convolution", "Softmax"]
@@ -166,13 +166,13 @@ def test_images_are_prepared_inside_the_net(pad: int, layers: list[str]) -> None
     assert layer_names(swapped) == layer_names(before)
 
 
-def test_a_preparation_is_what_caffe_does_to_an_image() -> None:
+def test_a_preparation_equals_caffes_transformation() -> None:
     image = np.arange(6, dtype=np.float32).reshape(1, 3, 1, 2)
     found = Preprocessing.of(3, swap_channels=True, mean=[10, 20, 30])(image)
     assert found.tolist() == [[[[-6, -5]], [[-18, -17]], [[-30, -29]]]]
 
 
-def test_images_that_no_single_layer_reads_are_told() -> None:
+def test_images_without_a_single_reader_are_refused() -> None:
     two = INPUT + CONV + CONV.replace('"c"', '"d"')
     with pytest.raises(
         ConversionError, match="read by exactly one layer, which doesn't share parameters; they are read by 'c', 'd'"
@@ -185,7 +185,7 @@ def test_images_that_no_single_layer_reads_are_told() -> None:
         Preprocessing.of(3, swap_channels=False, mean=[1, 2])
 
 
-def test_weights_of_fewer_bits() -> None:
+def test_weights_can_be_rounded_to_fewer_bits() -> None:
     before = model(INPUT + CONV + NORM + CLASSES)
     half, brain = round_weights(before, Precision.FLOAT16), round_weights(before, Precision.BFLOAT16)
     assert 1e-6 < difference_after(before, half) < difference_after(before, brain) < 0.1

@@ -12,7 +12,7 @@ from caffe_proto.errors import FileError
 from converters.staging import staged_file, staged_files
 
 
-def test_a_file_takes_its_place_with_what_was_written_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_moved_into_place_with_its_companion_files(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real/net.onnx").write_text("before")
     (tmp_path / "real/net.onnx").chmod(0o640)
@@ -41,7 +41,7 @@ def test_a_pipe_gets_the_bytes_of_a_complete_file(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_an_error_leaves_nothing_and_names_the_place_that_was_asked_for(tmp_path: Path) -> None:
+def test_an_error_leaves_no_file_and_names_the_requested_path(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     with pytest.raises(FileError, match=f"^{path}: isn't good$"), staged_file(path) as staged:
         staged.write_text("half")

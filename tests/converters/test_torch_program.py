@@ -36,12 +36,12 @@ def test_a_net_for_training_is_not_exported(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="can't be written"):
         export_torch(net_of(TEXT), tmp_path / "no" / "net.pt2")
 
 
-def test_what_torch_cannot_follow_is_told_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_layer_that_torch_cannot_export_is_reported_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     net = net_of(
         """layer { name: "in" type: "Input" top: "loc" top: "conf" top: "prior" input_param {
                  shape { dim: [1, 8] } shape { dim: [1, 6] } shape { dim: [1, 2, 8] } } }
@@ -54,7 +54,7 @@ def test_what_torch_cannot_follow_is_told_once(tmp_path: Path, capfd: pytest.Cap
     assert not list(tmp_path.iterdir())
 
 
-def test_what_does_not_compute_the_same_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_computes_something_else_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agreement = export_torch(net_of(TEXT), tmp_path / "other.pt2")
     assert agreement is not None
     assert agreement.difference < 1e-6  # torch's own operators; the program has channels first

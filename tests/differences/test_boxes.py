@@ -23,7 +23,7 @@ def transformed(
 
 
 @shows("Images in the steps of `AnnotatedData`")
-def test_no_step_changes_pixels_that_it_has_nothing_to_do_with() -> None:
+def test_each_step_changes_only_its_own_pixels() -> None:
     text = "distort_param { random_order_prob: 1 } expand_param { prob: 1 max_expand_ratio: 2 }"
     image = transformed(text, NOISE)[0]
     rows, columns = np.nonzero(image[0])
@@ -32,7 +32,7 @@ def test_no_step_changes_pixels_that_it_has_nothing_to_do_with() -> None:
 
 
 @shows("Images in the databases of `AnnotatedData` that aren't encoded")
-def test_values_that_were_not_encoded_are_treated_as_others() -> None:
+def test_raw_images_are_transformed_like_encoded_ones() -> None:
     text = """distort_param { brightness_prob: 1 brightness_delta: 9 } expand_param { prob: 1 max_expand_ratio: 2 }
         mean_value: 77 resize_param { height: 30 width: 30 }"""
     encoded, raw = np.full((16, 24, 3), 99, np.uint8).transpose(2, 0, 1), np.full((3, 16, 24), 99, np.uint8)
@@ -58,7 +58,7 @@ def test_rows_for_yolo_are_300_and_those_without_an_object_are_zero() -> None:
 
 
 @shows("Class maps of MobileNet-YOLO")
-def test_a_map_shows_what_its_image_shows() -> None:
+def test_a_map_is_transformed_with_its_image() -> None:
     white = np.where(np.add.outer(range(16), range(24)) > 20, 255, 0).astype(np.uint8)[None]
     text = "expand_param { prob: 1 max_expand_ratio: 2 } mirror: true"
     image, _, shown = transformed(text, white.repeat(3, 0), white, class_maps=ClassMaps(None))

@@ -55,7 +55,7 @@ def test_a_clipped_value_passes_a_gradient_in_caffe() -> None:
 
 
 @shows("An in-place layer after `Sigmoid`, `TanH`, `Exp`, `Softmax`, `ELU`, `Swish`, `LRN` or `MVN`")
-def test_the_way_back_of_sigmoid_finds_another_layers_top_in_caffe() -> None:
+def test_in_caffe_sigmoids_backward_pass_reads_another_layers_top() -> None:
     sigmoid = torch.tensor(0.5).sigmoid().item()
     tanh = torch.tensor(sigmoid).tanh().item()
     found = gradients(times(0.5) + in_place("Sigmoid") + in_place("TanH") + TOTAL)
@@ -63,34 +63,34 @@ def test_the_way_back_of_sigmoid_finds_another_layers_top_in_caffe() -> None:
 
 
 @shows("`BatchNorm`, `Scale` or `Bias` in place after `ReLU`")
-def test_the_way_back_of_relu_asks_for_the_sign_of_what_comes_after_it_in_caffe() -> None:
+def test_in_caffe_relus_backward_pass_reads_the_sign_of_the_next_layers_top() -> None:
     bias = "bias_param { filler { value: -3 } }"
     assert gradients(times(2) + in_place("ReLU") + in_place("Bias", bias) + TOTAL) == (1, 0)
 
 
 @shows("`Log`, `Power` or `MVN` in place")
-def test_power_in_place_passes_nothing_on_in_caffe() -> None:
+def test_in_caffe_an_in_place_power_passes_no_gradient() -> None:
     halves = times(2) + in_place("Power", "power_param { scale: 0.5 }")
     assert gradients(halves + TOTAL) == (0.5, 0.25)
     assert gradients(halves + TOTAL.replace("loss_weight: 1", "loss_weight: 100")) == (50, 0.25)
 
 
 @shows("An in-place layer on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the backward pass")
-def test_a_layer_beside_one_in_place_reads_that_ones_top_backward_in_caffe() -> None:
+def test_in_caffe_a_sibling_of_an_in_place_layer_reads_its_top_backward() -> None:
     squares = layer("Reduction", "x", "loss", "loss_weight: 1 reduction_param { operation: SUMSQ }")
     flat = layer("Flatten", "x", "flat") + layer("Bias", "flat", "flat", "bias_param { filler { value: 3 } }")
     assert gradients(times(2) + squares + flat) == (2 * 2, 2 * (2 + 3))
 
 
 @shows("An in-place layer on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the forward pass")
-def test_a_layer_reads_what_was_made_for_it_and_is_named_where_caffe_gives_it_something_else() -> None:
+def test_a_layer_reads_its_own_bottom_and_is_named_where_caffe_differs() -> None:
     net = module(times(-2) + layer("Flatten", "x", "flat") + layer("ReLU", "flat", "flat") + TOTAL)
     assert net(torch.ones(1, 1))["loss"].item() == -2  # Caffe has 0
     assert memory_notes(net.built)[-1].startswith("layer 'reduction': Caffe finds other values")
 
 
 @shows("A blob that one layer reads and a later one changes in place")
-def test_a_blob_that_changes_after_it_was_read_is_refused_by_caffe() -> None:
+def test_caffe_refuses_a_blob_that_changes_after_a_layer_read_it() -> None:
     text = times(-2) + TOTAL + in_place("ReLU")
     assert module(text)(torch.ones(1, 1))["loss"].item() == -2
     with pytest.raises(GraphError, match="top 'x' is also a top of layer 'innerproduct'"):

@@ -57,7 +57,7 @@ def softmax(x: Array) -> Array:
 
 
 @shows("`BN` of PSPNet, TSN and happynear, in TEST and not `frozen`")
-def test_the_gradient_of_bn_in_a_test() -> None:
+def test_the_gradient_of_bn_in_testing_is_the_derivative() -> None:
     draw = np.random.default_rng(0)
     x, back = draw.normal(size=(4, 1, 2, 2)), draw.normal(size=(4, 1, 2, 2))
     layer = allocated_layer("BN", "bn_param { slope_filler { value: 3 } eps: 0.5 }", x.shape, dialect="pspnet").double()
@@ -74,7 +74,7 @@ def test_the_gradient_of_bn_in_a_test() -> None:
 
 
 @shows("`Reorg` of MobileNet-YOLO and Intel")
-def test_the_gradient_of_reorg() -> None:
+def test_the_gradient_of_reorg_starts_from_zero() -> None:
     layer = allocated_layer("Reorg", "reorg_param { stride: 2 }", (1, 4, 2, 2))
     places = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2)
     top = layer(torch.from_numpy(places)).numpy()  # the place that each value came from
@@ -189,7 +189,7 @@ def test_a_batch_of_assisted_excitation() -> None:
 
 
 @shows("`Unpooling` of DeconvNet with `AVE` or `TILE`, on a CPU")
-def test_unpooling_a_second_time() -> None:
+def test_unpooling_a_second_time_starts_from_zero() -> None:
     x = np.array([[[[4.0, 8.0]]]], np.float32)
     for method, each in (("AVE", x / 4), ("TILE", x)):
         once = each.repeat(2, 2).repeat(2, 3)  # the fork's second pass adds the same amount again
@@ -200,7 +200,7 @@ def test_unpooling_a_second_time() -> None:
 
 
 @shows("DetectNet's lists of more than 50 boxes")
-def test_lists_of_more_than_50_boxes() -> None:
+def test_lists_of_more_than_50_boxes_are_cut() -> None:
     layer = pb.LayerParameter(name="l", type="Python", top=["boxes"], phase=pb.TEST)
     layer.python_param.module, layer.python_param.layer = "caffe.layers.detectnet.clustering", "ClusterGroundtruth"
     layer.python_param.param_str = "128, 128, 16, 1"
@@ -241,7 +241,7 @@ def test_the_first_weights_of_mean_field() -> None:
 
 
 @shows("A setting that a layer type doesn't read")
-def test_a_setting_that_is_not_read() -> None:
+def test_an_unread_setting_is_refused() -> None:
     with pytest.raises(NetError, match="'saturate' is a setting of a fork"):
         allocated_layer("Pooling", "pooling_param { kernel_size: 2 saturate: Signed }", (1, 1, 4, 4))
     x = torch.arange(16.0).view(1, 1, 4, 4)
@@ -345,7 +345,7 @@ random_seed: 3 base_lr: 0.1 lr_policy: "fixed" max_iter: 2 snapshot_prefix: "{1}
 
 
 @shows("A loss that isn't finite")
-def test_a_loss_that_is_not_finite() -> None:
+def test_a_loss_that_is_not_finite_is_an_error() -> None:
     param = from_text(SOLVER.format("inf", "nowhere"), pb.SolverParameter)
     param.snapshot_after_train = False
     with (
@@ -359,7 +359,7 @@ def test_a_loss_that_is_not_finite() -> None:
 
 
 @shows("Training a net in which nothing learns: no layer has blobs, or every `lr_mult` is 0")
-def test_a_net_in_which_nothing_learns() -> None:
+def test_a_net_without_learnable_weights_is_refused() -> None:
     param = from_text(SOLVER.format(1, "nowhere"), pb.SolverParameter)
     param.net_param.layer[1].param.add(lr_mult=0)
     param.net_param.layer[1].param.add(lr_mult=0)
@@ -430,13 +430,13 @@ def pose_maps(visibility: int) -> NDArray[np.float32]:
 
 
 @shows("Maps of joints that aren't annotated, in `CPMData`")
-def test_maps_with_the_number_of_an_unknown_joint_weigh_nothing() -> None:
+def test_maps_with_the_number_of_an_unknown_joint_have_no_weight() -> None:
     unknown, known = (pose_maps(visibility)[:57].any(axis=(1, 2)) for visibility in (3, 1))
     assert known.all() and np.flatnonzero(~unknown).tolist() == [10]
 
 
 @shows("`CPMData` with `cpm_transform_param`, in tests")
-def test_an_image_to_test_with_has_weights_of_its_mask() -> None:
+def test_a_test_image_is_weighted_by_its_mask() -> None:
     maps = pose_maps(1)
     assert maps.shape == (114, 4, 6) and (maps[0, :, :2] == 1).all() and (maps[0, :, 4:] == 0).all()
 
@@ -457,7 +457,7 @@ def test_a_window_stays_with_its_image() -> None:
 
 
 @shows("Images that FCN's Python layers draw")
-def test_an_image_that_is_drawn_follows_from_its_seed_and_its_number() -> None:
+def test_a_drawn_image_depends_on_the_seed_and_its_number() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pixels = voc(folder, "train", (0, 0, 0))
         write_pixel_set(pixels, [np.zeros((5, 3, 2, 2), np.float32), np.zeros((5, 1, 2, 2), np.float32)])

@@ -46,7 +46,7 @@ def input_of(**shapes: tuple[int, ...]) -> str:
 
 
 @shows("A loss with several tops and no `loss_weight`")
-def test_a_loss_with_two_tops_and_no_weights() -> None:
+def test_a_loss_with_two_tops_and_no_weights_differs() -> None:
     loss = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'x' bottom: 'y' top: 'loss' top: 'prob' %s }"
     inputs = input_of(x=(2, 3), y=(2,))
     assert net_of(inputs + loss % "").module.losses == {2: 1.0}
@@ -98,7 +98,7 @@ def top_in_place(text: str) -> list[float]:
 
 
 @shows("`Eltwise` with PROD or MAX, `LRN` and `Filter` in place")
-def test_layers_in_place_whose_values_a_gpu_of_caffe_has_and_whose_gradients_it_has_not() -> None:
+def test_in_place_layers_that_caffe_runs_on_a_gpu_without_gradients() -> None:
     assert top_in_place(in_place("Eltwise", "eltwise_param { operation: PROD }")) == [5, 12, -21, 32]
     assert top_in_place(in_place("Eltwise", "eltwise_param { operation: MAX }")) == [5, 6, 3, 8]
     (note,) = notes(in_place("Eltwise", "eltwise_param { operation: MAX }"))
@@ -116,7 +116,7 @@ def test_layers_in_place_whose_values_a_gpu_of_caffe_has_and_whose_gradients_it_
 
 
 @shows("`InnerProduct`, `Concat` and `Tile` in place")
-def test_layers_in_place_for_which_caffe_has_no_memory() -> None:
+def test_in_place_layers_that_caffe_refuses() -> None:
     fill = "num_output: 1 weight_filler { type: 'constant' value: 1 }"
     product = in_place("InnerProduct", f"inner_product_param {{ {fill} }}", other=False)
     assert top_in_place(product) == [10]

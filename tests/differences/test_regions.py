@@ -48,7 +48,7 @@ def test_an_epoch_has_every_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @shows("Crowds of COCO in `RoIDataLayer`")
-def test_a_crowd_is_no_object() -> None:
+def test_a_crowd_is_not_an_object() -> None:
     crowd = MarkedObject(1, Edges(30, 0, 70, 50), crowd=True)
     found = image(MarkedObject(2, Edges(0, 0, 20, 20)), crowd, proposals=torch.tensor([(40.0, 10, 60, 40)]))
     assert found.labels.tolist() == [2]
@@ -94,7 +94,7 @@ def test_weights_are_saved_for_use(tmp_path: Path) -> None:
 
 
 @shows("The settings of py-faster-rcnn and R-FCN")
-def test_settings_are_in_the_layers() -> None:
+def test_settings_are_read_from_the_layers() -> None:
     layer = pb.LayerParameter(name="roi-data", type="Python", phase=pb.TRAIN, top=list("rltio"))
     layer.python_param.param_str = "{'num_classes': 3, 'BATCH_SIZE': 64, 'fg_fraction': 0.5}"
     made = RpnProposalTarget(layer, [(5, 5), (2, 5)])

@@ -32,19 +32,19 @@ def reading(skip_frames: int = 0) -> Iterator[Batches]:
 
 
 @shows("`VideoData` of Caffe-SSD at the end of its video")
-def test_after_the_last_frame_comes_the_first() -> None:
+def test_frames_wrap_around_after_the_last() -> None:
     with reading() as batches:
         assert [int(image.max()) for _ in range(3) for image in next(batches)[0]] == [0, 1, 2, 3, 0, 1]
 
 
 @shows("`skip_frames` of Caffe-SSD's `VideoData`")
-def test_frames_are_passed_over_before_each_that_counts() -> None:
+def test_frames_are_skipped_between_those_that_are_read() -> None:
     with reading(skip_frames=1) as batches:
         assert [int(image.max()) for image in next(batches)[0]] == [1, 3]
 
 
 @shows("A video of TSN's `VideoData` with a frame that can't be read")
-def test_a_frame_that_is_not_there_is_an_error_or_another_video_takes_its_place() -> None:
+def test_a_missing_frame_is_an_error_or_replaced_by_another_video() -> None:
     with tempfile.TemporaryDirectory() as folder:
         names, pattern = write_stacks(FRAMES, 3, Path(folder))
         Path(names[1], "image_1.png").unlink()

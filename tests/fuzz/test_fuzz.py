@@ -11,7 +11,7 @@ from tests.fuzz.damages import damaged
 _CASES = 2  # cases for each reader
 
 
-def test_damaged_files_of_every_format(tmp_path: Path) -> None:
+def test_damaged_files_of_every_format_are_read_or_refused(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "tests.fuzz", "--cases", str(_CASES), "--seed", "1", "--keep", str(tmp_path)]
     result = subprocess.run(
@@ -20,7 +20,7 @@ def test_damaged_files_of_every_format(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
 
 
-def test_a_case_is_the_same_whenever_it_runs() -> None:
+def test_a_case_is_repeatable() -> None:
     data, other = bytes(range(200)), b"other" * 30
     assert [damaged(Random(seed), data, other) for seed in range(50)] == [
         damaged(Random(seed), data, other) for seed in range(50)

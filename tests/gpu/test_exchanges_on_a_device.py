@@ -14,7 +14,7 @@ LENGTH = 1_000_003  # several megabytes
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_means_are_near_and_the_same_for_all(library: Library) -> None:
+def test_means_are_accurate_and_the_same_for_all_workers(library: Library) -> None:
     def task(group: TorchGroup, device: torch.device) -> Tensor:
         buffer = own(group.rank, LENGTH).to(device)
         group.mean(buffer, group.rank + 1.0).wait()
@@ -30,7 +30,7 @@ def test_means_are_near_and_the_same_for_all(library: Library) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_broadcasts_and_reductions_in_lanes_of_their_own(library: Library) -> None:
+def test_broadcasts_and_reductions_work_in_separate_lanes(library: Library) -> None:
     def task(group: TorchGroup, device: torch.device) -> tuple[Tensor, Tensor]:
         copy, reduced = own(group.rank, LENGTH).to(device), torch.ones(LENGTH, device=device) * (group.rank + 1)
         handles = group.broadcast(copy, lane=0), group.reduce(reduced, lane=1)
@@ -45,7 +45,7 @@ def test_broadcasts_and_reductions_in_lanes_of_their_own(library: Library) -> No
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_shared_variable_moves_by_what_each_worker_differs(library: Library) -> None:
+def test_a_shared_variable_moves_by_each_workers_difference(library: Library) -> None:
     def task(group: TorchGroup, device: torch.device) -> Tensor:
         variable = group.shared_variable(torch.zeros(LENGTH, device=device))
         if group.rank == 0:

@@ -18,15 +18,13 @@ pytestmark = pytest.mark.skipif(DEVICE.type != "cuda", reason="only a GPU has CU
 
 @pytest.mark.parametrize("policy", ["step", "inv"])
 @pytest.mark.parametrize("kind", SOLVERS)
-def test_a_cuda_graph_has_the_bits_of_steps_that_are_run(
-    kind: str, policy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cuda_graph_has_the_bits_of_normal_steps(kind: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_the_same(monkeypatch, type=kind, **SOLVERS[kind], **POLICIES[policy])
 
 
 @pytest.mark.parametrize("precision", [ComputePrecision.BF16, ComputePrecision.FP16])
 @pytest.mark.parametrize("more", [{}, {"clip_gradients": 0.1, "iter_size": 2}], ids=str)
-def test_so_it_has_in_half_precision(
+def test_a_cuda_graph_has_the_bits_of_normal_steps_in_half_precision(
     precision: ComputePrecision, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_the_same(monkeypatch, precision=precision, momentum=0.9, **more)

@@ -60,7 +60,7 @@ def trained(device: torch.device, kind: str, precision: ComputePrecision = Compu
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Nesterov", "AdaGrad", "AdaDelta", "RMSProp", "Adam"])
-def test_a_solver_goes_the_same_way_as_on_the_cpu(kind: str) -> None:
+def test_a_solver_takes_the_same_steps_as_on_the_cpu(kind: str) -> None:
     torch.testing.assert_close(trained(DEVICE, kind), trained(CPU, kind), rtol=1e-4, atol=1e-5)
 
 
@@ -70,7 +70,7 @@ def test_the_same_training_has_the_same_bits() -> None:
 
 
 @on_a_gpu
-def test_products_are_exact_unless_tf32_is_asked_for() -> None:
+def test_products_are_exact_unless_tf32_is_requested() -> None:
     x, weight = torch.randn(8, 64, 16, 16, device=DEVICE), torch.randn(64, 64, 3, 3, device=DEVICE)
     wanted = F.conv2d(x.double(), weight.double())
     gaps = {}
@@ -81,7 +81,7 @@ def test_products_are_exact_unless_tf32_is_asked_for() -> None:
 
 
 @on_a_gpu
-def test_training_takes_the_memory_that_is_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_uses_the_predicted_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     # cuDNN's algorithms may take more memory, which isn't predicted
     monkeypatch.setattr(torch.backends.cudnn, "enabled", False)
     memory_of_a_step(16)  # the first run loads libraries, which keep memory

@@ -21,7 +21,7 @@ def modules():
         del sys.modules[name]
 
 
-def test_a_folder_is_searched_for_what_is_allowed_alone(tmp_path: Path) -> None:
+def test_a_folder_is_searched_only_for_allowed_modules(tmp_path: Path) -> None:
     (tmp_path / "wanted_module.py").write_text("value = 3")
     (tmp_path / "other_module.py").write_text("value = 4")
     with PYTHON_LAYERS.allowing(in_folder(["wanted_module"], tmp_path)):
@@ -34,21 +34,21 @@ def test_a_folder_is_searched_for_what_is_allowed_alone(tmp_path: Path) -> None:
         import_module("wanted_module")
 
 
-def test_a_part_of_a_package_is_found_in_it(tmp_path: Path) -> None:
+def test_a_submodule_is_found_in_its_package(tmp_path: Path) -> None:
     (tmp_path / "package_of_layers").mkdir()
     (tmp_path / "package_of_layers/voc.py").write_text("value = 5")
     with PYTHON_LAYERS.allowing(in_folder(["package_of_layers.voc"], tmp_path)):
         assert import_module("package_of_layers.voc").value == 5
 
 
-def test_what_is_installed_comes_first(tmp_path: Path) -> None:
+def test_installed_modules_come_first(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise AssertionError")
     with PYTHON_LAYERS.allowing(in_folder(["json"], tmp_path)):
         del sys.modules["json"]
         assert import_module("json").__file__ == json.__file__
 
 
-def test_other_processes_are_told_where_modules_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_processes_learn_where_modules_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "on_the_path").mkdir()
     (tmp_path / "on_the_path/found_module.py").write_text("")
     (tmp_path / "named_module.py").write_text("")

@@ -25,7 +25,7 @@ def drawn(chart: Chart | None) -> Chart:
     return chart
 
 
-def test_a_curve_goes_from_the_left_to_the_right_and_up_where_values_grow() -> None:
+def test_a_curve_runs_from_left_to_right_and_rises_with_its_values() -> None:
     chart = drawn(loss_chart("Loss", {"train": {0: 2.0, 10: 1.0, 20: 0.0}}))
     (line,) = chart.lines
     assert line.path == "M0.0 47.6L500.0 523.8L1000.0 1000.0"  # the axis begins at 0, with some room above
@@ -34,7 +34,7 @@ def test_a_curve_goes_from_the_left_to_the_right_and_up_where_values_grow() -> N
     assert chart.summary == "Loss: train 2 at iteration 0 to 0 at 20"
 
 
-def test_what_is_not_finite_is_a_gap() -> None:
+def test_values_that_are_not_finite_leave_a_gap() -> None:
     chart = drawn(loss_chart("Loss", {"train": {0: 2.0, 1: math.nan, 2: math.inf, 3: 1.0, 4: 1.0}}))
     assert chart.lines[0].path.count("M") == 2 and "nan" not in chart.lines[0].path
     assert ("2", "not finite") in chart.rows
@@ -67,7 +67,7 @@ def test_ticks_are_round_numbers(low: float, high: float, expected: list[float])
     assert nice_numbers(low, high) == pytest.approx(expected)
 
 
-def test_numbers_as_people_read_them() -> None:
+def test_numbers_are_printed_readably() -> None:
     assert [number(value) for value in (0.0, 1234567.0, 0.96666, 1234.567, 1e-7)] == [
         "0", "1,234,567", "0.9667", "1,235", "1e-07"
     ]  # fmt: skip

@@ -48,7 +48,7 @@ def top(net: Net) -> list[float]:
     return net.forward(x=X)["y"].flatten().tolist()
 
 
-def test_a_net_is_said_to_be_of_a_fork() -> None:
+def test_the_caller_can_name_a_nets_fork() -> None:
     assert top(Net("net.prototxt", dialect="happynear")) == HAPPYNEAR
     assert top(Net("net.prototxt", dialect="pspnet")) == pytest.approx([2 / 3**0.5, -1 / 3**0.5], rel=1e-5)
     assert top(Net(from_text(NET, pb.NetParameter), dialect="happynear")) == HAPPYNEAR
@@ -56,12 +56,12 @@ def test_a_net_is_said_to_be_of_a_fork() -> None:
         Net("net.prototxt", dialect="hapynear")
 
 
-def test_a_net_says_its_fork_itself() -> None:
+def test_a_net_can_name_its_own_fork() -> None:
     assert top(Net("said.prototxt")) == HAPPYNEAR
     assert top(Net("said.prototxt", dialect="pspnet")) != HAPPYNEAR
 
 
-def test_what_cannot_be_told_is_named_once_for_all_layers() -> None:
+def test_ambiguous_layers_are_reported_once() -> None:
     more = 'layer { name: "c" type: "BN" bottom: "y" top: "z" bn_param { } }'
     Path("net.prototxt").write_text(f"{NET}\n{more}")
     with pytest.warns(DialectWarning) as caught:
@@ -73,12 +73,12 @@ def test_what_cannot_be_told_is_named_once_for_all_layers() -> None:
     assert text.endswith("if the net is for another fork of Caffe, name its dialect")
 
 
-def test_fields_of_other_layers_tell_the_fork() -> None:
+def test_fields_of_other_layers_determine_the_fork() -> None:
     more = 'layer { name: "c" type: "CenterLoss" center_loss_param { distance_type: "L1" } exclude { } }'
     assert top(Net(from_text(f"{NET}\n{more}", pb.NetParameter))) == HAPPYNEAR
 
 
-def test_a_binary_file_of_weights_tells_the_fork() -> None:
+def test_a_binary_weight_file_determines_the_fork() -> None:
     net = Net("net.prototxt", dialect="happynear-ms")
     net.set_weights(WEIGHTS)
     net.save("net.caffemodel")
@@ -92,7 +92,7 @@ def test_a_binary_file_of_weights_tells_the_fork() -> None:
     assert len(marks_of(undecided.net)) > 1
 
 
-def test_pycaffe_takes_a_dialect_for_all_nets() -> None:
+def test_pycaffe_accepts_a_dialect_for_all_nets() -> None:
     caffe.set_dialect("happynear")
     net = caffe.Net("net.prototxt", caffe.TEST)
     for blob, value in zip(net.params["b"], WEIGHTS["b"], strict=True):
@@ -123,7 +123,7 @@ def test_pycaffes_dialect_is_for_its_own_nets_alone() -> None:
     assert len(marks_of(open_net("net.prototxt").net)) > 1
 
 
-def test_the_nets_of_a_solver_keep_the_dialect_that_was_said(tmp_path: Path) -> None:
+def test_a_solvers_nets_keep_the_named_dialect(tmp_path: Path) -> None:
     named = pb.SolverParameter(net="net.prototxt", test_iter=[1], test_interval=1)
     inside = open_settings(named).message
     for param in (named, inside):
@@ -146,7 +146,7 @@ def test_a_net_in_python_names_its_fork() -> None:
     assert '    dialect="happynear",\n)' in source
 
 
-def test_what_is_written_means_the_same() -> None:
+def test_written_nets_keep_their_meaning() -> None:
     net = open_net("net.prototxt", dialect="happynear").net
     for path in ("again.prototxt", "again.caffemodel"):
         write(CaffeFile(net), path)
@@ -157,7 +157,7 @@ def test_what_is_written_means_the_same() -> None:
     assert marks_of(read_net("saved.caffemodel").message) == ("happynear",)
 
 
-def test_a_bvlc_net_is_what_it_always_was(recwarn: pytest.WarningsRecorder) -> None:
+def test_a_bvlc_net_is_unaffected_by_dialects(recwarn: pytest.WarningsRecorder) -> None:
     text = NET.replace('"BN"', '"ReLU"').replace("bn_param { slope_filler { value: 1 } }", "")
     assert marks_of(open_net(from_text(text, pb.NetParameter)).net) == ()
     Net(from_text(text, pb.NetParameter))

@@ -170,7 +170,7 @@ def _in_layout(values: Tensor, layout: torch.memory_format) -> Tensor:
 
 
 @pytest.mark.parametrize("case", NETS)
-def test_a_layer_on_a_gpu(case: str) -> None:
+def test_a_layer_on_a_gpu_equals_one_on_a_cpu(case: str) -> None:
     expected_tops, expected_gradients = run(module_of(case, "cpu"), "cpu")
     with pretend_gpu() as gpu:
         module = module_of(case, GPU)
@@ -213,7 +213,7 @@ def run_often(module: NetModule, *, recorded: bool) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("case", NETS)
-def test_a_layer_that_a_gpu_repeats(case: str) -> None:
+def test_a_replayed_layer_equals_one_that_is_run(case: str) -> None:
     with pretend_gpu():
         modules = [module_of(case, GPU) for _ in range(2)]
         if any(layer.waits or layer.chooses for layer in modules[0].built.layers):
@@ -222,7 +222,7 @@ def test_a_layer_that_a_gpu_repeats(case: str) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
 
-def test_every_type_is_tried() -> None:
+def test_every_type_is_tested() -> None:
     tried = {type(layer) for case in NETS for layer in module_of(case, "meta").built.layers}
     elsewhere = BringsData, RunsUserCode, WritesFile  # these work on the host
     assert [name for name, kind in LAYERS.items() if kind not in tried and not issubclass(kind, elsewhere)] == []

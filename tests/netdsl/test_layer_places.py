@@ -90,7 +90,7 @@ def convolution(settings: str) -> str:
         (layer("Slice", "slice_param { axis: 7 }"), "layer 'one': axis 7 doesn't exist"),
     ],
 )
-def test_a_net_that_cannot_be_built(path, text: str, what: str) -> None:
+def test_an_error_while_building_has_its_place(path, text: str, what: str) -> None:
     with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {re.escape(what)}"):
         Net(path(INPUT + text))
 
@@ -103,13 +103,13 @@ def test_the_second_layer_of_a_name_has_its_own_line(path) -> None:
             Net(path(INPUT + phases), phase=phase)
 
 
-def test_what_goes_wrong_while_the_net_runs(path) -> None:
+def test_an_error_at_run_time_has_its_place(path) -> None:
     net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
     with pytest.raises(CaffeError, match=r"^net\.prototxt:3: layer 'one': the weights are for 168 values per item"):
         net.forward(x=np.ones((2, 3, 9, 9)))
 
 
-def test_rows_of_another_width_than_the_net_takes(path) -> None:
+def test_rows_of_the_wrong_width_are_reported_with_a_place(path) -> None:
     text = INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 } loss_weight: 1")
     net = Net(path(text), phase="TRAIN")
     net.set_training_data([{"x": np.ones((3, 8, 6))}] * 2)
@@ -118,7 +118,7 @@ def test_rows_of_another_width_than_the_net_takes(path) -> None:
         net.train(1)
 
 
-def test_no_data_are_told_where_they_are_set(path) -> None:
+def test_missing_data_are_reported_with_a_place(path) -> None:
     net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
     with pytest.raises(CaffeError, match="the data are empty; pass a list with at least one"):
         net.set_training_data([])
@@ -132,30 +132,30 @@ def test_no_data_are_told_where_they_are_set(path) -> None:
         ("batch_size: 2", "source is missing"),
     ],
 )
-def test_data_that_cannot_be_read(path, settings: str, what: str) -> None:
+def test_unreadable_data_are_reported_with_a_place(path, settings: str, what: str) -> None:
     data = f"\n\nlayer {{ name: 'data' type: 'Data' top: 'd' top: 'l' data_param {{ {settings} }} }}"
     path(data)
     with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: layer 'data': .*{what}"):
         ModuleNet.open(open_settings(pb.SolverParameter(net="net.prototxt")).trained)
 
 
-def test_a_binary_net_has_its_file(path) -> None:
+def test_errors_about_a_binary_net_name_its_file(path) -> None:
     write(read_net(path(INPUT + layer("ReLU", bottom="xx"))), "net.caffemodel")
     with pytest.raises(GraphError, match=r"^net\.caffemodel: layer 'one': bottom 'xx'"):
         Net("net.caffemodel")
 
 
-def test_a_file_that_was_read_before(path) -> None:
+def test_errors_about_an_already_read_file_have_a_place(path) -> None:
     with pytest.raises(GraphError, match=r"^net\.prototxt:3: layer 'one'"):
         Net(read_net(path(INPUT + layer("ReLU", bottom="xx"))))
 
 
-def test_a_net_that_is_no_file_has_no_place() -> None:
+def test_errors_about_a_net_without_a_file_have_no_place() -> None:
     with pytest.raises(GraphError, match=r"^layer 'one': bottom 'xx'"):
         Net(from_text(INPUT + layer("ReLU", bottom="xx"), pb.NetParameter))
 
 
-def test_the_net_that_others_see_has_no_places(path) -> None:
+def test_public_messages_have_no_places(path) -> None:
     net = Net(path(INPUT + layer("ReLU")))
     assert net.message == from_text(INPUT + layer("ReLU"), pb.NetParameter)
     net.save("saved.caffemodel")
@@ -163,13 +163,13 @@ def test_the_net_that_others_see_has_no_places(path) -> None:
     assert net.phase is Phase.TEST
 
 
-def test_a_model_that_is_written_has_no_places(path) -> None:
+def test_a_written_model_has_no_places(path) -> None:
     model = open_model(path(INPUT + layer("ReLU")))
     write(CaffeFile(model.net), "written.prototxt")
     assert read_net("written.prototxt").message == read_net("net.prototxt").message
 
 
-def test_weights_of_other_layers_only(path) -> None:
+def test_weights_for_other_layers_only_are_reported_with_a_place(path) -> None:
     net = path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }"))
     with pytest.raises(
         CaffeError, match=r"^there are weights for 'two', but not for a layer of net '', which has 'one'$"
@@ -178,6 +178,6 @@ def test_weights_of_other_layers_only(path) -> None:
 
 
 @pytest.mark.parametrize("net", [5, None, ["net.prototxt"]])
-def test_what_is_no_net(net: object) -> None:
+def test_a_file_that_is_not_a_net_is_reported_with_its_place(net: object) -> None:
     with pytest.raises(CaffeError, match="a net must be a path, a message, or a description such as NetParams, not a"):
         Net(net)

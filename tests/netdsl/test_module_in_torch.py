@@ -100,7 +100,7 @@ def test_it_compiles_in_one_piece_and_learns_the_same(backend: str) -> None:
 
 
 @pytest.mark.usefixtures("_compiler")
-def test_what_cant_be_compiled_runs_as_it_is(tmp_path: Path) -> None:
+def test_layers_that_cannot_be_compiled_run_normally(tmp_path: Path) -> None:
     """A layer that writes a file stays outside the compiled graphs around it."""
     params = NetParams(
         "writes",
@@ -143,13 +143,13 @@ base_lr: 0.01 lr_policy: "fixed" max_iter: 1 net_param {
 """
 
 
-def test_a_training_loads_nothing_that_takes_seconds_and_isnt_used() -> None:
+def test_training_loads_no_slow_unused_modules() -> None:
     """An example is torch's compiler, which is loaded where products of tensors without memory determine a shape."""
     assert subprocess.check_output([sys.executable, "-c", TRAINING, SETTINGS], text=True) == "\n"
 
 
 @pytest.mark.usefixtures("_compiler")
-def test_it_compiles_once_for_all_batch_sizes() -> None:
+def test_a_net_compiles_once_for_all_batch_sizes() -> None:
     net, x, graphs = small(), batch(6), []
 
     def backend(graph: torch.fx.GraphModule, _: list[Tensor]) -> Callable[..., Any]:
@@ -185,7 +185,7 @@ def test_autocast_computes_in_half_precision_and_learns_in_single() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.double, 1e-6), (torch.half, 2e-3), (torch.bfloat16, 0.02)])
-def test_other_types(dtype: torch.dtype, tolerance: float) -> None:
+def test_other_number_types_are_supported(dtype: torch.dtype, tolerance: float) -> None:
     net, x = small(), batch()
     with torch.no_grad():
         expected = net(x)["prob"]
@@ -205,7 +205,7 @@ def test_in_half_precision_the_sums_of_a_thousand_batches_are_kept() -> None:
     assert norm.mean.dtype == torch.float32 and net.layers["conv1"].weight.dtype == torch.float16
 
 
-def test_channels_last_stays_so_and_gives_the_same() -> None:
+def test_channels_last_is_kept_and_gives_the_same_results() -> None:
     net, x = small(), batch()
     expected = net(x)["prob"]
     kept = {}
@@ -218,7 +218,7 @@ def test_channels_last_stays_so_and_gives_the_same() -> None:
     assert all(kept[name] for name in ("conv1", "relu1", "pool1", "lrn1", "conv2a", "conv2b", "sum", "both", "pool2"))
 
 
-def test_the_state_goes_through_a_file_into_a_new_module() -> None:
+def test_the_state_is_loaded_from_a_file_into_a_new_module() -> None:
     net, other, x, file = small(), Net(PARAMS).module, batch(), io.BytesIO()
     torch.save(net.state_dict(), file)
     file.seek(0)
@@ -234,7 +234,7 @@ def test_the_state_goes_through_a_file_into_a_new_module() -> None:
     ]
 
 
-def test_shared_parameters_are_in_the_state_twice_and_counted_once() -> None:
+def test_shared_parameters_appear_twice_in_the_state_and_count_once() -> None:
     specs = [{"name": "shared"}]
     siamese = NetParams(
         "siamese",
@@ -254,7 +254,7 @@ def test_shared_parameters_are_in_the_state_twice_and_counted_once() -> None:
     assert torch.equal(net(x)["ip2"], other(x)["ip2"])
 
 
-def test_a_deep_copy_is_on_its_own() -> None:
+def test_a_deep_copy_is_independent() -> None:
     net, x = small(), batch()
     with torch.no_grad():
         expected = net(x)["prob"]

@@ -28,7 +28,7 @@ def pooling(settings: str, shape: tuple[int, ...]) -> Pooling:
     ],
 )
 @pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
-def test_the_largest_values_and_their_gradients(settings, arguments, memory):
+def test_maxima_and_their_gradients_equal_torchs(settings, arguments, memory):
     shape = (2, 5, 9, 7)
     x = torch.randint(0, 4, shape).float().contiguous(memory_format=memory).requires_grad_()  # many values are equal
     expected = F.max_pool2d(x.contiguous(), *arguments, ceil_mode=True)
@@ -43,7 +43,7 @@ def test_the_largest_values_and_their_gradients(settings, arguments, memory):
     torch.testing.assert_close(*gradients)  # where windows overlap, the order of sums differs
 
 
-def test_normalisation_is_the_same_in_blocks_as_all_at_once():
+def test_normalising_in_blocks_equals_normalising_at_once():
     shape = (2, 5, 230, 229)  # one item exceeds a block
     x = torch.randn(shape, requires_grad=True)
     layer = LRN(from_text("top: 't' lrn_param { local_size: 5 alpha: 0.5 k: 2 }", pb.LayerParameter), [shape])
@@ -54,7 +54,7 @@ def test_normalisation_is_the_same_in_blocks_as_all_at_once():
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-5)
 
 
-def test_a_batch_of_many_small_items_is_normalised_in_few_blocks_with_a_rest():
+def test_many_small_items_are_normalised_in_few_blocks_with_a_remainder():
     shape = (11, 6, 120, 91)  # four items form a block, and three are left over
     x = torch.randn(shape)
     layer = LRN(from_text("top: 't' lrn_param { local_size: 3 alpha: 0.5 }", pb.LayerParameter), [shape])
@@ -63,7 +63,7 @@ def test_a_batch_of_many_small_items_is_normalised_in_few_blocks_with_a_rest():
 
 @pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
 @pytest.mark.parametrize("region", ["ACROSS_CHANNELS", "WITHIN_CHANNEL"])
-def test_squares_may_be_more_than_a_half_can_hold(dtype, region):
+def test_squares_may_exceed_half_precision(dtype, region):
     shape = (2, 5, 4, 3)
     layer = LRN(from_text(f"top: 't' lrn_param {{ local_size: 3 norm_region: {region} }}", pb.LayerParameter), [shape])
     x = (torch.randn(shape) * 1000).to(dtype)

@@ -171,7 +171,7 @@ def squared(device: torch.device) -> list[list[float]]:
         return [tensor.flatten().tolist() for tensor in (top, x.grad, blob.grad)]
 
 
-def test_code_of_a_user_runs_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_code_runs_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "squared_layer.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
     expected = squared(CPU)

@@ -87,7 +87,7 @@ def test_data_may_be_a_function_that_returns_batches() -> None:
     assert next(batches) == 3
 
 
-def test_training_goes_on_with_weights_that_were_set() -> None:
+def test_training_continues_with_weights_that_were_set() -> None:
     net = net_of()
     net.set_training_data(items(8))
     net.train(2)
@@ -127,7 +127,7 @@ def test_data_may_be_a_table(tmp_path: Path) -> None:
     assert net.test(5)["accuracy"] > 0.9
 
 
-def test_gradients_that_differ_from_caffes_are_warned_of_and_caffes_are_for_the_asking() -> None:
+def test_differences_from_caffes_gradients_give_a_warning_and_caffes_are_optional() -> None:
     params = NetParams(
         "in place",
         RDDLayer("data", shape=[8, 3]),
@@ -146,6 +146,6 @@ def test_gradients_that_differ_from_caffes_are_warned_of_and_caffes_are_for_the_
     assert not np.array_equal(net.get_weights()["ip"][0], as_caffe.get_weights()["ip"][0])
 
 
-def test_data_must_have_been_given() -> None:
+def test_training_without_data_is_an_error() -> None:
     with pytest.raises(DataError, match="no layer of this net reads data for data, label; pass batches of them"):
         net_of().train(1)

@@ -95,7 +95,7 @@ def test_an_allowed_module_is_imported_when_a_name_is_looked_up(folder: Path) ->
         assert "OfSomebody" not in LAYERS.own() and len(LAYERS) == len(LAYERS.own()) + 1
 
 
-def test_nothing_else_of_the_folder_is_imported(folder: Path) -> None:
+def test_other_modules_of_the_folder_are_not_imported(folder: Path) -> None:
     (folder / "of_somebody.py").write_text(LAYER)
     with PLUGINS.allowing(in_folder(["of_somebody"], folder)):
         with pytest.raises(RegistryError, match=r"'of_somebody': can't be imported: .*No module named 'other_of_some"):
@@ -139,7 +139,7 @@ def test_the_environment_allows_modules_of_the_current_folder(folder: Path, monk
         assert "OfSomebody" in LAYERS and "lazy" in STRATEGIES
 
 
-def test_a_module_that_is_not_there_is_told(folder: Path) -> None:
+def test_a_missing_module_is_reported(folder: Path) -> None:
     with (
         PLUGINS.allowing(in_folder(["nowhere.at_all"], folder)),
         pytest.raises(RegistryError, match=r"plug-in 'nowhere.at_all': there is no such module, neither installed n"),
@@ -147,7 +147,7 @@ def test_a_module_that_is_not_there_is_told(folder: Path) -> None:
         load_plugins()
 
 
-def test_strategies_launchers_and_transports_have_names_too(folder: Path) -> None:
+def test_strategies_launchers_and_transports_can_be_registered_too(folder: Path) -> None:
     with PLUGINS.allowing(in_folder(["lazy_strategy"], folder)):
         strategy = parse("lazy:rounds=7")
         assert strategy.rounds == 7 and text_of(strategy) == "lazy:rounds=7"
@@ -161,7 +161,7 @@ def test_strategies_launchers_and_transports_have_names_too(folder: Path) -> Non
         Transport("dove")
 
 
-def test_formats_models_and_dialects_have_names_too(folder: Path) -> None:
+def test_formats_models_and_dialects_can_be_registered_too(folder: Path) -> None:
     (folder / "own_files.py").write_text(FILES)
     (folder / "our-fork.toml").write_text('title = "Ours"')
     with PLUGINS.allowing(in_folder(["own_files"], folder)):
@@ -170,14 +170,14 @@ def test_formats_models_and_dialects_have_names_too(folder: Path) -> None:
         assert registered_by("own_files") == ["format .sizes", "model of the zoo our-net", "dialect our-fork"]
 
 
-def test_names_of_netdsl_are_taken(folder: Path) -> None:
+def test_netdsls_names_cannot_be_registered_again(folder: Path) -> None:
     taken = ("spark", LAUNCHERS, "netdsl.spark"), ("gloo", CONNECTIONS, "netdsl.distributed.tr")
     for name, registry, owner in (*taken, ("lenet", MODELS, "zoo.catalogue.lenet")):
         with pytest.raises(RegistryError, match=f"the {registry.noun} '{name}' is defined twice, by {owner}"):
-            registry.register(name, test_names_of_netdsl_are_taken)
+            registry.register(name, test_netdsls_names_cannot_be_registered_again)
 
 
-def test_a_run_keeps_the_names_of_its_plugins_and_allows_none(folder: Path) -> None:
+def test_a_run_records_its_plugins_names_without_allowing_them(folder: Path) -> None:
     with PLUGINS.allowing(in_folder(["lazy_strategy"], folder)):
         run = Run(
             open_settings(pb.SolverParameter(max_iter=4)),
@@ -195,7 +195,7 @@ def test_a_run_keeps_the_names_of_its_plugins_and_allows_none(folder: Path) -> N
     assert "lazy_strategy" not in sys.modules
 
 
-def test_a_plan_names_such_a_strategy(folder: Path) -> None:
+def test_a_plan_can_name_a_plugins_strategy(folder: Path) -> None:
     with PLUGINS.allowing(in_folder(["lazy_strategy"], folder)):
         forecast = Forecast(1.0, 0.0, 5, 3.0, 20, estimated=False)
         plan = Plan("net", "cpu", 1, 2, parse("lazy"), 8, 1, ComputePrecision.EXACT, forecast)
@@ -209,12 +209,12 @@ def test_a_plan_names_such_a_strategy(folder: Path) -> None:
         read_plan(folder / "plan.json")
 
 
-def test_a_run_without_plugins_does_not_speak_of_them(folder: Path) -> None:
+def test_a_run_without_plugins_does_not_mention_them(folder: Path) -> None:
     Run(open_settings(pb.SolverParameter(max_iter=4)), workers=2).save(folder / "run")
     assert msgspec.json.decode((folder / "run/run.json").read_bytes()).keys() == {"version", "run"}
 
 
-def test_a_worker_may_import_what_its_starter_allowed(folder: Path) -> None:
+def test_a_worker_may_import_modules_that_its_starter_allowed(folder: Path) -> None:
     spec = WorkerSpec("run", ".", 2, "pigeon", ControlAddress("", 1, ""), 1.0, plugins={"of_somebody": str(folder)})
     assert "OfSomebody" not in LAYERS
     with WorkerSpec.of(spec.text()).allowing():

@@ -7,7 +7,7 @@ from netdsl.ranks import Ranks, ranks_apart, working_together
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "2"}
 
 
-def test_one_of_several_ranks_is_known_unless_they_work_together() -> None:
+def test_independent_ranks_are_detected_unless_they_work_together() -> None:
     assert ranks_apart(TORCHRUN) == Ranks(1, 2)
     with working_together():
         assert ranks_apart(TORCHRUN) is None

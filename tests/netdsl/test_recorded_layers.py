@@ -37,7 +37,7 @@ def split(key: str) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_layer_computes_what_caffe_computed(case: str, tmp_path: Path) -> None:
+def test_a_layer_computes_the_same_as_caffe(case: str, tmp_path: Path) -> None:
     path = tmp_path / f"{case}.prototxt"
     path.write_text(CASES[case])
     net = pycaffe.Net(str(path), pycaffe.TRAIN if "phase: TRAIN" in CASES[case].split("\n")[0] else pycaffe.TEST)

@@ -60,12 +60,12 @@ def follow(solver: pycaffe.SGDSolver, case: str, first: int = 0) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_solver_goes_the_way_that_caffe_went(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_takes_caffes_steps(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     follow(solver_of(case, tmp_path, monkeypatch), case)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("resume")])
-def test_a_solver_goes_on_from_a_snapshot(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_continues_from_a_snapshot(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("msgspec")
     first = solver_of(case, tmp_path, monkeypatch)
     follow(first, case)  # saves after five iterations

@@ -34,13 +34,13 @@ def thrice() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("thrice")
-def test_a_registered_type_is_one_like_others() -> None:
+def test_a_registered_type_works_like_a_built_in_one() -> None:
     assert LAYERS["Thrice"] is Thrice and "Thrice" in [*LAYERS] and LAYERS.near("trice") == "Thrice"
     assert Net(from_text(TEXT, pb.NetParameter)).forward(x=[1.0, 2.0])["y"].tolist() == [3.0, 6.0]
 
 
 @pytest.mark.usefixtures("thrice")
-def test_one_name_is_one_class() -> None:
+def test_a_name_belongs_to_only_one_class() -> None:
     register_layer(Thrice)
     register_layer(type("Thrice", (Thrice,), {"__module__": Thrice.__module__}))  # as if the same lines ran again
     other = type("Thrice", (Layer,), {"__module__": "office"})

@@ -8,7 +8,7 @@ import netdsl.spark
 from caffe_proto.errors import MissingExtraError
 
 
-def test_public_names_are_there() -> None:
+def test_public_names_exist() -> None:
     assert dir(netdsl.spark) == netdsl.spark.__all__
     for name in netdsl.spark.__all__:
         assert getattr(netdsl.spark, name).__name__ == name
@@ -16,7 +16,7 @@ def test_public_names_are_there() -> None:
         _ = netdsl.spark.Nothing
 
 
-def test_without_spark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_spark_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.ml", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'netdsl\[spark\]'"):
         _ = netdsl.spark.NetEstimator

@@ -85,7 +85,7 @@ def weights_after(net: ModuleNet, steps: int = 3, during: Callable[[], object] =
     ],
     ids=lambda settings: " ".join(map(str, settings.values())),
 )
-def test_a_step_waits_for_nothing(settings) -> None:
+def test_a_step_never_waits(settings) -> None:
     expected = weights_after(net_on(CPU), **settings)
     with pretend_gpu() as gpu:
         found = weights_after(net_on(GPU), during=gpu.stops.clear, **settings)
@@ -95,7 +95,7 @@ def test_a_step_waits_for_nothing(settings) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_displayed_is_all_that_is_waited_for() -> None:
+def test_only_displayed_values_are_waited_for() -> None:
     events: list[Event] = []
     with pretend_gpu() as gpu:
         net = net_on(GPU)
@@ -111,7 +111,7 @@ def test_what_is_displayed_is_all_that_is_waited_for() -> None:
 
 @pytest.mark.parametrize("precision", [ComputePrecision.BF16, ComputePrecision.FP16])
 @pytest.mark.parametrize("more", [{}, {"clip_gradients": 0.1, "iter_size": 2}], ids=str)
-def test_half_precision_is_no_reason_to_wait(precision, more) -> None:
+def test_half_precision_does_not_wait(precision, more) -> None:
     with pretend_gpu() as gpu:
         weights_after(net_on(GPU, precision=precision), during=gpu.stops.clear, type="SGD", **more)
     assert gpu.own_stops() == []
@@ -146,7 +146,7 @@ def test_batches_come_from_pinned_memory_and_are_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("make", [np.ones, torch.ones, partial(torch.ones, device=GPU)])
-def test_batches_of_the_program_go_to_the_gpu(make) -> None:
+def test_the_programs_batches_are_sent_to_the_gpu(make) -> None:
     net = """layer { name: "d" type: "Input" top: "x" input_param { shape { dim: 6 dim: 3 } } }
              layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" loss_weight: 1
                      inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }"""
@@ -160,7 +160,7 @@ def test_batches_of_the_program_go_to_the_gpu(make) -> None:
 
 
 @pytest.mark.parametrize("precision", list(ComputePrecision))
-def test_only_an_exact_training_on_a_gpu_takes_algorithms_with_the_same_bits_again(precision, monkeypatch) -> None:
+def test_only_exact_training_on_a_gpu_uses_repeatable_algorithms(precision, monkeypatch) -> None:
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     settings = pb.SolverParameter(**SETTINGS, net_param=from_text(NET, pb.NetParameter))
     before = chosen_algorithms()

@@ -22,7 +22,7 @@ This model is a replication.
 """
 
 
-def test_a_readme_of_caffes_zoo_is_a_card() -> None:
+def test_a_readme_of_caffes_zoo_is_read_as_a_card() -> None:
     card = parse_card(CAFFES_OWN, "readme.md")
     assert card.name == "BAIR/BVLC CaffeNet Model"
     assert card.sha1 == "4c8d77deb20ea792f84eb5e6d0a11ca0a8660a46"
@@ -30,12 +30,12 @@ def test_a_readme_of_caffes_zoo_is_a_card() -> None:
     assert card.task is None
 
 
-def test_a_hash_that_looks_like_a_number_stays_as_it_is() -> None:
+def test_a_hash_that_looks_like_a_number_is_unchanged() -> None:
     digits = "1234567890123456789012345678901234567e01"
     assert parse_card(f"---\nname: 12\nsha1: {digits}\n---\n", "x").sha1 == digits
 
 
-def test_a_card_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_a_card_survives_writing_and_reading(tmp_path: Path) -> None:
     image = ImageInput((27, 28), Channels.RGB, (32, 33), (104.0, 117.5, 123.0), 0.5)
     card = Card(
         "x: y",
@@ -65,7 +65,7 @@ def test_a_card_comes_back_as_it_was_written(tmp_path: Path) -> None:
         ("---\n" + "[" * 5000 + "\n---", "can't be read"),
     ],
 )
-def test_what_is_no_card_is_said(text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_card_is_reported(text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CaffeError, match=problem) as error:
         parse_card(text, "model/README.md")

@@ -32,7 +32,7 @@ def test_gpus_are_named_by_their_numbers_or_all_together() -> None:
         ("", 4, "'' isn't the number"),
     ],
 )
-def test_gpus_that_are_not_there_are_an_error(numbers: str, count: int, message: str) -> None:
+def test_missing_gpus_are_an_error(numbers: str, count: int, message: str) -> None:
     with pytest.raises(RequestError) as caught:
         gpus_of(numbers, count)
     assert message in str(caught.value)
@@ -49,7 +49,7 @@ def test_gpus_that_are_not_there_are_an_error(numbers: str, count: int, message:
         (pb.SolverParameter.CPU, 2, 2, ["cpu"]),  # the settings ask for it
     ],
 )
-def test_several_workers_take_every_gpu_by_themselves(
+def test_several_workers_use_every_gpu_by_default(
     monkeypatch: pytest.MonkeyPatch, mode: int | None, workers: int | None, count: int, devices: list[str]
 ) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: count)
@@ -68,17 +68,17 @@ def test_several_workers_take_every_gpu_by_themselves(
         (None, "all", ["cuda"]),
     ],
 )
-def test_devices_of_other_machines_are_looked_for_there(name: str | None, gpus: str | None, devices: list[str]) -> None:
+def test_devices_of_other_machines_are_checked_there(name: str | None, gpus: str | None, devices: list[str]) -> None:
     param = pb.SolverParameter(solver_mode=pb.SolverParameter.GPU)
     assert training_devices(name, gpus, param, remote=True) == list(map(torch.device, devices))
 
 
-def test_workers_of_cuda_take_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_workers_use_one_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     assert training_devices("cuda", None, pb.SolverParameter(), 2) == GPUS[:2]
 
 
-def test_workers_that_share_a_gpu_are_told_how_they_exchange() -> None:
+def test_workers_that_share_a_gpu_get_a_note_about_their_transport() -> None:
     assert note_on_devices(GPUS[:1], 2) == "2 workers share cuda:0; they exchange models through main memory"
     assert choose_transport([GPUS[0], GPUS[0]], machines=1) is not Transport.NCCL
     assert note_on_devices(GPUS, 2) == "warning: --workers 2 leaves cuda:2, cuda:3 without a worker"

@@ -17,7 +17,7 @@ from zoo.catalogue.writing import write_model
 from zoo.names import card_of
 
 
-def test_a_name_is_a_net_everywhere() -> None:
+def test_a_name_is_accepted_as_a_net_everywhere() -> None:
     assert len(Net("lenet").get_weights()["ip2"][0]) == 10
     assert pycaffe.Net("lenet", pycaffe.TEST).blobs["ip2"].data.shape == (36, 10)
     assert [layer.type for layer in open_model("lenet", deployed=True).net.layer][::8] == ["Input", "Softmax"]
@@ -26,7 +26,7 @@ def test_a_name_is_a_net_everywhere() -> None:
         open_model("squeezenet-9.caffemodel")
 
 
-def test_a_folder_is_a_net_with_its_weights(tmp_path: Path) -> None:
+def test_a_folder_is_read_as_a_net_with_its_weights(tmp_path: Path) -> None:
     write_model("lenet", tmp_path / "mine")
     net = Net(tmp_path / "mine")
     net.save(tmp_path / "mine/weights.caffemodel")
@@ -37,13 +37,13 @@ def test_a_folder_is_a_net_with_its_weights(tmp_path: Path) -> None:
     assert np.array_equal(open_model(tmp_path / "mine", [other]).weights["ip1"][0], net.get_weights()["ip1"][0])
 
 
-def test_what_is_in_the_current_folder_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_in_the_current_folder_come_before_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("lenet").write_text('name: "mine" layer { name: "x" type: "Input" top: "x" }')
     assert open_model("lenet").net.name == "mine"
 
 
-def test_one_file_of_several_with_weights_is_named(tmp_path: Path) -> None:
+def test_one_of_several_weight_files_must_be_named(tmp_path: Path) -> None:
     write_model("lenet", tmp_path)
     net = Net(tmp_path)
     for name in ("a.caffemodel", "b.caffemodel"):
@@ -83,13 +83,13 @@ def test_a_card_states_the_shape_of_images(tmp_path: Path) -> None:
             assert data["label"].item == ()
 
 
-def test_a_net_for_use_counts_before_a_card(tmp_path: Path) -> None:
+def test_a_net_for_use_takes_precedence_over_a_card(tmp_path: Path) -> None:
     folder = folder_with_a_card(tmp_path / "both", "{size: [24, 40]}")
     deployed = "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: [1, 2, 21, 33] } } }"
     (folder / "deploy.prototxt").write_text(deployed)
     assert open_model(folder).data(Phase.TRAIN)["data"].item == (2, 21, 33)
 
 
-def test_a_card_that_cannot_be_read_states_nothing_of_a_file(tmp_path: Path) -> None:
+def test_an_unreadable_card_states_nothing_about_a_file(tmp_path: Path) -> None:
     folder = folder_with_a_card(tmp_path / "broken", "{size: small}")
     assert open_model(folder / "train_val.prototxt").data(Phase.TRAIN)["data"].known is Known.GUESSED

@@ -36,12 +36,12 @@ def test_every_piece_knows_its_line_and_column(text: str, found: list[tuple[str,
     assert pieces(text) == found
 
 
-def test_a_comment_ends_with_its_line_and_loses_the_blanks_behind_it() -> None:
+def test_a_comment_ends_with_its_line_and_loses_trailing_blanks() -> None:
     assert pieces("# one \t \n#two") == [("# one", 1, 1), ("#two", 2, 1)]
 
 
 @pytest.mark.parametrize(("text", "blank"), [("a\nb", False), ("a\n\nb", True), ("a\n \t\n\nb", True)])
-def test_an_empty_line_is_told(text: str, blank: bool) -> None:
+def test_empty_lines_are_recorded(text: str, blank: bool) -> None:
     _, second, _ = tokenize(text, "net")
     assert second.blank is blank
 
@@ -59,13 +59,13 @@ def test_a_string_that_never_ends_is_refused_where_it_begins(text: str) -> None:
 
 
 @pytest.mark.parametrize("mark", ["<<<<<<< HEAD", "=======", ">>>>>>> 4f2a91c (two towers)"])
-def test_an_unfinished_merge_is_called_so(mark: str) -> None:
+def test_an_unfinished_merge_is_reported_as_one(mark: str) -> None:
     with pytest.raises(TextError, match=f"^net:2:1: '{mark[:7]}' is the mark of an unfinished merge; choose one"):
         list(tokenize(f'name: "n"\n{mark}\nlayer {{ }}\n', "net"))
 
 
 @pytest.mark.parametrize("text", ["# =======", "a: '==='", "# <<<<<<< HEAD", "a < b < c < > > >"])
-def test_what_only_resembles_a_merge_is_no_merge(text: str) -> None:
+def test_text_that_only_resembles_a_merge_is_not_reported_as_one(text: str) -> None:
     assert pieces(text)
 
 
@@ -92,14 +92,14 @@ def outline(body: Body) -> list[object]:
         "a { # {\n b: 1 c: [2] }",
     ],
 )
-def test_ways_to_write_a_block(text: str) -> None:
+def test_every_notation_of_a_block_is_read(text: str) -> None:
     assert outline(parse(text)) == [("a", [[("b", ["1"]), ("c", ["2"])]])]
 
 
 @pytest.mark.parametrize(
     "text", ["d: [1, 2, 3]", "d: [1 2 3]", "d: [1, 2, 3,]", "d [\n1, # one\n2,\n3\n]", "d:[1,2 3];"]
 )
-def test_ways_to_write_a_list(text: str) -> None:
+def test_every_notation_of_a_list_is_read(text: str) -> None:
     assert outline(parse(text)) == [("d", ["1", "2", "3"])]
 
 
@@ -142,7 +142,7 @@ def test_an_old_macs_line_ends_are_line_ends() -> None:
         ("|||||||", "1:1", "expected the name of a field, found '|||||||'"),
     ],
 )
-def test_what_is_no_prototxt_is_refused_with_its_place(text: str, place: str, what: str) -> None:
+def test_text_that_is_not_prototxt_is_refused_with_its_place(text: str, place: str, what: str) -> None:
     with pytest.raises(TextError) as caught:
         parse(text, "net.prototxt")
     assert str(caught.value) == f"net.prototxt:{place}: {what}"
@@ -162,12 +162,12 @@ def test_what_is_no_prototxt_is_refused_with_its_place(text: str, place: str, wh
         "name: conv{i}",
     ],
 )
-def test_a_template_is_called_so(text: str) -> None:
+def test_a_template_is_reported_as_one(text: str) -> None:
     with pytest.raises(TextError, match=r"looks like a template with placeholders; fill them in first"):
         parse(text)
 
 
-def test_depth_has_a_limit_and_no_traceback() -> None:
+def test_excessive_nesting_is_refused_without_a_traceback() -> None:
     assert parse("a {" * 100 + "}" * 100)
     for opening in ("a {", "a: <", "a [{"):
         with pytest.raises(TextError, match="blocks are nested more than 100 deep"):
@@ -186,7 +186,7 @@ def test_depth_has_a_limit_and_no_traceback() -> None:
         "a: \udcff\udcfe}",
     ],
 )
-def test_errors_are_short_and_of_one_line_whatever_the_file_holds(text: str) -> None:
+def test_errors_are_short_single_lines_for_every_file(text: str) -> None:
     with pytest.raises(TextError) as caught:
         parse(text)
     assert len(str(caught.value)) < 150
@@ -198,14 +198,14 @@ def test_errors_are_short_and_of_one_line_whatever_the_file_holds(text: str) -> 
     ["a: " + f'"{"b" * 300}" ' * 30_000, 'a: "' + "\\n" * 2_000_000, "# c\n" * 200_000, "a: [" + "1," * 50_000],
     ids=["strings", "escapes", "comments", "list"],
 )
-def test_time_grows_with_the_text_and_no_faster(text: str) -> None:
+def test_time_grows_linearly_with_the_text(text: str) -> None:
     start = time.process_time()
     with suppress(TextError):
         parse(text)
     assert time.process_time() - start < 8  # under a second here; when the time grew quadratically, it took minutes
 
 
-def test_comments_belong_to_the_field_below_or_before_them() -> None:
+def test_comments_belong_to_the_field_after_them_or_on_their_line() -> None:
     body = parse("""\
 # the top
 
@@ -232,5 +232,5 @@ layer {  # behind the brace
 @pytest.mark.parametrize(
     "text", ['p: "{\n}"  # why', "p: 'a' # why\n", "p: 'a',  # why", "p: [1,\n2]# why", "p { };# why"]
 )
-def test_a_comment_behind_a_value_is_the_fields(text: str) -> None:
+def test_a_comment_after_a_value_belongs_to_the_field(text: str) -> None:
     assert parse(text).entries[0].trailing == "# why"

@@ -38,7 +38,7 @@ def refusal(text: str, kind: type[Message] = pb.NetParameter, error: type[TextEr
     return str(caught.value)
 
 
-def test_a_net_as_people_write_it() -> None:
+def test_a_hand_written_net_is_read() -> None:
     text = """\
 name: TinyNet                       # no quotes
 layer: {
@@ -74,7 +74,7 @@ input: "extra" input_dim: [1, 3
     assert net("\ufeff" + text.replace("\n", "\r\n").replace("  ", "\t")) == expected
 
 
-def test_a_block_that_is_written_is_there_even_if_empty() -> None:
+def test_an_empty_block_counts_as_set() -> None:
     (layer,) = net("layer { relu_param { } }").layer
     assert layer.HasField("relu_param")
     assert not layer.HasField("dropout_param")
@@ -110,7 +110,7 @@ def test_a_block_that_is_written_is_there_even_if_empty() -> None:
         ("state { phase: 7 }", "net.prototxt:1:16: phase: unknown value '7'; choose one of TRAIN, TEST"),
     ],
 )
-def test_an_unknown_name_is_told_with_its_place_and_the_nearest_known_one(text: str, what: str) -> None:
+def test_an_unknown_name_is_reported_with_its_place_and_a_suggestion(text: str, what: str) -> None:
     assert refusal(text, error=UnknownNameError) == what
 
 
@@ -142,18 +142,18 @@ def test_an_unknown_name_is_told_with_its_place_and_the_nearest_known_one(text: 
         ("layer { name: 'a\nb' x: 1 }", r"2:4: layer 'a\nb': unknown field 'x'"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_place_and_what_was_expected(text: str, what: str) -> None:
+def test_a_wrong_value_is_reported_with_its_place_and_the_expected_kind(text: str, what: str) -> None:
     assert refusal(text).startswith(f"net.prototxt:{what}")
 
 
 @pytest.mark.parametrize("value", ["cls3x", "NUM_CLASSES", "3n"])
-def test_a_word_for_a_number_may_be_a_template(value: str) -> None:
+def test_a_word_in_place_of_a_number_suggests_a_template(value: str) -> None:
     what = refusal(f"layer {{ name: 'fc' inner_product_param {{ num_output: {value} }} }}")
     assert what.endswith(f"number of 0 or more, found {value}; if this is a template, fill in its placeholders first")
 
 
 @pytest.mark.parametrize("value", ["1e4", "10.", "-", "1_000", "08", "٣"])
-def test_a_number_of_another_kind_is_no_template(value: str) -> None:
+def test_a_number_of_another_kind_does_not_suggest_a_template(value: str) -> None:
     assert refusal(f"max_iter: {value}", pb.SolverParameter).endswith(f"expected a whole number, found {value}")
 
 
@@ -165,7 +165,7 @@ def test_a_long_value_makes_no_long_error(name: str) -> None:
         assert what.isprintable()
 
 
-def test_what_we_keep_beside_a_blob_is_no_field_of_a_text() -> None:
+def test_internal_fields_are_not_fields_of_a_text() -> None:
     assert "unknown field 'stored' in blobs" in refusal("layer { blobs { stored: 0 } }")
     assert "did you mean" not in refusal("layer { blobs { store: 0 } }")
 
@@ -180,17 +180,17 @@ def test_a_number_of_thousands_of_digits_is_out_of_range(digits: str) -> None:
 @pytest.mark.parametrize(
     ("text", "mode"), [("GPU", 1), ('"GPU"', 1), ("'CPU'", 0), ("1", 1), ("'1'", 1), ("0", 0), ("0x1", 1), ("01", 1)]
 )
-def test_ways_to_write_an_enum(text: str, mode: int) -> None:
+def test_every_notation_of_an_enum_is_read(text: str, mode: int) -> None:
     assert solver(f"solver_mode: {text}").solver_mode == mode
 
 
 @pytest.mark.parametrize("text", ["layer { kernal_size: 3 name: 'a' }", "layer { name: 'a' zyx { a { b: [1] } } }"])
-def test_lenient_skips_an_unknown_field_with_a_warning(text: str) -> None:
+def test_lenient_reading_skips_an_unknown_field_with_a_warning(text: str) -> None:
     with pytest.warns(UnknownFieldWarning, match=r"^net.prototxt:1:\d+: layer 'a': unknown field .* \(skipped\)$"):
         assert net(text, lenient=True) == net("layer { name: 'a' }")
 
 
-def test_lenient_warns_of_every_unknown_field_and_value() -> None:
+def test_lenient_reading_warns_of_every_unknown_field_and_value() -> None:
     text = """\
 layer { name: "a" pooling_param { pool: MIN kernel_size: 2 } }
 layer { name: "b" fancy_param { x: 1 } fancy_param { y: 2 } }
@@ -208,12 +208,12 @@ fancy: 3
     assert found == net("layer { name: 'a' pooling_param { kernel_size: 2 } } layer { name: 'b' }")
 
 
-def test_lenient_takes_the_last_of_several_values() -> None:
+def test_lenient_reading_uses_the_last_of_several_values() -> None:
     text = "name: 'a' name: 'b' state { level: 1 stage: 'x' } state { level: 2 }"
     assert net(text, lenient=True) == net("name: 'b' state { level: 2 stage: 'x' }")
 
 
-def test_lenient_forgives_no_wrong_value() -> None:
+def test_lenient_reading_still_refuses_wrong_values() -> None:
     with pytest.raises(TextError, match="expected a whole number"):
         net("input_dim: x", lenient=True)
 
@@ -288,27 +288,27 @@ ANY = st.one_of(NETS, LAYERS, SOLVERS)
 
 @QUICK
 @given(ANY)
-def test_every_message_comes_back_from_its_text(message: Message) -> None:
+def test_every_message_survives_writing_and_reading(message: Message) -> None:
     back = from_text(text_of(message), type(message))
     assert back.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
 
 
 @QUICK
 @given(ANY)
-def test_protobuf_reads_what_we_write(message: Message) -> None:
+def test_protobuf_reads_written_text(message: Message) -> None:
     assert text_format.Parse(text_of(message), type(message)()) == message
 
 
 @QUICK
 @given(ANY, st.booleans(), st.booleans())
-def test_we_read_what_protobuf_writes(message: Message, one_line: bool, utf8: bool) -> None:
+def test_text_written_by_protobuf_is_read(message: Message, one_line: bool, utf8: bool) -> None:
     text = text_format.MessageToString(message, as_one_line=one_line, as_utf8=utf8, use_short_repeated_primitives=utf8)
     assert from_text(text, type(message)) == message
 
 
 @QUICK
 @given(ANY)
-def test_what_we_write_is_in_our_layout(message: Message) -> None:
+def test_written_text_has_the_standard_layout(message: Message) -> None:
     text = text_of(message)
     assert text_of_body(parse(text)) == text
 
@@ -352,13 +352,13 @@ def test_an_empty_message_is_an_empty_text() -> None:
     assert text_of(pb.NetParameter()) == ""
 
 
-def test_a_message_with_its_body_is_written_as_its_author_wrote_it() -> None:
+def test_a_message_that_was_read_keeps_its_authors_layout() -> None:
     text = '# mine\nlayer { type: "ReLU" name: "r" }  # in this order\n'
     body = parse(text)
     assert text_of(from_text(text, pb.NetParameter), body) == text
 
 
-def test_fields_that_no_schema_names_are_told() -> None:
+def test_fields_outside_the_schema_are_reported() -> None:
     strange = pb.NetParameter.FromString(b"\x0a\x01n\xf8\x07\x05")
     text = text_of(strange)
     assert text == 'name: "n"\n# unknown field 127\n'
@@ -366,7 +366,7 @@ def test_fields_that_no_schema_names_are_told() -> None:
 
 
 @pytest.mark.parametrize("stored", [0, 7])
-def test_our_own_bookkeeping_is_not_written(stored: int) -> None:
+def test_internal_fields_are_not_written(stored: int) -> None:
     assert text_of(pb.BlobProto(num=2, stored=stored)) == "num: 2\n"
 
 
@@ -393,7 +393,7 @@ def test_any_layout_becomes_one_without_losing_meaning_or_comments(data: st.Data
     assert "\r" not in once and "\t" not in once and " \n" not in once and "\n\n\n" not in once
 
 
-def test_the_layout() -> None:
+def test_a_text_gets_the_standard_layout() -> None:
     text = """\
 
 
@@ -460,13 +460,13 @@ input_dim: [1, 2]  # sizes
         ("input: []", "input: []\n"),
     ],
 )
-def test_what_becomes_of(text: str, formatted: str) -> None:
+def test_small_texts_are_formatted(text: str, formatted: str) -> None:
     assert fmt(text) == formatted
     assert fmt(formatted) == formatted
 
 
 @pytest.mark.parametrize("text", ["test_iter: 3 # tests", "item { name: 'cat' label: 1 }", "num: 1 data: [1, 2]"])
-def test_other_files_than_nets_are_formatted_too(text: str) -> None:
+def test_files_other_than_nets_are_formatted_too(text: str) -> None:
     assert fmt(fmt(text)) == fmt(text)
 
 
@@ -474,7 +474,7 @@ def test_comments_in_another_encoding_stay_as_they_are() -> None:
     assert reformat(b"name:'n' # caf\xe9\n", "net") == b'name: "n"  # caf\xe9\n'
 
 
-def test_what_the_schema_does_not_know_is_refused_unless_lenient() -> None:
+def test_unknown_fields_are_refused_unless_reading_is_lenient() -> None:
     text = b"layer { name: 'x' kernal: '\\d' }"
     with pytest.raises(TextError, match="unknown field 'kernal'"):
         reformat(text, "net")
@@ -506,6 +506,6 @@ def test_a_file_with_an_error_stays_as_it_is(tmp_path: Path, text: bytes) -> Non
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"none\.prototxt: can't be opened: No such file or directory"):
         reformat_file(tmp_path / "none.prototxt")

@@ -38,12 +38,12 @@ def read_float(text: str) -> float:
         ("1e-50", 0.0),
     ],
 )
-def test_ways_to_write_a_number(text: str, value: float) -> None:
+def test_every_notation_of_a_number_is_read(text: str, value: float) -> None:
     assert read_float(text) == value
 
 
 @pytest.mark.parametrize("text", ["nan", "NaN", "-nan", "nanf"])
-def test_not_a_number_is_a_number(text: str) -> None:
+def test_nan_is_read_as_a_number(text: str) -> None:
     assert math.isnan(read_float(text))
 
 
@@ -51,14 +51,14 @@ def test_not_a_number_is_a_number(text: str) -> None:
     ("text", "value"),
     [("7", 7), ("-7", -7), ("+7", 7), ("0", 0), ("-0", 0), ("017", 15), ("0x1F", 31), ("-0XfF", -255)],
 )
-def test_ways_to_write_a_whole_number(text: str, value: int) -> None:
+def test_every_notation_of_an_integer_is_read(text: str, value: int) -> None:
     assert from_text(f"max_iter: {text}", pb.SolverParameter).max_iter == value
 
 
 @pytest.mark.parametrize(
     ("field", "low", "high"), [("random_seed", -(2**63), 2**63 - 1), ("iter_size", -(2**31), 2**31 - 1)]
 )
-def test_whole_numbers_reach_to_their_limits(field: str, low: int, high: int) -> None:
+def test_integers_are_read_up_to_their_limits(field: str, low: int, high: int) -> None:
     for value in (low, high):
         assert getattr(from_text(f"{field}: {value}", pb.SolverParameter), field) == value
 
@@ -67,7 +67,7 @@ def test_whole_numbers_reach_to_their_limits(field: str, low: int, high: int) ->
     ("text", "value"),
     [("true", True), ("True", True), ("t", True), ("1", True), ("false", False), ("FALSE", False), ("0", False)],
 )
-def test_ways_to_write_yes_and_no(text: str, value: bool) -> None:
+def test_every_notation_of_a_bool_is_read(text: str, value: bool) -> None:
     assert from_text(f"debug_info: {text}", pb.SolverParameter).debug_info is value
 
 
@@ -88,7 +88,7 @@ def test_ways_to_write_yes_and_no(text: str, value: bool) -> None:
         ("''", ""),
     ],
 )
-def test_ways_to_write_a_text(text: str, value: str) -> None:
+def test_every_notation_of_a_string_is_read(text: str, value: str) -> None:
     assert from_text(f"net: {text}", pb.SolverParameter).net == value
 
 
@@ -99,7 +99,7 @@ def test_ways_to_write_a_text(text: str, value: str) -> None:
 @example(2.0**-149)
 @example(16777216.0)
 @example(1000 + 2.0**-14)  # one of the numbers that need nine digits
-def test_a_float_comes_back_exactly_in_no_more_digits_than_it_needs(value: float) -> None:
+def test_a_float_is_written_exactly_with_the_fewest_digits(value: float) -> None:
     solver = pb.SolverParameter(base_lr=value)
     text = text_of(solver)
     assert from_text(text, pb.SolverParameter).SerializeToString() == solver.SerializeToString()
@@ -116,13 +116,13 @@ def significant(number: str) -> int:
 @pytest.mark.parametrize(
     ("value", "text"), [(0.1, "0.1"), (1.0, "1"), (1e-3, "0.001"), (1e10, "1e+10"), (0.33333334, "0.33333334")]
 )
-def test_a_float_is_written_as_people_would(value: float, text: str) -> None:
+def test_a_float_is_written_in_its_usual_form(value: float, text: str) -> None:
     assert text_of(pb.SolverParameter(base_lr=value)) == f"base_lr: {text}\n"
 
 
 @QUICK
 @given(st.floats(allow_nan=False))
-def test_a_double_comes_back_exactly(value: float) -> None:
+def test_a_double_is_written_exactly(value: float) -> None:
     blob = pb.BlobProto(double_data=[value])
     assert from_text(text_of(blob), pb.BlobProto).SerializeToString() == blob.SerializeToString()
 
@@ -132,7 +132,7 @@ def test_a_double_comes_back_exactly(value: float) -> None:
 @example("\\")
 @example("\x00\x7f\x85\u2028\ufeff")
 @example("\0001")
-def test_a_text_comes_back_whatever_it_holds(value: str) -> None:
+def test_any_string_survives_writing_and_reading(value: str) -> None:
     text = text_of(pb.NetParameter(name=value))
     assert from_text(text, pb.NetParameter).name == value
     assert text.count("\n") == 1
@@ -140,7 +140,7 @@ def test_a_text_comes_back_whatever_it_holds(value: str) -> None:
 
 @QUICK
 @given(st.binary())
-def test_bytes_come_back_whatever_they_are(value: bytes) -> None:
+def test_any_bytes_survive_writing_and_reading(value: bytes) -> None:
     datum = pb.Datum(data=value)
     assert from_text(text_of(datum), pb.Datum) == datum
 

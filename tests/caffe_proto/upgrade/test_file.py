@@ -56,7 +56,7 @@ def upgraded(text: str, kind: type[Message] = pb.NetParameter) -> tuple[str, Mes
 )
 @settings(derandomize=True, database=None, deadline=None, max_examples=40)
 @given(data=st.data())
-def test_no_comment_is_lost_and_the_text_is_the_message(data: st.DataObject, commented, old, kind) -> None:
+def test_no_comment_is_lost_and_the_text_equals_the_message(data: st.DataObject, commented, old, kind) -> None:
     text, comments = data.draw(commented(old))
     new, message = upgraded(text, kind)
     assert [new.count(comment) for comment in comments] == [1] * len(comments)
@@ -64,7 +64,7 @@ def test_no_comment_is_lost_and_the_text_is_the_message(data: st.DataObject, com
     assert reformat(new.encode(), "net").decode() == new
 
 
-def test_comments_of_a_v0_net_stand_where_their_fields_went() -> None:
+def test_comments_of_a_v0_net_follow_their_fields() -> None:
     text = """\
 # A net of 2013
 name: "old"  # its name
@@ -135,7 +135,7 @@ layer {
     )
 
 
-def test_comments_of_a_layer_that_goes_stand_above_the_next() -> None:
+def test_comments_of_a_removed_layer_move_above_the_next_layer() -> None:
     text = """\
 layers { bottom: "x" top: "x" layer { name: "r" type: "relu" } }  # r
 # two on each side
@@ -150,7 +150,7 @@ input: "x"
     assert below.endswith("}  # c\n")
 
 
-def test_layers_of_one_name_keep_their_own_comments() -> None:
+def test_layers_with_the_same_name_keep_their_own_comments() -> None:
     text = """\
 layers { name: "data" type: DATA include { phase: TRAIN } }  # to learn
 layers { name: "data" type: DATA include { phase: TEST } }  # to test
@@ -176,7 +176,7 @@ type: "Adam"  # quick
     )
 
 
-def test_a_file_of_today_keeps_its_own_layout() -> None:
+def test_a_current_file_keeps_its_own_layout() -> None:
     text = "layer{name:'a'# short\n}"
     body = body_of(text.encode(), "net")
     file = CaffeFile(message_of(body, pb.NetParameter, "net"), body=body)
@@ -184,7 +184,7 @@ def test_a_file_of_today_keeps_its_own_layout() -> None:
     assert prototxt(upgrade_file(file)[0]) == 'layer {\n  name: "a"  # short\n}\n'
 
 
-def test_many_comments_cost_little() -> None:
+def test_many_comments_take_little_time() -> None:
     text = "layers { type: DUMMY_DATA dummy_data_param {\n" + "num: 1  # one\n" * 10_000 + "} }"
     start = time.process_time()
     new, _ = upgraded(text)

@@ -24,14 +24,14 @@ def read(name: str) -> pb.NetParameter:
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_equals_what_caffe_prints(name: str) -> None:
+def test_an_upgraded_net_equals_caffes_own_result(name: str) -> None:
     upgraded = upgrade_net(read(name))
     assert upgraded.message == read(f"{name}.upgraded")
     assert upgraded.changes
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_a_new_net_stays_as_it_is(name: str) -> None:
+def test_a_current_net_is_unchanged(name: str) -> None:
     new = read(f"{name}.upgraded")
     upgraded = upgrade_net(new)
     assert upgraded.message == new
@@ -57,7 +57,7 @@ def test_fields_of_the_net_survive(layers: str) -> None:
     assert kept == parse(fields)
 
 
-def test_layer_beside_layers_is_refused() -> None:
+def test_a_net_with_both_layer_and_layers_is_refused() -> None:
     with pytest.raises(
         UpgradeError, match="net 'n': the net uses both `layer` and `layers`; write all layers as `layer`"
     ):
@@ -88,13 +88,13 @@ OLD = "scale: 0.5 mean_file: 'm' crop_size: 7 mirror: false"
         ("WINDOW_DATA", "WindowData", "window_data_param"),
     ],
 )
-def test_transformations_move(kind: str, name: str, settings: str) -> None:
+def test_transformation_settings_move_to_their_message(kind: str, name: str, settings: str) -> None:
     net = f"layers {{ type: {kind} transform_param {{ scale: 3 mean_value: 4 }} {settings} {{ {OLD} source: 's' }} }}"
     new = f"layer {{ type: '{name}' transform_param {{ mean_value: 4 {OLD} }} {settings} {{ source: 's' }} }}"
     assert upgrade_net(parse(net)).message == parse(new)
 
 
-def test_a_transform_param_among_a_sources_settings_moves() -> None:
+def test_a_transform_param_inside_a_sources_settings_moves() -> None:
     net = "layers { name: 'd' type: DATA data_param { source: 's' transform_param { mirror: true } } }"
     new = "layer { name: 'd' type: 'Data' data_param { source: 's' } transform_param { mirror: true } }"
     upgraded = upgrade_net(parse(net))
@@ -113,7 +113,7 @@ def test_once_one_layer_has_old_transformations_all_data_layers_get_both_message
     assert upgrade_net(parse(others)).message.layer[0] == pb.LayerParameter(type="ImageData")
 
 
-def test_transformations_of_another_type_stay() -> None:
+def test_transformation_settings_of_another_type_stay() -> None:
     net = "layers { type: MEMORY_DATA data_param { scale: 2 } }"
     assert upgrade_net(parse(net)).message == parse("layer { type: 'MemoryData' data_param { scale: 2 } }")
 
@@ -126,13 +126,13 @@ def test_inputs_become_the_first_layer() -> None:
     assert upgrade_net(parse(net)).message == parse(new)
 
 
-def test_input_shape_is_taken_before_input_dim() -> None:
+def test_input_shape_takes_precedence_over_input_dim() -> None:
     net = "input: 'x' input_shape { dim: 2 } input_shape { dim: 3 } input_dim: 4"
     new = "layer { name: 'input' type: 'Input' top: 'x' input_param { shape { dim: 2 } } }"
     assert upgrade_net(parse(net)).message == parse(new)
 
 
-def test_inputs_alone_go() -> None:
+def test_inputs_without_sizes_are_removed() -> None:
     upgraded = upgrade_net(parse("input: 'x' layer { name: 'a' }"))
     assert upgraded.message == parse("layer { name: 'a' }")
     assert upgraded.changes == ("input without input_shape or input_dim was removed",)
@@ -171,7 +171,7 @@ def test_the_sums_of_batch_norm_are_not_learned() -> None:
         "type: 'Scale' param { lr_mult: 1 } param {} param {}",
     ],
 )
-def test_other_params_stay(layer: str) -> None:
+def test_params_of_other_layers_stay(layer: str) -> None:
     net = parse(f"layer {{ {layer} }}")
     assert upgrade_net(net).message == net
     assert upgrade_net(net).changes == ()
@@ -181,7 +181,7 @@ def solver(text: str) -> pb.SolverParameter:
     return text_format.Parse(text, pb.SolverParameter())
 
 
-def test_a_solver_equals_what_caffe_prints() -> None:
+def test_an_upgraded_solver_equals_caffes_own_result() -> None:
     upgraded = upgrade_solver(solver((DATA / "solver_old.prototxt").read_text()))
     assert upgraded.message == solver((DATA / "solver_old.upgraded.prototxt").read_text())
     assert upgraded.changes == ('solver_type: ADADELTA became type: "AdaDelta"',)
@@ -199,7 +199,7 @@ def test_a_solver_equals_what_caffe_prints() -> None:
         ("SAG", "SAG"),
     ],
 )
-def test_each_type(old: str, new: str) -> None:
+def test_each_solver_type_is_upgraded(old: str, new: str) -> None:
     assert upgrade_solver(solver(f"solver_type: {old}")).message == solver(f'type: "{new}"')
 
 
@@ -209,7 +209,7 @@ def test_every_value_of_the_enum_is_known() -> None:
 
 
 @pytest.mark.parametrize("text", ['net: "x.prototxt"', 'type: "Adam" net: "x.prototxt"'])
-def test_a_new_solver_stays_as_it_is(text: str) -> None:
+def test_a_current_solver_is_unchanged(text: str) -> None:
     upgraded = upgrade_solver(solver(text))
     assert upgraded.message == solver(text)
     assert upgraded.changes == ()

@@ -111,7 +111,7 @@ def test_settings_that_are_empty_stay_set() -> None:
     assert layer_of("type: 'conv' weight_filler {}").convolution_param.HasField("weight_filler")
 
 
-def test_a_layer_is_told_once() -> None:
+def test_a_change_is_reported_once_for_each_layer() -> None:
     changes = upgrade_net(parse("layers { layer { name: 'a' type: 'conv' } } layers { layer { name: 'b' } }")).changes
     assert changes == (
         "layer 'a': V0 type conv became Convolution",
@@ -120,7 +120,7 @@ def test_a_layer_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("field", ["num_output: 3", "pool: MAX", "new_num: 4", "hdf5_output_param {}", "source: 's'"])
-def test_a_field_that_the_type_does_not_take_is_refused(field: str) -> None:
+def test_a_field_that_the_type_does_not_have_is_refused(field: str) -> None:
     name = field.replace(":", " ").split()[0]
     with pytest.raises(UpgradeError, match=f"layer 'a': V0 type 'relu' doesn't accept {name}; remove {name}"):
         layer_of(f"name: 'a' type: 'relu' {field}")
@@ -145,7 +145,7 @@ def test_a_v1_layer_in_a_v0_net_is_refused() -> None:
         upgrade_net(parse(v0 + "layers { name: 'b' type: RELU bottom: 'a' }"))
 
 
-def test_a_v1_field_beside_a_v0_layer_is_refused() -> None:
+def test_a_v1_field_next_to_a_v0_layer_is_refused() -> None:
     with pytest.raises(UpgradeError, match="layer 'a': include is a V1 field"):
         upgrade_net(parse("layers { layer { name: 'a' type: 'tanh' } include { phase: TEST } }"))
 
@@ -157,7 +157,7 @@ def test_an_unknown_value_is_refused() -> None:
         upgrade_net(net)
 
 
-def test_an_unknown_field_beside_a_v0_layer_is_refused() -> None:
+def test_an_unknown_field_next_to_a_v0_layer_is_refused() -> None:
     net = parse("layers { layer { name: 'a' type: 'pool' } }")
     net.layers[0].MergeFromString(tag(4321, VARINT) + varint(1))
     with pytest.raises(UpgradeError, match="layer 'a': the schema doesn't have field number 4321"):
@@ -184,7 +184,7 @@ def test_padding_is_folded_into_each_reader() -> None:
     )
 
 
-def test_padding_in_place() -> None:
+def test_in_place_padding_is_folded() -> None:
     net = """input: 'x' layers { layer { name: 'p' type: 'padding' pad: 2 } bottom: 'x' top: 'x' }
              layers { layer { name: 'c' type: 'conv' } bottom: 'x' top: 'x' }
              layers { layer { name: 'r' type: 'relu' } bottom: 'x' top: 'x' }"""
@@ -193,7 +193,7 @@ def test_padding_in_place() -> None:
     assert relu == layer("name: 'r' type: 'ReLU' bottom: 'x' top: 'x'")
 
 
-def test_padding_that_nothing_reads_goes() -> None:
+def test_unread_padding_is_removed() -> None:
     upgraded = upgrade_net(parse(PADDING))
     assert not upgraded.message.layer
     assert upgraded.changes[0] == "padding layer 'p' was removed: no layer reads it"
@@ -208,7 +208,7 @@ def test_padding_that_nothing_reads_goes() -> None:
         "layers { layer { name: 'a' type: 'conv' } bottom: 'x' bottom: 'p' top: 'a' }",
     ],
 )
-def test_padding_before_anything_but_one_window_is_refused(reader: str) -> None:
+def test_padding_is_refused_before_layers_without_a_window(reader: str) -> None:
     with pytest.raises(
         UpgradeError, match="layer 'a': only a conv or pool layer with one bottom can read the padding layer 'p'"
     ):

@@ -67,7 +67,7 @@ def test_names_keep_the_words_of_the_enum(value: pb.V1LayerParameter.LayerType) 
         ("NONE", ""),
     ],
 )
-def test_type(v1: str, v2: str) -> None:
+def test_a_v1_type_gets_its_name(v1: str, v2: str) -> None:
     assert layer_of(f"type: {v1}") == layer(f'type: "{v2}"')
 
 
@@ -77,7 +77,7 @@ def test_a_layer_without_a_type_gets_none() -> None:
     assert upgraded.changes == ("layer 'a': V1 type NONE became no type",)
 
 
-def test_a_layer_without_a_name_is_told_by_its_number() -> None:
+def test_an_unnamed_layer_is_reported_by_its_number() -> None:
     changes = upgrade_net(parse("layers { name: 'a' type: RELU } layers { type: TANH }")).changes
     assert changes[1] == "layer number 2, which has no name: V1 type TANH became TanH"
 
@@ -105,18 +105,18 @@ def test_blobs_survive() -> None:
     assert layer_of(blobs) == layer(blobs)
 
 
-def test_a_forks_type_and_settings() -> None:
+def test_a_forks_type_and_settings_are_upgraded() -> None:
     assert layer_of("type: TRIPLET_LOSS triplet_loss_param {}") == layer("type: 'TripletLoss' triplet_loss_param {}")
 
 
-def test_a_forks_settings_without_an_equal_are_refused() -> None:
+def test_a_forks_settings_without_a_current_equivalent_are_refused() -> None:
     with pytest.raises(
         UpgradeError, match="layer 'a': binary_accuracy_param has no equivalent in today's form; remove it"
     ):
         layer_of("name: 'a' binary_accuracy_param {}")
 
 
-def test_settings_of_deconvnet_become_those_of_today() -> None:
+def test_settings_of_deconvnet_become_current_ones() -> None:
     layer = layer_of("type: UNPOOLING unpooling_param { unpool: AVE kernel_size: 2 unpool_size: 14 }")
     assert (layer.type, layer.unpooling_param.unpool) == ("Unpooling", pb.UnPoolingParameter.AVE)
     assert (layer.unpooling_param.kernel_size, layer.unpooling_param.unpool_size) == (2, 14)

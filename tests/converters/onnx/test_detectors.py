@@ -43,7 +43,7 @@ def found_by(model: Any, **inputs: np.ndarray) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("name", "top", "least"), [("ssd-300-mobilenet", "detection_out", 50), ("faster-rcnn-vgg16", "cls_prob", 10)]
 )
-def test_a_whole_net(name: str, top: str, least: int) -> None:
+def test_a_whole_detection_net_computes_the_same(name: str, top: str, least: int) -> None:
     message = catalogue.entry_of(name).deploy()
     for layer in message.layer if "faster" in name else ():
         for blob, shape in zip(layer.top, layer.input_param.shape, strict=False):
@@ -78,7 +78,7 @@ layer { name: "max" type: "ROIPooling" bottom: "x" bottom: "rois" top: "max"
 """
 
 
-def test_regions_and_both_ways_to_pool_them() -> None:
+def test_regions_and_both_kinds_of_pooling_compute_the_same() -> None:
     net = with_weights(from_text(R_FCN, pb.NetParameter))
     model = to_onnx(net)
     report = verify(model, net)
@@ -128,7 +128,7 @@ def detecting(settings: str) -> Net:
 
 @pytest.mark.parametrize("case", DETECTED)
 @pytest.mark.parametrize("ties", [False, True])
-def test_detections(case: str, ties: bool) -> None:
+def test_detection_layers_compute_the_same(case: str, ties: bool) -> None:
     net, random = detecting(DETECTED[case]), np.random.default_rng(6)
     centres, sides = random.uniform(0.2, 0.8, (PRIORS, 2)), random.uniform(0.1, 0.4, (PRIORS, 2))
     sides[:3] = 0  # boxes without an area
@@ -145,12 +145,12 @@ def test_detections(case: str, ties: bool) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_a_detector_in_a_file_is_proved_by_the_values_that_it_selects(tmp_path: Path) -> None:
+def test_a_detector_is_proved_by_the_values_that_it_selects(tmp_path: Path) -> None:
     report = export_onnx(detecting(DETECTED["few detections"]), tmp_path / "net.onnx")
     assert report is not None and report.passed and {"conf", "found"} >= report.outputs.keys() >= {"found"}
     assert [path.name for path in tmp_path.iterdir()] == ["net.onnx"]
 
 
-def test_a_threshold_that_falls_has_no_form() -> None:
+def test_a_falling_threshold_cannot_be_exported() -> None:
     with pytest.raises(ConversionError, match="eta"):
         to_onnx(detecting("nms_param { nms_threshold: 0.7 eta: 0.9 }"))

@@ -50,7 +50,7 @@ def test_values_have_the_names_of_blobs_and_nodes_those_of_layers() -> None:
     assert {"conv1/weight", "conv1/bias", "fc2/weight"} <= {each.name for each in graph.initializer}
 
 
-def test_the_batch_stays_open() -> None:
+def test_the_batch_size_stays_dynamic() -> None:
     net = net_of(CLASSIC)
     model = to_onnx(net)
     dims = model.graph.input[0].type.tensor_type.shape.dim
@@ -62,7 +62,7 @@ def test_the_batch_stays_open() -> None:
     assert np.abs(run(model, data=data)[0] - wanted).max() < 1e-6  # of the probabilities
 
 
-def test_a_batch_that_a_layer_must_know_is_fixed() -> None:
+def test_a_batch_size_that_a_layer_depends_on_is_fixed() -> None:
     net = net_of(
         """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [4, 6] } } }
         layer { name: "y" type: "Slice" bottom: "x" top: "a" top: "b" slice_param { axis: 0 } }"""
@@ -73,7 +73,7 @@ def test_a_batch_that_a_layer_must_know_is_fixed() -> None:
     assert report.passed and report.batches == (4,)
 
 
-def test_a_shared_blob_is_there_once() -> None:
+def test_a_shared_blob_is_stored_once() -> None:
     layer = """layer {{ name: "{0}" type: "InnerProduct" bottom: "x" top: "{0}" param {{ name: "w" }}
         inner_product_param {{ num_output: 3 bias_term: false weight_filler {{ type: "xavier" }} }} }}"""
     text = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [2, 5] } } }'
@@ -104,12 +104,12 @@ def test_an_older_opset_computes_the_same(opset: int) -> None:
 
 
 @pytest.mark.parametrize("opset", [17, 999])
-def test_an_opset_that_there_is_not(opset: int) -> None:
+def test_an_opset_that_does_not_exist_is_refused(opset: int) -> None:
     with pytest.raises(ConversionError, match="choose one from 18 to"):
         to_onnx(net_of(CLASSIC), opset=opset)
 
 
-def test_an_operator_that_onnxruntime_has_in_older_opsets_only() -> None:
+def test_an_operator_is_exported_in_an_opset_that_onnxruntime_supports() -> None:
     net = net_of(
         """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 2, 9, 7] } } }
         layer { name: "r" type: "Input" top: "r" input_param { shape { dim: [6, 5] } } }
@@ -123,7 +123,7 @@ def test_an_operator_that_onnxruntime_has_in_older_opsets_only() -> None:
         to_onnx(net, opset=22)
 
 
-def test_all_that_has_no_form_is_told_at_once() -> None:
+def test_all_layers_that_cannot_be_exported_are_reported_at_once() -> None:
     net = net_of(
         """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [3, 7] } } }
         layer { name: "t" type: "Input" top: "t" input_param { shape { dim: [3] } } }
@@ -137,12 +137,12 @@ def test_all_that_has_no_form_is_told_at_once() -> None:
         to_onnx(net)
 
 
-def test_a_net_for_training_has_no_form() -> None:
+def test_a_net_for_training_cannot_be_exported() -> None:
     with pytest.raises(ConversionError, match="use the TEST phase"):
         to_onnx(net_of(CLASSIC, phase="TRAIN"))
 
 
-def test_a_difference_is_told_with_the_first_node_that_has_it() -> None:
+def test_a_difference_is_reported_with_the_first_node_that_shows_it() -> None:
     net = net_of(CLASSIC)
     model = to_onnx(net)
     bias = next(each for each in model.graph.initializer if each.name == "conv1/bias")
@@ -166,7 +166,7 @@ def test_only_a_model_that_computes_the_same_is_written(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["net.onnx", "other.onnx", "other.onnx.data"]
 
 
-def test_a_model_that_onnxruntime_refuses_is_one_error(tmp_path: Path) -> None:
+def test_a_model_that_onnxruntime_refuses_is_reported_as_one_error(tmp_path: Path) -> None:
     net, path = net_of(CLASSIC), tmp_path / "net.onnx"
     model = to_onnx(net)
     model.graph.node[0].op_type = "Nothing"
@@ -179,7 +179,7 @@ def test_a_model_that_onnxruntime_refuses_is_one_error(tmp_path: Path) -> None:
         verify(path, net)
 
 
-def test_a_model_of_another_net_is_one_error() -> None:
+def test_a_model_of_another_net_is_reported_as_one_error() -> None:
     net, other = net_of(CLASSIC), net_of(CLASSIC.replace('"data"', '"image"'))
     with pytest.raises(ConversionError, match="model 'classic' has an input 'image' without a value"):
         verify(to_onnx(other), net)
@@ -196,13 +196,13 @@ def test_a_model_of_another_net_is_one_error() -> None:
         verify(model, net)
 
 
-def test_inputs_of_ones_own() -> None:
+def test_a_proof_can_use_the_callers_inputs() -> None:
     net = net_of(CLASSIC)
     report = verify(to_onnx(net), net, inputs={"data": np.ones((3, 3, 13, 11))})
     assert report.passed and report.batches == (3,)
 
 
-def test_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
+def test_weights_can_be_stored_in_a_separate_file(tmp_path: Path) -> None:
     net, path = net_of(CLASSIC), tmp_path / "net.onnx"
     model = to_onnx(net)
     save_onnx(model, path, external=True)
@@ -213,10 +213,10 @@ def test_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("external", [False, True])
-def test_a_folder_that_is_not_there(tmp_path: Path, external: bool) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path, external: bool) -> None:
     with pytest.raises(FileError, match=r"net\.onnx: can't be written"):
         save_onnx(to_onnx(net_of(CLASSIC)), tmp_path / "no" / "net.onnx", external=external)
 
 
-def test_the_model_is_what_onnx_itself_accepts() -> None:
+def test_onnxs_own_checker_accepts_the_model() -> None:
     onnx.checker.check_model(to_onnx(net_of(CLASSIC)), full_check=True)

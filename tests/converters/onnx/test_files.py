@@ -89,7 +89,7 @@ def test_a_file_has_the_bytes_that_protobuf_writes(tmp_path: Path) -> None:
     assert (tmp_path / "net.onnx").read_bytes() == model.SerializeToString()
 
 
-def test_large_values_in_a_file_of_their_own_are_found_there(tmp_path: Path) -> None:
+def test_large_values_are_read_from_their_separate_file(tmp_path: Path) -> None:
     arrays = {"w": np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32), "b": np.ones(4, np.float32)}
     model = model_of(helper.make_node("Gemm", ["x", "w", "b"], ["y"]), shape=(2, 300), **arrays)
     save_onnx(model, tmp_path / "net.onnx", external=True)
@@ -100,7 +100,7 @@ def test_large_values_in_a_file_of_their_own_are_found_there(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("how", DAMAGE)
-def test_a_graph_that_makes_no_sense(how: str, tmp_path: Path) -> None:
+def test_an_invalid_graph_is_refused(how: str, tmp_path: Path) -> None:
     damage, reason = DAMAGE[how]
     model = linear()
     damage(model)
@@ -109,7 +109,7 @@ def test_a_graph_that_makes_no_sense(how: str, tmp_path: Path) -> None:
         from_onnx(path)
 
 
-def test_names_that_are_no_text(tmp_path: Path) -> None:
+def test_names_that_are_not_valid_text_are_refused(tmp_path: Path) -> None:
     path = saved(linear(), tmp_path / "net.onnx")
     path.write_bytes(path.read_bytes().replace(b"Gemm", b"\xff\xfemm"))
     for door in (from_onnx, open_onnx_values):
@@ -118,7 +118,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_bytes_that_are_changed_or_cut_are_refused_or_read_but_never_a_crash(seed: int, tmp_path: Path) -> None:
+def test_damaged_files_are_refused_or_read_but_never_crash(seed: int, tmp_path: Path) -> None:
     chance, data = random.Random(seed), bytearray(linear().SerializeToString())
     if seed % 3 == 0:
         data = data[: chance.randrange(len(data))]
@@ -146,7 +146,7 @@ def test_bytes_that_are_changed_or_cut_are_refused_or_read_but_never_a_crash(see
         ("short", "aren't all in .*short"),
     ],
 )
-def test_values_lie_in_regular_files_in_the_models_folder(where: str, reason: str, tmp_path: Path) -> None:
+def test_external_values_must_be_regular_files_in_the_models_folder(where: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(bytes(48))
     folder = tmp_path / "models"
     folder.mkdir()
@@ -169,7 +169,7 @@ def external_to(model: Any, where: str, length: int) -> None:
         tensor.external_data.add(key=key, value=str(value))
 
 
-def test_values_beside_the_model_are_read(tmp_path: Path) -> None:
+def test_external_values_next_to_the_model_are_read(tmp_path: Path) -> None:
     (tmp_path / "net.data").write_bytes(np.arange(12, dtype=np.float32).tobytes())
     model = linear()
     external_to(model, "net.data", length=48)
@@ -190,7 +190,7 @@ def test_a_constant_that_would_fill_the_memory_is_not_computed(tmp_path: Path) -
             door(saved(huge, tmp_path / "net.onnx"))
 
 
-def test_functions_that_call_each_other_without_end_are_not_written_out(tmp_path: Path) -> None:
+def test_recursive_functions_are_not_expanded(tmp_path: Path) -> None:
     model = model_of(helper.make_node("f0", ["x"], ["y"], domain="d"))
     model.opset_import.add(domain="d", version=1)
     imports = list(model.opset_import)

@@ -185,7 +185,7 @@ def net_of_case(case: str) -> Net:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_model_computes_what_torch_computes(case: str) -> None:
+def test_a_model_computes_the_same_as_torch(case: str) -> None:
     net = net_of_case(case)
     report = verify(to_onnx(net), net)
     assert report.passed, report
@@ -211,7 +211,7 @@ def test_unpooling_puts_values_where_pooling_found_them(kind: str, settings: str
     assert verify(to_onnx(net), net).passed
 
 
-def test_every_type_with_a_form_is_tested() -> None:
+def test_every_exportable_type_is_tested() -> None:
     recorded = (Path(__file__).parents[2] / "data/layers/cases.prototxts").read_text()
     tested = {case.split()[0] for case in CASES} | {*re.findall(r'type: ?"(\w+)"', recorded), "RpnProposal"}
     with_form = {name for name, kind in LAYERS.items() if issubclass(kind, HasOnnxForm)}
@@ -250,7 +250,7 @@ def recorded_net(case: str, folder: Path) -> Net:
 
 
 @pytest.mark.parametrize("case", sorted(RECORDED_TESTS.keys() - WITHOUT_FORM))
-def test_a_model_computes_what_caffe_computed(case: str, tmp_path: Path) -> None:
+def test_a_model_computes_the_same_as_caffe(case: str, tmp_path: Path) -> None:
     net, wanted = recorded_net(case, tmp_path), recorded(case)
     model = to_onnx(net)
     run = inference_session(model.SerializeToString())
@@ -267,6 +267,6 @@ def test_a_model_computes_what_caffe_computed(case: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("case", sorted(WITHOUT_FORM))
-def test_a_layer_without_a_form_is_named(case: str, tmp_path: Path) -> None:
+def test_a_layer_that_cannot_be_exported_is_named(case: str, tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"layer 'l' of type .* (has no ONNX form|can('t)? be exported)"):
         to_onnx(recorded_net(case, tmp_path))

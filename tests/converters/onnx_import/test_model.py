@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime")
 random = np.random.default_rng(4)
 
 
-def test_blobs_and_layers_are_called_as_in_the_model(graph, same) -> None:
+def test_blobs_and_layers_have_the_models_names(graph, same) -> None:
     model = graph(
         "hidden = Conv (image, w) y = Relu (hidden)", image=("N", 3, 8, 7), w=random.standard_normal((4, 3, 3, 3))
     )
@@ -36,7 +36,7 @@ def test_shapes_that_exporters_compute_are_computed(graph, same) -> None:
     assert [layer.type for layer in made.net.layer] == ["Input", "Flatten", "ReLU"]
 
 
-def test_weights_that_are_computed_from_constants(graph, same) -> None:
+def test_weights_computed_from_constants_are_imported(graph, same) -> None:
     same(
         graph(
             "v = Mul (w, g) y = Conv (x, v)", x=(2, 3, 5, 5), w=random.standard_normal((4, 3, 2, 2)), g=np.array([2.5])
@@ -44,17 +44,17 @@ def test_weights_that_are_computed_from_constants(graph, same) -> None:
     )
 
 
-def test_what_no_output_needs_is_left_out(graph, same) -> None:
+def test_nodes_that_no_output_needs_are_left_out(graph, same) -> None:
     made = same(graph("a = NonZero (x) y = Relu (x)", x=(2, 3)))
     assert [layer.type for layer in made.net.layer] == ["Input", "ReLU"]
 
 
-def test_outputs_that_are_read_too(graph, same) -> None:
+def test_outputs_that_other_nodes_read_stay_outputs(graph, same) -> None:
     made = same(graph("y = Relu (x) z = Tanh (y)", "y", "z", x=(2, 3)))
     assert made.net.layer[-1].type == "Split"
 
 
-def test_open_lengths_are_given(graph, same) -> None:
+def test_dynamic_lengths_can_be_given(graph, same) -> None:
     model = graph("y = Relu (x)", x=("N", 3, "H", "W"))
     with pytest.raises(ConversionError, match="input 'x' has an open shape; give the shape in `shapes`"):
         from_onnx(model)
@@ -64,7 +64,7 @@ def test_open_lengths_are_given(graph, same) -> None:
     assert list(made.net.layer[0].input_param.shape[0].dim) == [2, 3, 5, 4]
 
 
-def test_everything_without_a_counterpart_is_told_at_once(graph) -> None:
+def test_everything_without_a_counterpart_is_reported_at_once(graph) -> None:
     text = """a = Conv (x, x) b = Relu (a) c = Erf (b) d = Erf (x) e = Erf (x) f = Erf (x)
               y = Concat <axis=1> (c, d, e, f) """
     with pytest.raises(ConversionError) as told:
@@ -74,7 +74,7 @@ def test_everything_without_a_counterpart_is_told_at_once(graph) -> None:
     assert str(told.value) == wanted
 
 
-def test_shapes_behind_what_has_no_counterpart_are_not_told(graph) -> None:
+def test_shape_errors_after_an_unsupported_node_are_not_reported(graph) -> None:
     text = "a = Erf (x) s = Shape (a) t = Neg (s) u = Trilu (t) v = Mod (u, u) b = Reshape (a, v) y = Erfinv (b)"
     with pytest.raises(ConversionError, match=r"to Caffe: Erf \('a'\); Erfinv \('y'\)$"):
         from_onnx(graph(text, x=(2, 3)))
@@ -93,13 +93,13 @@ def test_shapes_behind_what_has_no_counterpart_are_not_told(graph) -> None:
         ),
     ],
 )
-def test_nodes_that_are_wrong_are_told(graph, text, told) -> None:
+def test_invalid_nodes_are_reported(graph, text, told) -> None:
     with pytest.raises(ConversionError) as problem:
         from_onnx(graph(text, x=(2, 3)))
     assert str(problem.value) == f"the model: the net can't be converted to Caffe: {told}"
 
 
-def test_a_constant_that_has_no_shape_is_told(graph) -> None:
+def test_a_constant_without_a_shape_is_reported(graph) -> None:
     model = graph("c = MaxPool <kernel_shape=[2,2]> (w) y = Add (x, c)", x=(1, 3, 4, 4), w=np.ones((1, 3, 5, 5)))
     del model.graph.node[0].input[:]
     with pytest.raises(ConversionError, match=r"MaxPool.*the shapes can't be inferred"):
@@ -111,7 +111,7 @@ def test_a_model_without_inputs_is_an_error(graph) -> None:
         from_onnx(graph("y = Relu (c)", c=np.ones(3)))
 
 
-def test_what_does_not_compute_the_same_is_an_error(graph, monkeypatch) -> None:
+def test_a_net_that_computes_something_else_is_an_error(graph, monkeypatch) -> None:
     monkeypatch.setitem(module.OPERATORS, "Relu", module.OPERATORS["Tanh"])
     with pytest.raises(
         ConversionError, match=r"doesn't compute the same as the model: .*first node that differs is 'y'"
@@ -126,7 +126,7 @@ def test_a_model_that_onnxruntime_refuses_is_an_error(graph) -> None:
         from_onnx(model)
 
 
-def test_files(graph, same, tmp_path) -> None:
+def test_models_are_read_from_files(graph, same, tmp_path) -> None:
     path = tmp_path / "net.onnx"
     model = graph("y = Gemm (x, w)", x=(2, 3), w=random.standard_normal((3, 4)))
     onnx.save(model, path)

@@ -43,7 +43,7 @@ def test_activations(graph, same, text, layers) -> None:
 
 
 @pytest.mark.parametrize("text", ["Log (x)", "Sqrt (x)", "Reciprocal (x)", "Pow (x, c)", "Pow (c, x)"])
-def test_functions_of_what_is_positive(graph, same, text) -> None:
+def test_functions_of_positive_values(graph, same, text) -> None:
     same(graph(f"y = {text}", x=(2, 4, 5), c=np.float32(1.7)), positive=True, verify=False)
 
 
@@ -56,13 +56,13 @@ def test_limits(graph, same, lower, upper, kind) -> None:
     assert layer_types(made) == [kind]
 
 
-def test_slopes_of_channels_and_one_for_all(graph, same) -> None:
+def test_slopes_by_channel_and_one_for_all_channels(graph, same) -> None:
     text = "a = PRelu (x, s) y = PRelu (a, t)"
     made = same(graph(text, x=(2, 4, 5, 3), s=random.standard_normal((4, 1, 1)), t=np.array([0.3])))
     assert [layer.prelu_param.channel_shared for layer in made.net.layer[1:]] == [False, True]
 
 
-def test_slopes_that_differ_within_a_channel_are_told(graph, same) -> None:
+def test_slopes_that_differ_within_a_channel_are_refused(graph, same) -> None:
     with pytest.raises(ConversionError, match=r"PRelu \('y'\): the slopes of shape \[3\] differ within a channel"):
         same(graph("y = PRelu (x, s)", x=(2, 3, 5, 3), s=random.standard_normal(3)))
 
@@ -90,7 +90,7 @@ def test_arithmetic_between_blobs(graph, same, op, shape) -> None:
     same(graph(f"y = {op} (a, b)", a=shape, b=(2, 4, 5, 3)))
 
 
-def test_gates_are_scales_whose_batch_stays_open(graph, same) -> None:
+def test_gates_become_scales_with_a_dynamic_batch(graph, same) -> None:
     made = same(graph("y = Mul (a, b)", a=(1, 4, 5, 3), b=(1, 4, 1, 1)))
     assert layer_types(made) == ["Reshape", "Scale"] or layer_types(made) == ["Flatten", "Scale"]
     assert made.net.layer[-1].scale_param.axis == 0
@@ -106,7 +106,7 @@ def test_division_of_blobs(graph, same) -> None:
     same(graph("y = Div (c, b)", b=(2, 4), c=np.float32(1.0)), positive=True)
 
 
-def test_sums_of_many(graph, same) -> None:
+def test_sums_of_many_blobs(graph, same) -> None:
     made = same(graph("y = Sum (a, b, c) z = Mean (a, b, c)", "y", "z", a=(2, 4), b=(2, 4), c=(2, 4)))
     assert layer_types(made) == ["Eltwise", "Eltwise"]
 
@@ -154,19 +154,19 @@ def test_axes_as_an_input(graph, same) -> None:
         ("Identity (x)", [], ["Split"]),
     ],
 )
-def test_moved_values(graph, same, text, constants, layers) -> None:
+def test_operators_that_move_values(graph, same, text, constants, layers) -> None:
     made = same(graph(f"y = {text}", x=(2, 1, 4, 5, 3), c=np.array(constants, np.int64)))
     assert layer_types(made) == layers
 
 
-def test_parts_and_wholes(graph, same) -> None:
+def test_slicing_and_joining(graph, same) -> None:
     text = """a, b = Split <axis=1> (x, sizes)  j = Concat <axis=1> (b, a)  s = Slice (j, starts, ends, axes)
               y = Concat <axis=2> (s, s)"""
     same(graph(text, x=(2, 7, 5, 3), sizes=np.array([3, 4]), starts=np.array([1, -4]), ends=np.array([99, -1]),
                axes=np.array([1, 2])))  # fmt: skip
 
 
-def test_parts_as_newer_opsets_count_them(graph, same) -> None:
+def test_slicing_in_newer_opsets(graph, same) -> None:
     same(graph("a, b, c = Split <axis=1, num_outputs=3> (x) y = Concat <axis=1> (c, a, b)", x=(2, 8, 3), opset=18))
 
 
@@ -203,7 +203,7 @@ def test_pixels_and_channels(graph, same, text) -> None:
     same(graph(f"y = {text}", x=(2, 12, 4, 6)))
 
 
-def test_a_softmax_of_old_is_over_everything_behind_its_axis(graph, same) -> None:
+def test_an_old_softmax_covers_all_axes_from_its_axis_on(graph, same) -> None:
     same(graph("y = Softmax <axis=1> (x)", x=(2, 4, 5, 3), opset=11))
 
 
@@ -232,7 +232,7 @@ def test_convolution_with_any_padding_is_one_layer(graph, same, settings, kernel
     assert made.net.layer[1].convolution_param.group == 2
 
 
-def test_what_is_symmetric_keeps_its_filters(graph, same) -> None:
+def test_symmetric_padding_keeps_the_filters(graph, same) -> None:
     weight = weights_random.standard_normal((6, 4, 3, 3))
     made = same(graph("y = Conv <pads=[1,1,1,1], strides=[2,2], dilations=[1,1]> (x, w)", x=(2, 4, 10, 9), w=weight))
     layer = made.net.layer[1]
@@ -271,7 +271,7 @@ def test_matrices_are_inner_products(graph, same) -> None:
     assert layer_types(made) == ["InnerProduct", "InnerProduct"]
 
 
-def test_a_matrix_is_applied_to_the_last_axis_whatever_is_before(graph, same) -> None:
+def test_a_matrix_is_applied_to_the_last_axis_of_any_shape(graph, same) -> None:
     made = same(graph("y = MatMul (x, w)", x=(3, 2, 7), w=weights_random.standard_normal((7, 5))))
     assert made.net.layer[1].inner_product_param.axis == 2
 
@@ -286,7 +286,7 @@ def test_a_matrix_is_applied_to_the_last_axis_whatever_is_before(graph, same) ->
         'kernel_shape=[3,3], strides=[2,2], auto_pad="SAME_UPPER"',
     ],
 )
-def test_max_pooling_where_caffe_rounds_to_the_same_windows(graph, same, settings) -> None:
+def test_max_pooling_is_imported_where_caffe_has_the_same_windows(graph, same, settings) -> None:
     assert layer_types(same(graph(f"y = MaxPool <{settings}> (x)", x=(2, 4, 10, 8)))) == ["Pooling"]
 
 
@@ -301,7 +301,7 @@ def test_max_pooling_where_caffe_rounds_to_the_same_windows(graph, same, setting
         ("kernel_shape=[3,3], strides=[2,2], pads=[0,0,1,1], count_include_pad=1", ["Pooling", "Scale"]),
     ],
 )
-def test_averages_are_divided_as_onnx_divides(graph, same, settings, layers) -> None:
+def test_averages_are_divided_as_in_onnx(graph, same, settings, layers) -> None:
     assert layer_types(same(graph(f"y = AveragePool <{settings}> (x)", x=(2, 4, 10, 8)))) == layers
 
 
@@ -311,12 +311,12 @@ def test_global_pooling(graph, same) -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5])
-def test_padding_by_itself(graph, same, value) -> None:
+def test_padding_without_a_convolution(graph, same, value) -> None:
     sizes = np.array([0, 0, 1, -1, 0, 0, 2, 3])
     same(graph("y = Pad (x, p, v)", x=(2, 4, 5, 4), p=sizes, v=np.float32(value)))
 
 
-def test_windows_that_caffe_does_not_have_are_told(graph) -> None:
+def test_windows_that_caffe_lacks_are_refused(graph) -> None:
     text = """a = MaxPool <kernel_shape=[2,2], pads=[0,0,1,1]> (x)
               b = MaxPool <kernel_shape=[2,2], dilations=[2,2]> (x)  y = Add (a, b)"""
     with pytest.raises(

@@ -237,7 +237,7 @@ def test_a_classic_computes_the_same_for_other_images_and_another_batch(name: st
     assert model.net.name == name
 
 
-def test_layers_are_those_that_people_know_by_the_modules_names() -> None:
+def test_layers_are_named_after_the_modules() -> None:
     model = from_torch(trained("ResNet-18"), [torch.randn(2, 3, 64, 68)])
     kinds = Counter(layer.type for layer in model.net.layer)
     assert kinds == {"Input": 1, "Convolution": 20, "BatchNorm": 20, "Scale": 20, "ReLU": 17, "Eltwise": 8,

@@ -31,7 +31,7 @@ def test_a_module_stays_as_it_was() -> None:
     assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
 
 
-def test_everything_without_a_counterpart_is_told_at_once() -> None:
+def test_everything_without_a_counterpart_is_reported_at_once() -> None:
     with pytest.raises(ConversionError) as told:
         from_torch(Strange(), [torch.randn(2, 3, 5, 4)])
     windows = "[5, 4] to [3, 3]: Caffe's windows all have one size, so one length must divide the other"
@@ -55,7 +55,7 @@ def test_an_output_that_is_always_the_same_is_an_error() -> None:
         from_torch(Constant(), [torch.randn(2, 3)])
 
 
-def test_what_does_not_compute_the_same_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_net_that_computes_something_else_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(converting.COUNTERPARTS, "relu", converting.COUNTERPARTS["tanh"])
     with pytest.raises(
         ConversionError, match="Sequential: the net doesn't compute the same as the module: output '0' differs"
@@ -63,6 +63,6 @@ def test_what_does_not_compute_the_same_is_an_error(monkeypatch: pytest.MonkeyPa
         from_torch(nn.Sequential(nn.ReLU()), [torch.randn(2, 3)])
 
 
-def test_doubles_and_halves_become_singles() -> None:
+def test_double_and_half_precision_become_single() -> None:
     model = from_torch(nn.Linear(3, 5).double(), [torch.randn(2, 3, dtype=torch.double)])
     assert [array.dtype for array in model.weights["linear"]] == ["float32", "float32"]

@@ -82,7 +82,7 @@ def test_activations(function, layers) -> None:
 @pytest.mark.parametrize(
     "function", [torch.log, torch.sqrt, torch.rsqrt, lambda x: x**1.7, lambda x: 1 / x, torch.square]
 )
-def test_functions_of_what_is_positive(function) -> None:
+def test_functions_of_positive_values(function) -> None:
     same(function, (2, 4, 5), positive=True)
 
 
@@ -136,7 +136,7 @@ def test_windows_and_sizes(function, layers) -> None:
         lambda x: x.argmax(1),
     ],
 )
-def test_moved_and_reduced_values(function) -> None:
+def test_operators_that_move_and_reduce_values(function) -> None:
     same(function, (2, 4, 5, 3))
 
 
@@ -158,17 +158,17 @@ def test_arithmetic_and_several_inputs_and_outputs(function) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
-def test_padding_that_is_larger_at_the_end() -> None:
+def test_asymmetric_padding_is_imported() -> None:
     assert layer_types(same(nn.Conv2d(4, 6, (2, 4), padding="same"), (2, 4, 8, 6))) == ["Convolution"]
 
 
-def test_an_input_that_is_an_output_too() -> None:
+def test_an_input_may_also_be_an_output() -> None:
     model = from_torch(FunctionModule(lambda a, b: (a, b.relu())), [torch.randn(2, 3), torch.randn(2, 5)])
     net = model.module(Phase.TEST)
     assert set(net.outputs) == {"inputs_0/output", "relu"}
 
 
-def test_results_in_a_dict_and_an_input_that_nobody_reads() -> None:
+def test_results_in_a_dict_and_an_unread_input() -> None:
     model = from_torch(
         FunctionModule(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)]
     )
@@ -177,7 +177,7 @@ def test_results_in_a_dict_and_an_input_that_nobody_reads() -> None:
     assert set(net.outputs) == {"relu", "tanh"}
 
 
-def test_what_happens_in_place_is_seen_by_all_who_read_it_later() -> None:
+def test_in_place_changes_are_visible_to_later_readers() -> None:
     def function(x: Tensor) -> Tensor:
         y = x.tanh()
         z = F.relu_(y)

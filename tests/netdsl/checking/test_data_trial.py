@@ -57,20 +57,20 @@ def test_a_net_that_learns_nothing_has_a_loss_and_no_gradients(tried, layer: str
     assert tried(DATA % 2, layer, LOSS, forward_only=True).loss is not None
 
 
-def test_shapes_that_a_net_doesnt_say_are_those_that_fit(tried) -> None:
+def test_shapes_that_a_net_does_not_state_are_chosen_to_fit(tried) -> None:
     slices = "layer { name: 's' type: 'Slice' bottom: 'x' top: 'a' top: 'b' slice_param { slice_point: 1 } }"
     both = "layer { name: 'e' type: 'Eltwise' bottom: 'a' bottom: 'b' top: 'e' }"
     trial = tried(DATA % 3, slices, both, FULL.replace("bottom: 'x'", "bottom: 'e'"), LOSS)
     assert trial.shapes["x"] == (2, 2, 28, 28) and trial.loss is not None
 
 
-def test_a_net_that_takes_one_batch_only_gets_it(tried) -> None:
+def test_a_net_for_one_batch_size_gets_it(tried) -> None:
     shape = "layer { name: 'r' type: 'Reshape' bottom: 'x' top: 'r' reshape_param { shape { dim: [6, 150528] } } }"
     trial = tried(DATA % 6, shape, FULL.replace("bottom: 'x'", "bottom: 'r'"), LOSS)
     assert trial.shapes["y"] == (6,) and trial.loss is not None
 
 
-def test_labels_of_pixels_in_a_database_of_their_own_are_classes(tried) -> None:
+def test_pixel_labels_from_a_separate_database_are_classes(tried) -> None:
     image, label = (
         f"layer {{ name: '{top}' type: 'Data' top: '{top}' data_param {{ source: 'gone' batch_size: 2 }} }}"
         for top in ("x", "y")
@@ -79,7 +79,7 @@ def test_labels_of_pixels_in_a_database_of_their_own_are_classes(tried) -> None:
     assert trial.reason == "" and trial.shapes["y"] == (2, 1, 224, 224)
 
 
-def test_inputs_are_given(tried) -> None:
+def test_inputs_get_values(tried) -> None:
     inputs = (
         "layer { name: 'd' type: 'Input' top: 'x' top: 'y' input_param { shape { dim: [9, 4] } shape { dim: 9 } } }"
     )
@@ -99,7 +99,7 @@ def test_a_net_without_a_loss_is_not_tried(tried) -> None:
     assert tried((DATA % 2)[:-1] + testing, FULL[:-1] + testing, LOSS[:-1] + testing).trains is False
 
 
-def test_reasons_name_the_layer(tried) -> None:
+def test_errors_name_the_layer(tried) -> None:
     private = "layer { name: 'p' type: 'Python' top: 'x' top: 'y' python_param { module: 'office' layer: 'Secret' } }"
     trial = tried(private, FULL, LOSS)
     assert not trial.reads and "layer 'p': the layer runs Python code from module 'office'" in trial.reason
@@ -113,7 +113,7 @@ def test_reasons_name_the_layer(tried) -> None:
 
 
 @pytest.mark.parametrize("images", [True, False])
-def test_what_recurrent_layers_read_is_steps_of_a_sequence_for_each_image(tried, images: bool) -> None:
+def test_recurrent_layers_get_one_sequence_of_steps_for_each_image(tried, images: bool) -> None:
     """LRCN's nets and its language model read HDF5 files, and only these state how many sequences there are."""
     image = """layer { name: 'd' type: 'ImageData' top: 'x' top: 'y' image_data_param { source: 'gone' batch_size: 9 } }
       layer { name: 's' type: 'Silence' bottom: 'y' }"""

@@ -53,12 +53,12 @@ def test_a_template_is_not_parsed(check) -> None:
     assert "if this is a template, fill in" in found.reason
 
 
-def test_a_file_that_is_not_there_is_a_finding() -> None:
+def test_a_missing_file_is_a_finding() -> None:
     found = check_net("nowhere.prototxt")
     assert (found.parsed, found.reason) == (False, "nowhere.prototxt: can't be opened: No such file or directory")
 
 
-def test_an_unknown_type_is_named_with_its_layers_and_what_to_do(check) -> None:
+def test_an_unknown_type_is_named_with_its_layers_and_advice(check) -> None:
     strange = "layer { name: '%s' type: 'Convolutoin' bottom: 'data' top: '%s' }"
     found = check(IMAGE, strange % ("a", "a"), strange % ("b", "b"), "layer { name: 'c' type: 'Magic' bottom: 'a' }")
     assert (found.parsed, found.resolved) == (True, False)
@@ -67,7 +67,7 @@ def test_an_unknown_type_is_named_with_its_layers_and_what_to_do(check) -> None:
     assert "'How to add a layer type' in CONTRIBUTING.md" in found.reason
 
 
-def test_a_type_of_the_users_own_is_known(check) -> None:
+def test_a_users_own_type_is_found(check) -> None:
     class Magic(LAYERS["ReLU"]):
         pass
 
@@ -76,40 +76,40 @@ def test_a_type_of_the_users_own_is_known(check) -> None:
         assert check(IMAGE, magic).ran
 
 
-def test_a_bottom_that_nobody_makes_is_named(check) -> None:
+def test_a_bottom_that_no_layer_makes_is_named(check) -> None:
     found = check(IMAGE, convolution("conv", "daat"))
     expected = "layer 'conv': bottom 'daat' isn't a top of any layer before it; did you mean 'data'?"
     assert found.reason == f"{found.file}:2: {expected}"
 
 
-def test_shapes_that_do_not_fit_are_told_with_the_layer(check) -> None:
+def test_shapes_that_do_not_fit_are_reported_with_the_layer(check) -> None:
     found = check(IMAGE, convolution("conv", "data", "num_output: 4 kernel_size: 20"))
     assert (found.parsed, found.resolved) == (True, False)
     assert found.reason.startswith(f"{found.file}:2: layer 'conv'")
 
 
-def test_no_layers_are_no_net(check) -> None:
+def test_a_net_without_layers_is_refused(check) -> None:
     assert check("name: 'empty'").reason.endswith("net.prototxt: the net has no layers; add some")
 
 
-def test_private_python_code_is_counted_apart(check) -> None:
+def test_private_python_code_is_counted_separately(check) -> None:
     found = check(IMAGE, PYTHON)
     assert (found.resolved, found.needs_code) == (False, ["office.Secret"])
 
 
-def test_python_code_beside_an_unknown_type_is_not_the_only_obstacle(check) -> None:
+def test_python_code_and_an_unknown_type_are_both_reported(check) -> None:
     found = check(IMAGE, PYTHON, "layer { name: 'c' type: 'Magic' bottom: 'data' top: 'c' }")
     assert found.needs_code == []
 
 
-def test_stubs_let_the_rest_be_seen(check) -> None:
+def test_with_stubs_the_rest_of_the_net_is_checked(check) -> None:
     magic = "layer { name: 'c' type: 'Magic' bottom: 'mine' top: 'c' top: 'd' }"
     found = check(IMAGE, PYTHON, magic, convolution("conv", "d"), stub_unknown=True)
     assert (found.resolved, found.ran, found.needs_code) == (True, True, [])
     assert found.stubbed == ["Magic", "office.Secret"]
 
 
-def test_a_stub_without_bottoms_brings_an_image(check) -> None:
+def test_a_stub_without_bottoms_makes_an_image(check) -> None:
     magic = "layer { name: 'magic' type: 'Magic' top: 'data' }"
     assert check(magic, convolution("conv", "data"), stub_unknown=True).ran
     small = check(magic, convolution("conv", "data"), stub_unknown=True, assume={"data": (3, 2, 2)})
@@ -124,23 +124,23 @@ def test_assumed_shapes_are_those_of_one_item(check) -> None:
     assert (found.ran, found.assumed) == (True, {"data": (1, 14, 14)})
 
 
-def test_a_typical_shape_that_fits_is_assumed_and_told(check) -> None:
+def test_a_typical_shape_that_fits_is_assumed_and_reported(check) -> None:
     found = check(DATA, SIAMESE)
     assert (found.ran, found.assumed) == (True, {"data": (2, 28, 28)})
 
 
-def test_the_size_that_the_net_says_is_kept(check) -> None:
+def test_the_size_that_the_net_states_is_kept(check) -> None:
     cropped = DATA.replace("data_param", "transform_param { crop_size: 17 } data_param")
     assert check(cropped, SIAMESE).assumed == {"data": (2, 17, 17)}
 
 
-def test_a_label_takes_the_shape_of_what_it_is_compared_with(check) -> None:
+def test_a_label_gets_the_shape_that_it_is_compared_with(check) -> None:
     flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 7 } }"
     found = check(DATA, flat, "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 'label' }")
     assert (found.ran, found.assumed) == (True, {"data": (3, 224, 224), "label": (7,)})
 
 
-def test_labels_of_regions_take_the_shape_of_what_they_are_compared_with_together(check) -> None:
+def test_region_labels_get_the_shape_that_they_are_compared_with(check) -> None:
     """An R-FCN that distinguishes objects from background only makes narrower targets in its Python layer."""
     tops = " ".join(f"top: '{name}'" for name in ("data", "rois", "labels", "targets", "inside", "outside"))
     regions = f"""layer {{ name: 'regions' type: 'Python' {tops} python_param {{ module: 'roi_data_layer.layer'
@@ -155,22 +155,22 @@ def test_labels_of_regions_take_the_shape_of_what_they_are_compared_with_togethe
     )
 
 
-def test_an_input_without_a_shape_takes_a_typical_one(check) -> None:
+def test_an_input_without_a_shape_gets_a_typical_one(check) -> None:
     found = check("input: 'data'", convolution("conv", "data"))
     assert (found.ran, found.assumed) == (True, {"data": (3, 224, 224)})
 
 
-def test_an_input_that_a_layer_brings_is_not_brought_twice(check) -> None:
+def test_an_input_that_a_layer_makes_is_not_made_twice(check) -> None:
     assert check("input: 'data'", IMAGE, convolution("conv", "data")).assumed == {}
 
 
-def test_if_no_typical_shape_fits_the_reason_is_about_the_net_as_it_is(check) -> None:
+def test_if_no_typical_shape_fits_the_error_is_about_the_original_net(check) -> None:
     found = check(DATA, convolution("conv", "data", "num_output: 4 kernel_size: 500"))
     assert found.assumed == {}
     assert found.reason.startswith(f"{found.file}:2: layer 'conv'")
 
 
-def test_told_shapes_of_an_input_leave_its_others(check) -> None:
+def test_given_shapes_of_an_input_leave_its_other_shapes(check) -> None:
     inputs = (
         "layer { name: 'in' type: 'Input' top: 'a' top: 'b' input_param { shape { dim: [1, 3, 4] } shape { dim: 2 } } }"
     )
@@ -180,7 +180,7 @@ def test_told_shapes_of_an_input_leave_its_others(check) -> None:
     assert check(inputs, joined, assume={"a": (7, 4)}).ran
 
 
-def test_what_fails_only_when_it_runs_is_resolved_but_does_not_run(check) -> None:
+def test_a_net_that_fails_at_run_time_is_resolved_but_does_not_run(check) -> None:
     class Picky(LAYERS["ReLU"]):
         def forward(self, x):
             raise ValueError("not today\nreally")
@@ -199,7 +199,7 @@ def test_what_fails_only_when_it_runs_is_resolved_but_does_not_run(check) -> Non
         (KeyError("gone"), "gone"),
     ],
 )
-def test_no_file_stops_the_others(check, problem: Exception, what: str) -> None:
+def test_a_bad_file_does_not_stop_the_others(check, problem: Exception, what: str) -> None:
     class RaisingReLU(LAYERS["ReLU"]):
         def forward(self, x):
             raise problem
@@ -245,18 +245,18 @@ def seen(check, *layers) -> list[tuple[int, ...]]:
     return shapes
 
 
-def test_it_runs_on_one_small_image_if_the_net_takes_one(check) -> None:
+def test_a_net_runs_on_one_small_image_if_possible(check) -> None:
     big = IMAGE.replace("[1, 3, 12, 14]", "[64, 3, 224, 480]")
     assert set(seen(check, big, RELU)) == {(1, 3, 32, 64)}
 
 
-def test_it_runs_on_a_whole_image_if_weights_need_that(check) -> None:
+def test_a_net_runs_on_a_full_image_if_its_weights_need_that(check) -> None:
     big = IMAGE.replace("[1, 3, 12, 14]", "[64, 3, 100, 102]")
     flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 2 } }"
     assert set(seen(check, big, RELU, flat)) == {(1, 3, 100, 102)}
 
 
-def test_it_runs_on_a_whole_batch_if_the_net_writes_it_down(check) -> None:
+def test_a_net_runs_on_a_full_batch_if_it_states_the_batch(check) -> None:
     written = "layer { name: 'r' type: 'Reshape' bottom: 'data' top: 'r' reshape_param { shape { dim: 6 dim: 168 } } }"
     assert set(seen(check, IMAGE.replace("[1, 3,", "[2, 3,"), RELU, written)) == {(2, 3, 12, 14)}
 
@@ -279,7 +279,7 @@ def test_weights_share_one_memory(check) -> None:
     assert len(homes) == 1
 
 
-def test_sums_that_normalise_are_not_zero(check) -> None:
+def test_sums_for_normalisation_are_not_zero(check) -> None:
     norm = "layer { name: 'bn%d' type: 'BatchNorm' bottom: 'data' top: 'data' }"
     tops = []
 
@@ -293,12 +293,12 @@ def test_sums_that_normalise_are_not_zero(check) -> None:
     assert all(torch.isfinite(top).all() for top in tops if not top.is_meta)
 
 
-def test_boxes_of_ssd_are_no_images(check) -> None:
+def test_ssds_boxes_are_not_treated_as_images(check) -> None:
     boxes = "layer { name: 'data' type: 'AnnotatedData' top: 'x' top: 'data' data_param { batch_size: 24 } }"
     assert set(seen(check, boxes, RELU)) == {(1, 1, 24, 8)}
 
 
-def test_data_that_a_net_makes_up_is_made_up_smaller(check) -> None:
+def test_generated_data_are_made_smaller(check) -> None:
     dummy = "layer { name: 'd' type: 'DummyData' top: 'data' dummy_data_param { shape { dim: [64, 3, 224, 480] } } }"
     assert set(seen(check, dummy, RELU)) == {(1, 3, 32, 64)}
 
@@ -325,7 +325,7 @@ def test_labels_are_zero(check) -> None:
     assert not any(label.any() for label in found if not label.is_meta)
 
 
-def test_files_that_the_net_names_need_not_be_there(check) -> None:
+def test_files_that_the_net_names_need_not_exist(check) -> None:
     inputs = """input: "found" input_shape { dim: [1, 1, 3, 7] } input: "label" input_shape { dim: [1, 1, 2, 8] }"""
     sizes = """layer { name: 'eval' type: 'DetectionEvaluate' bottom: 'found' bottom: 'label' top: 'eval'
       detection_evaluate_param { num_classes: 3 background_label_id: 9 name_size_file: 'nowhere.txt' } }"""
@@ -346,7 +346,7 @@ layer { name: 'label' type: 'Data' top: 'label' data_param { source: 'nowhere' b
 layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'data' bottom: 'label' top: 'loss' }"""
 
 
-def test_labels_of_pixels_may_come_from_a_data_layer_of_their_own(check) -> None:
+def test_pixel_labels_may_come_from_a_separate_data_layer(check) -> None:
     found = check(SEGMENTATION)
     assert (found.resolved, found.ran) == (True, True)
     assert found.assumed == {"data": (3, 224, 224), "label": (1, 224, 224)}
@@ -362,7 +362,7 @@ layer { name: 'loss' type: 'SmoothL1LossOHEM' bottom: 'boxes' bottom: 'targets' 
 layer { name: 'sum' type: 'Eltwise' bottom: 'each' bottom: 'each' top: 'sum' }"""
 
 
-def test_box_targets_are_as_many_as_the_net_predicts(check) -> None:
+def test_box_targets_match_the_nets_predictions_in_number(check) -> None:
     found = check(REGIONS, run=False)  # all classes share their boxes, which no data setting states
     assert (found.resolved, found.assumed) == (True, {"data": (3, 600, 1000), "targets": (8,)})
 

@@ -18,7 +18,7 @@ layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip' inner_product_para
 layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' top: 'loss' }"""
 
 
-def test_what_a_net_takes_too_much_of_is_said_and_the_others_are_tried(tmp_path: Path) -> None:
+def test_a_net_that_exceeds_a_limit_is_reported_and_the_others_are_tried(tmp_path: Path) -> None:
     good, large = tmp_path / "good.prototxt", tmp_path / "large.prototxt"
     good.write_text(NET % 3)
     large.write_text(NET % 8000)  # 4.8 GB

@@ -124,7 +124,7 @@ def test_every_item_is_read_by_one_process_in_each_epoch(name: str, size: int, s
 
 
 @pytest.mark.parametrize("name", FORMATS.values(), ids=FORMATS)
-def test_arrays_are_those_of_the_items(name: str) -> None:
+def test_arrays_equal_those_of_the_items(name: str) -> None:
     source = open_source(name)
     with open_reader(name, rank=1, size=3, shuffle=True) as reader:
         arrays = reader.arrays()
@@ -136,7 +136,7 @@ def test_arrays_are_those_of_the_items(name: str) -> None:
     source.close()
 
 
-def test_a_reader_goes_on_from_its_position() -> None:
+def test_a_reader_continues_from_its_position() -> None:
     whole = open_reader("mnist:idx", batch_size=2, rank=1, size=2, shuffle=True)
     labels = [labels_of(whole) for _ in range(3)]
     assert labels[0] != labels[1]
@@ -150,7 +150,7 @@ def test_a_reader_goes_on_from_its_position() -> None:
     assert first + labels_of(again) == [labels[0], *labels, labels_of(whole)][4]
 
 
-def test_processes_that_step_together_leave_out_what_fills_no_batch() -> None:
+def test_synchronous_processes_leave_out_incomplete_batches() -> None:
     readers = [open_reader("t.csv", batch_size=2, rank=rank, size=3, drop_last=True) for rank in range(3)]
     assert [len(reader) for reader in readers] == [2, 2, 2]
     assert [labels_of(reader) for reader in readers] == [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]
@@ -168,7 +168,7 @@ def test_processes_that_step_together_leave_out_what_fills_no_batch() -> None:
     ],
     ids=["torchrun", "Open MPI in a job of SLURM", "MPICH", "SLURM"],
 )
-def test_ranks_are_those_of_the_environment(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_are_read_from_the_environment(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     reader = open_reader("t.nc?x=data&y=label")
@@ -178,7 +178,7 @@ def test_ranks_are_those_of_the_environment(environment: dict[str, str], monkeyp
     assert open_reader("t.csv", rank=0, size=1).size == 1
 
 
-def test_ranks_that_make_no_sense_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_ranks_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="only one of rank and size is given"):
         open_reader("t.csv", rank=0)
     with pytest.raises(DataError, match="the rank is 3, but with 3 processes it must be from 0 to 2"):

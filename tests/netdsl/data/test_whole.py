@@ -95,7 +95,7 @@ def assert_equal(ours: list[Any], theirs: list[Any]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_whole_batches_are_those_of_single_items(data: Path, name: str, shuffle: bool) -> None:
+def test_whole_batches_equal_batches_of_single_items(data: Path, name: str, shuffle: bool) -> None:
     assert isinstance(opened(data, name), WholeSource)
     for loading in (Loading(seed=3, workers=1), Loading(seed=3, rank=2, size=3, workers=2)):
         ours = batches(opened(data, name), loading, shuffle=shuffle)
@@ -128,7 +128,7 @@ def mean_file(data: Path) -> str:
         {"resize_param": [{"height": 6, "width": 8, "interp_mode": [1, 2, 3]}], "crop_size": 5},
     ],
 )
-def test_whole_batches_are_transformed_as_single_items(
+def test_whole_batches_are_transformed_like_single_items(
     data: Path, settings: dict[str, Any], train: bool, mean_file: str
 ) -> None:
     settings = {name: mean_file if name == "mean_file" else value for name, value in settings.items()}
@@ -175,14 +175,14 @@ def test_several_transforms_draw_the_same_numbers() -> None:
     assert [tuple(top.shape) for top in ours[0]] == [(7, 1, 2, 2), (7, 2, 2, 2)]
 
 
-def test_no_item_is_fetched_by_itself_if_there_is_no_need() -> None:
+def test_items_are_not_fetched_singly_without_need() -> None:
     for source, count in ((Pairs(), 0), (Pairs(whole=False), 7)):
         batches(source, Loading(prefetch=1), shuffle=False, count=1)
         assert len(source.fetched) >= count
         assert bool(source.fetched) == bool(count)
 
 
-def test_a_bad_item_is_found_out_and_passed_over() -> None:
+def test_a_bad_item_is_found_and_skipped() -> None:
     with Batches(Reading(Pairs(1, 8), 4), Loading(bad=BadItems.SKIP)) as found:
         numbers = [next(found)[0][:, 0, 0, 0].tolist() for _ in range(3)]
         assert numbers == [[0, 2, 2, 3], [4, 5, 6, 7], [9, 9, 0, 2]]
@@ -191,7 +191,7 @@ def test_a_bad_item_is_found_out_and_passed_over() -> None:
         next(found)
 
 
-def test_a_transform_that_fails_tells_why() -> None:
+def test_a_failing_transform_gives_the_reason() -> None:
     large = Transform(pb.TransformationParameter(crop_size=9), train=False)
     with Batches(Reading(Pairs(), 4, (large,))) as found, pytest.raises(DataError, match="9 x 9 is larger than"):
         next(found)
@@ -202,6 +202,6 @@ class BrokenPairs(Pairs):
         raise KeyError("ours")
 
 
-def test_what_goes_wrong_in_a_thread_is_raised_to_the_caller() -> None:
+def test_errors_in_a_thread_are_raised_in_the_caller() -> None:
     with Batches(Reading(BrokenPairs(), 4)) as found, pytest.raises(KeyError, match="ours"):
         next(found)

@@ -31,7 +31,7 @@ def simulated(contract: Contract) -> list[int]:
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("strategy", LINES)
-def test_items_and_tests(tmp_path: Path, strategy: str, workers: int) -> None:
+def test_items_and_tests_follow_the_contract(tmp_path: Path, strategy: str, workers: int) -> None:
     write_items(tmp_path, ITEMS)
     contract = Contract(tmp_path, strategy, workers)
     tests = simulated(contract)
@@ -40,7 +40,7 @@ def test_items_and_tests(tmp_path: Path, strategy: str, workers: int) -> None:
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("strategy", EXACT)
-def test_an_epoch_that_is_no_whole_number_of_iterations(tmp_path: Path, strategy: str, workers: int) -> None:
+def test_an_epoch_may_be_a_fractional_number_of_iterations(tmp_path: Path, strategy: str, workers: int) -> None:
     write_items(tmp_path, 40)
     contract = Contract(tmp_path, strategy, workers, items=40, epochs=2.5)
     tests = simulated(contract)
@@ -48,7 +48,7 @@ def test_an_epoch_that_is_no_whole_number_of_iterations(tmp_path: Path, strategy
 
 
 @pytest.mark.parametrize("strategy", EXACT)
-def test_each_item_is_prepared_alike_however_many_workers_there_are(tmp_path: Path, strategy: str) -> None:
+def test_each_item_is_prepared_alike_by_any_number_of_workers(tmp_path: Path, strategy: str) -> None:
     """An item's place in an epoch, its crop and whether it is mirrored follow from the seed."""
     write_items(tmp_path, ITEMS)
     contracts = [Contract(tmp_path, strategy, workers) for workers in WORKERS]
@@ -59,7 +59,7 @@ def test_each_item_is_prepared_alike_however_many_workers_there_are(tmp_path: Pa
     assert all(others == alone for others in together)
 
 
-def test_what_can_not_keep_the_contract(tmp_path: Path) -> None:
+def test_settings_that_break_the_contract_are_refused(tmp_path: Path) -> None:
     write_items(tmp_path, ITEMS)
     run = Contract(tmp_path, "averaging:tau=3", 2).run()
     with pytest.raises(DistributedError, match=r"with 1 to 2 workers, .* one number of workers, as in --workers 2"):

@@ -63,7 +63,9 @@ LAUNCHED = [
 
 
 @pytest.mark.parametrize(("launcher", "workers", "strategies"), LAUNCHED)
-def test_items_tests_and_snapshots(tmp_path: Path, launcher: str, workers: int, strategies: list[str]) -> None:
+def test_items_tests_and_snapshots_follow_the_contract(
+    tmp_path: Path, launcher: str, workers: int, strategies: list[str]
+) -> None:
     write_items(tmp_path, ITEMS)
     trained(tmp_path, launcher, workers, strategies)
 
@@ -74,7 +76,7 @@ def blobs_of(contract: Contract) -> list[np.ndarray]:
 
 
 @pytest.mark.slow  # simulated workers show the same
-def test_workers_that_divide_a_batch_are_one(tmp_path: Path) -> None:
+def test_workers_that_divide_a_batch_equal_one_worker(tmp_path: Path) -> None:
     write_items(tmp_path, ITEMS)
     alone, *others = [blobs_of(*trained(tmp_path, "local", workers, ["allreduce"])) for workers in (1, 2, 3)]
     for blobs in others:

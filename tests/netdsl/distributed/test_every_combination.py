@@ -59,14 +59,16 @@ def check_bits(folder: Path, strategy: str, simulate: Simulate, size: int = 2) -
 @pytest.mark.parametrize(
     "strategy", [line if line in LOCAL else pytest.param(line, marks=pytest.mark.slow) for line in LINES]
 )
-def test_local(param, run: Simulate, tmp_path: Path, strategy: str, transport: Transport) -> None:
+def test_the_local_launcher_runs_every_strategy(
+    param, run: Simulate, tmp_path: Path, strategy: str, transport: Transport
+) -> None:
     folder = begin(param, tmp_path / "run", strategy, transport)
     assert train(folder, LocalLauncher()) is End.FINISHED
     check_bits(folder, strategy, run)
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_mpi(param, run: Simulate, tmp_path: Path, size: int) -> None:
+def test_mpiexec_runs_every_strategy(param, run: Simulate, tmp_path: Path, size: int) -> None:
     """Train under mpiexec. The same ranks take part in all runs, one after the other."""
     param.net_param.layer[0].data_param.batch_size = 8  # both numbers of workers divide this
     folders = [begin(param, tmp_path / f"run{number}", line, Transport.MPI, size) for number, line in enumerate(LINES)]
@@ -83,7 +85,9 @@ def test_mpi(param, run: Simulate, tmp_path: Path, size: int) -> None:
         pytest.param(3, [*product(SYNCHRONOUS, [Transport.GLOO])], id="three", marks=pytest.mark.slow),
     ],
 )
-def test_external(param, run: Simulate, tmp_path: Path, size: int, cases: list[tuple[str, Transport]]) -> None:
+def test_the_external_launcher_runs_every_strategy(
+    param, run: Simulate, tmp_path: Path, size: int, cases: list[tuple[str, Transport]]
+) -> None:
     """Train under torchrun. The same processes take part in all runs, one after the other."""
     folders = [begin(param, tmp_path / f"run{number}", *case, size) for number, case in enumerate(cases)]
     start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size), str(EXTERNAL)], folders)
@@ -100,7 +104,7 @@ def start(command: list[str], folders: list[Path], settings: Mapping[str, str] |
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 @pytest.mark.parametrize("strategy", LINES)
-def test_nccl(param, tmp_path: Path, strategy: str) -> None:
+def test_nccl_runs_every_strategy(param, tmp_path: Path, strategy: str) -> None:
     folder = tmp_path / "run"
     devices = (torch.device("cuda:0"), torch.device("cuda:1"))
     Run(open_settings(param), parse(strategy), 2, devices=devices, transport=Transport.NCCL).settled().save(folder)

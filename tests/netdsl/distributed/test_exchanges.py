@@ -25,7 +25,7 @@ def everybody(request):
 
 
 @pytest.mark.parametrize(("size", "length"), [*product([2, 3], LENGTHS)])
-def test_means_are_near_and_the_same_for_all(everybody, size, length):
+def test_means_are_accurate_and_the_same_for_all_workers(everybody, size, length):
     def task(communicator):
         mean, reduced = own(communicator.rank, length), own(communicator.rank, length)
         communicator.mean(mean, communicator.rank + 1.0)
@@ -45,7 +45,7 @@ def test_means_are_near_and_the_same_for_all(everybody, size, length):
 @pytest.mark.parametrize(
     ("kind", "length"), [*product([torch.bfloat16, torch.uint8], [0, 1, 5_003]), (torch.float32, LONG)]
 )
-def test_broadcast_gives_what_the_root_has(everybody, length, kind):
+def test_a_broadcast_sends_the_roots_values(everybody, length, kind):
     def task(communicator):
         buffer = own(communicator.rank, length, kind)
         communicator.broadcast(buffer, root=1).wait()
@@ -56,7 +56,7 @@ def test_broadcast_gives_what_the_root_has(everybody, length, kind):
 
 
 @pytest.mark.parametrize(("size", "length"), [*product([2, 3], [0, 5_003]), (2, LONG)])
-def test_what_is_sent_around_comes_back(everybody, length, size):
+def test_values_that_are_sent_around_come_back(everybody, length, size):
     def task(communicator):
         rank = communicator.rank
         buffer = own(rank, length)
@@ -99,7 +99,7 @@ def test_different_exchanges_follow_each_other_in_several_lanes(everybody):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 2 * CELLS + 5, NUMBERS + 5])
-def test_gather_gives_all_numbers_by_rank(everybody, count):
+def test_gathering_returns_all_numbers_by_rank(everybody, count):
     def task(communicator):
         communicator.barrier()
         return [communicator.gather([communicator.rank + 0.5 * turn] * count) for turn in range(3)]
@@ -133,7 +133,7 @@ def test_the_variable_loses_no_exchange(everybody):
     torch.testing.assert_close(first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12)
 
 
-def test_what_a_worker_does_with_the_variable_comes_after_its_own_push(everybody):
+def test_a_workers_next_access_to_the_variable_follows_its_own_push(everybody):
     def task(communicator):
         variable = communicator.shared_variable(torch.zeros(LONG))
         communicator.barrier()
@@ -152,7 +152,7 @@ def test_what_a_worker_does_with_the_variable_comes_after_its_own_push(everybody
     assert everybody(2, task)[0] == ([0.75], [0.75], [0.75], [7.0])
 
 
-def test_exchange_moves_both_and_the_variable_begins_as_the_first(everybody):
+def test_an_exchange_moves_both_sides_and_the_first_worker_sets_the_variable(everybody):
     def task(communicator):
         variable = communicator.shared_variable(torch.tensor([4.0, 0.0, -2.0]) + 9 * communicator.rank)
         buffer, found = torch.tensor([0.0, 8.0, -2.0]), torch.empty(3)

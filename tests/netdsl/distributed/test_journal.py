@@ -57,9 +57,7 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(("file", "how"), CASES)
-def test_a_damaged_entry_is_passed_over_and_the_end_is_the_same(
-    run: Simulate, folder: Path, file: str, how: str
-) -> None:
+def test_a_damaged_entry_is_skipped_and_the_end_is_the_same(run: Simulate, folder: Path, file: str, how: str) -> None:
     journal = Journal(folder, Retention(newest=3))
     run(STRATEGY, journal=journal, stop=3)
     damage(folder / "round-00000003" / file, how)
@@ -70,7 +68,7 @@ def test_a_damaged_entry_is_passed_over_and_the_end_is_the_same(
     assert told and f"from round 2, because a newer entry is damaged: {folder / 'round-00000003'}" in told[0]
 
 
-def test_if_no_entry_is_whole_the_run_does_not_begin_anew(run: Simulate, folder: Path) -> None:
+def test_if_no_entry_is_complete_the_run_does_not_start_over(run: Simulate, folder: Path) -> None:
     journal = Journal(folder, Retention())
     run(STRATEGY, journal=journal, stop=2)
     for entry in folder.iterdir():
@@ -79,9 +77,7 @@ def test_if_no_entry_is_whole_the_run_does_not_begin_anew(run: Simulate, folder:
         run(STRATEGY, journal=journal)
 
 
-def test_an_entry_names_the_workers_of_its_round_and_one_that_lacks_parts_is_damaged(
-    run: Simulate, folder: Path
-) -> None:
+def test_an_entry_without_all_its_workers_parts_is_damaged(run: Simulate, folder: Path) -> None:
     journal = Journal(folder, Retention(newest=3))
     run(STRATEGY, 3, journal=journal, stop=2)
     entry = journal.newest()
@@ -98,7 +94,7 @@ def test_a_state_that_is_not_finite_is_not_saved(run: Simulate, folder: Path, pa
     assert not list(folder.glob("*/whole.json"))
 
 
-def test_what_was_done_again_by_others_is_forgotten(tmp_path: Path) -> None:
+def test_entries_that_other_workers_replaced_are_removed(tmp_path: Path) -> None:
     for after, members in [(0, (0, 1, 2)), (5, (0, 2)), (9, (0, 1, 2)), (7, (0, 2)), (7, (2,))]:
         note_membership(tmp_path, Membership(after, members))
     memberships = read_memberships(tmp_path)
@@ -115,7 +111,7 @@ def test_what_was_done_again_by_others_is_forgotten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '[{"after": 1, "members": [2, 1]}]', '[{"after": -1, "members": [1]}]'])
-def test_a_damaged_file(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "memberships.json").write_text(text)
     with pytest.raises(DistributedError, match=r"memberships.json: the file is damaged|not a valid membership"):
         read_memberships(tmp_path)

@@ -23,7 +23,7 @@ STRATEGIES = ["averaging:tau=2", "outer:tau=2", "elastic-sync:tau=2", "allreduce
 
 @pytest.mark.parametrize("strategy", SYNCHRONOUS)
 @pytest.mark.parametrize("stop", [1, 3])
-def test_a_stopped_run_goes_on_to_the_same_bits(run: Simulate, folder: Path, strategy: str, stop: int) -> None:
+def test_a_stopped_run_resumes_to_the_same_bits(run: Simulate, folder: Path, strategy: str, stop: int) -> None:
     wanted = run(strategy)
     journal = Journal(folder, Retention())
     stopped = run(strategy, journal=journal, stop=stop)
@@ -34,7 +34,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(run: Simulate, folder: Path, str
     assert next(each.number for each in ended.records if each.rank == 0) == stop + 1
 
 
-def test_a_state_that_was_torn_is_passed_over(run: Simulate, folder: Path) -> None:
+def test_an_incomplete_state_is_skipped(run: Simulate, folder: Path) -> None:
     wanted = run("averaging:tau=3")
     journal = Journal(folder, Retention(newest=3))
     run("averaging:tau=3", journal=journal, stop=3)
@@ -56,14 +56,14 @@ def test_the_journal_is_bounded_and_keeps_the_best(run: Simulate, folder: Path, 
     assert max(scores[number] for number in kept) == scores[best]
 
 
-def test_a_model_is_as_good_as_its_score_of_the_set_or_else_its_accuracy_or_else_its_loss_is_small() -> None:
+def test_models_are_compared_by_score_then_accuracy_then_loss() -> None:
     loss, accuracy = events.Output("loss", (2.0,), 1.0), events.Output("accuracy", (0.5,))
     score = events.Output("detection_eval", (0.25,), is_score=True)
     for outputs, wanted in (((loss, accuracy, score), 0.25), ((loss, accuracy), 0.5), ((loss,), -2), ((), None)):
         assert model_score(events.TestFinished(0, 0, None, outputs)) == wanted
 
 
-def test_a_state_of_another_strategy(run: Simulate, folder: Path) -> None:
+def test_a_state_of_another_strategy_is_refused(run: Simulate, folder: Path) -> None:
     journal = Journal(folder, Retention())
     run("averaging:tau=3", journal=journal, stop=1)
     with pytest.raises(DistributedError, match="another net, solver or strategy"):
@@ -79,7 +79,7 @@ def test_the_first_worker_tests_for_all(run: Simulate) -> None:
     assert all(torch.equal(each, ran.weights[0]) for each in ran.weights)
 
 
-def test_records(run: Simulate) -> None:
+def test_rounds_are_recorded(run: Simulate) -> None:
     ran = run("averaging:tau=4", link=Link(1e4), pace=lambda rank, iteration: 1.0 + rank)
     first, second = (next(each for each in ran.records if each.rank == rank) for rank in (0, 1))
     assert (first.steps, first.compute, second.compute) == (4, 4.0, 8.0)
@@ -102,7 +102,7 @@ def test_batches_are_divided(run: Simulate, param: pb.SolverParameter, size: int
     torch.testing.assert_close(together.weights[1], alone.weights[0], rtol=1e-4, atol=1e-6)  # added in another order
 
 
-def test_a_batch_that_cant_be_divided(run: Simulate) -> None:
+def test_a_batch_that_cannot_be_divided_is_refused(run: Simulate) -> None:
     with pytest.raises(DataError, match="batch of 6 can't be divided among 4 workers"):
         run("allreduce", size=4)
 
@@ -111,7 +111,7 @@ def test_a_batch_that_cant_be_divided(run: Simulate) -> None:
     "strategy",
     ["averaging:tau=5", "averaging:tau=5,warmup=9", "averaging:seconds=2.5", "elastic:tau=5", "mpca:tau=5"],
 )
-def test_snapshots_come_where_they_are_due(
+def test_snapshots_are_written_when_they_are_due(
     run: Simulate, param: pb.SolverParameter, tmp_path: Path, strategy: str
 ) -> None:
     param.snapshot, param.snapshot_prefix = 4, str(tmp_path / "net")
@@ -120,7 +120,7 @@ def test_snapshots_come_where_they_are_due(
     assert [each.iteration for each in ran.events if isinstance(each, events.TestFinished)] == [6, 12]
 
 
-def test_timed_rounds_count_what_all_workers_did(run: Simulate, folder: Path) -> None:
+def test_timed_rounds_count_the_iterations_of_all_workers(run: Simulate, folder: Path) -> None:
     """Two workers do three iterations in a round, so that every other round is rounded, in a resumed run too."""
     pace = {"pace": lambda rank, iteration: 1.0 + rank}
     ran = run("averaging:seconds=2", **pace)
@@ -133,7 +133,7 @@ def test_timed_rounds_count_what_all_workers_did(run: Simulate, folder: Path) ->
     assert torch.equal(again.weights[0], ran.weights[0])
 
 
-def test_workers_that_are_faster_count_more(run: Simulate) -> None:
+def test_faster_workers_count_more(run: Simulate) -> None:
     ran = run("averaging:seconds=3", pace=lambda rank, iteration: 1.0 + 2 * rank)
     first = [each for each in ran.records if each.number == 1]
     assert sorted(each.steps for each in first) == [1, 3]
@@ -141,7 +141,7 @@ def test_workers_that_are_faster_count_more(run: Simulate) -> None:
     assert torch.equal(*ran.weights)
 
 
-def test_tau_by_itself(run: Simulate, param: pb.SolverParameter) -> None:
+def test_tau_is_chosen_automatically(run: Simulate, param: pb.SolverParameter) -> None:
     param.test_interval = 12
     ran = run("averaging:tau=auto", link=Link(1e5))
     first = [each for each in ran.records if each.rank == 0]
@@ -151,7 +151,7 @@ def test_tau_by_itself(run: Simulate, param: pb.SolverParameter) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
-def test_where_workers_dont_meet_the_model_is_tested_at_the_end(run: Simulate, strategy: str) -> None:
+def test_without_common_rounds_the_model_is_tested_at_the_end(run: Simulate, strategy: str) -> None:
     ran = run(strategy, pace=lambda rank, iteration: 1.0 + rank)
     last = [each for each in ran.records if each.number == 5]
     assert [each.steps for each in last] == [0, 0]
@@ -160,7 +160,7 @@ def test_where_workers_dont_meet_the_model_is_tested_at_the_end(run: Simulate, s
 
 
 @pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
-def test_where_workers_dont_meet_all_go_on_from_the_model(run: Simulate, folder: Path, strategy: str) -> None:
+def test_without_common_rounds_all_workers_resume_from_the_model(run: Simulate, folder: Path, strategy: str) -> None:
     journal = Journal(folder, Retention())
     stopped = run(strategy, journal=journal, stop=2)
     assert max(each.iteration for each in stopped.records) == 6
@@ -179,7 +179,7 @@ def positions(journal: Journal) -> list[int]:
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (2, 3)])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_run_goes_on_with_other_workers(run: Simulate, folder: Path, strategy: str, before: int, after: int) -> None:
+def test_a_run_resumes_with_other_workers(run: Simulate, folder: Path, strategy: str, before: int, after: int) -> None:
     bits = []
     for copy in range(2):
         journal = Journal(folder / str(copy), Retention())
@@ -201,7 +201,7 @@ def test_a_run_goes_on_with_other_workers(run: Simulate, folder: Path, strategy:
         ("elastic:tau=2", 3, 2, 6),
     ],
 )
-def test_what_was_read_is_not_read_again(
+def test_items_that_were_read_are_not_read_again(
     run: Simulate, folder: Path, strategy: str, before: int, after: int, read: int
 ) -> None:
     journal = Journal(folder, Retention())
@@ -212,7 +212,7 @@ def test_what_was_read_is_not_read_again(
 
 
 @pytest.mark.parametrize("strategy", ["averaging:tau=2", "allreduce:tau=2"])
-def test_a_run_in_float16_goes_on_to_the_same_bits(run: Simulate, folder: Path, strategy: str) -> None:
+def test_a_run_in_float16_resumes_to_the_same_bits(run: Simulate, folder: Path, strategy: str) -> None:
     undisturbed = run(strategy, precision=ComputePrecision.FP16)
     journal = Journal(folder, Retention())
     run(strategy, journal=journal, stop=2, precision=ComputePrecision.FP16)
@@ -223,7 +223,7 @@ def test_a_run_in_float16_goes_on_to_the_same_bits(run: Simulate, folder: Path, 
     assert torch.equal(ended.weights[0], undisturbed.weights[0])
 
 
-def test_who_stays_keeps_its_part_and_who_is_new_begins_with_the_first_workers(run: Simulate, folder: Path) -> None:
+def test_remaining_workers_keep_their_state_and_new_ones_get_the_first_ones(run: Simulate, folder: Path) -> None:
     journal = Journal(folder, Retention(newest=9))
     run("averaging:tau=2", 3, journal=journal, stop=2)
     old = journal.newest()

@@ -22,12 +22,12 @@ SPARK = {"bandwidth": 100.0, "latency": 0.5, "codec": 70.0, "job": 3.0}  # 700 b
         (ExchangeKind.BARRIER, 2 * 3 * 0.5),  # up a tree and down again
     ],
 )
-def test_what_700_bytes_take_among_five(kind: ExchangeKind, wanted: float) -> None:
+def test_five_workers_exchange_700_bytes_in_the_expected_time(kind: ExchangeKind, wanted: float) -> None:
     assert LINK.seconds(kind, 5, 700) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(("mebibytes", "published"), [(7, 1.1), (83, 9.2), (223, 23.6), (491, 51.1)])
-def test_binary_trees_over_gigabit_take_what_the_mpca_paper_measured(mebibytes: int, published: float) -> None:
+def test_binary_trees_over_gigabit_take_the_mpca_papers_times(mebibytes: int, published: float) -> None:
     link = SparkLink(125e6, codec=170e6, job=0.36, depth=3)
     # the figure as read from the paper
     assert link.seconds(ExchangeKind.MEAN, 8, mebibytes << 20) == pytest.approx(published, rel=0.03)
@@ -42,7 +42,7 @@ def test_binary_trees_over_gigabit_take_what_the_mpca_paper_measured(mebibytes: 
         (3, 8, 3 + 10 + 17.5 + 10 + 4 * 17.5),
     ],
 )
-def test_a_reduction_on_spark_is_a_tree_as_spark_makes_it(depth: int, size: int, wanted: float) -> None:
+def test_a_reduction_on_spark_uses_sparks_tree(depth: int, size: int, wanted: float) -> None:
     link = SparkLink(**SPARK, depth=depth)
     assert link.seconds(ExchangeKind.REDUCE, size, 700) == pytest.approx(wanted)
     broadcast = link.seconds(ExchangeKind.BROADCAST, size, 700)
@@ -50,7 +50,7 @@ def test_a_reduction_on_spark_is_a_tree_as_spark_makes_it(depth: int, size: int,
     assert link.seconds(ExchangeKind.MEAN, size, 700) == pytest.approx(wanted + broadcast)
 
 
-def test_workers_that_send_to_each_other_need_no_spark() -> None:
+def test_workers_that_send_directly_pay_no_spark_costs() -> None:
     assert SparkLink(**SPARK).seconds(ExchangeKind.SEND, 2, 700) == LINK.seconds(ExchangeKind.SEND, 2, 700)
 
 
@@ -59,7 +59,7 @@ def test_one_worker_alone_exchanges_nothing(kind: ExchangeKind) -> None:
     assert LINK.seconds(kind, 1, 700) == 0.0
 
 
-def test_devices_of_a_machine_exchange_inside_it_and_machines_over_the_network() -> None:
+def test_devices_exchange_within_machines_and_machines_over_the_network() -> None:
     inside = Link(1000.0, 0.01)
     link = TwoLevelLink(100.0, 0.5, inside=inside, per_machine=4)
     for kind in (ExchangeKind.MEAN, ExchangeKind.REDUCE, ExchangeKind.BROADCAST, ExchangeKind.BARRIER):
@@ -83,12 +83,12 @@ def test_workers_share_the_bandwidth_of_a_memory(kind: ExchangeKind, wanted: flo
     assert SharedMemoryLink(bandwidth=100.0, latency=0.5).seconds(kind, 4, 700) == pytest.approx(wanted)
 
 
-def test_the_last_ones_are_slow() -> None:
+def test_the_last_machines_are_the_slow_ones() -> None:
     machines = Machines(0.5, size=3, stragglers=1, slowdown=4.0)
     assert [machines(rank, 7) for rank in range(3)] == [0.5, 0.5, 2.0]
 
 
-def test_jitter_is_chance_that_comes_out_the_same_each_time() -> None:
+def test_jitter_is_random_but_repeatable() -> None:
     machines = Machines(2.0, size=2, jitter=0.3, seed=5)
     steps = [machines(rank, iteration) for rank in range(2) for iteration in range(500)]
     assert steps == [machines(rank, iteration) for rank in range(2) for iteration in range(500)]
@@ -98,12 +98,12 @@ def test_jitter_is_chance_that_comes_out_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"stragglers": 3}, {"step": -1.0}, {"slowdown": 0.0}, {"jitter": -0.1}, {"lost": 2}])
-def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(DistributedError):
         Machines(**({"step": 1.0, "size": 2} | wrong))
 
 
-def test_the_last_ones_are_lost_after_some_iterations() -> None:
+def test_the_last_machines_are_lost_after_some_iterations() -> None:
     machines = Machines(0.5, size=3, lost=1, lost_after=7)
     assert [machines(rank, 7) for rank in range(3)] == [0.5] * 3
     assert [machines(rank, 8) for rank in range(3)] == [0.5, 0.5, inf]

@@ -23,7 +23,7 @@ layer { name: "label" type: "Input" top: "label" include { phase: TEST } input_p
 
 
 @pytest.mark.parametrize("strategy", ["averaging:tau=4", "allreduce"])
-def test_a_table_gives_the_same_bits_as_data_layers(run: Simulate, param: pb.SolverParameter, strategy: str) -> None:
+def test_a_table_leads_to_the_same_bits_as_data_layers(run: Simulate, param: pb.SolverParameter, strategy: str) -> None:
     own = run(strategy)
     inputs = text_format.Parse(INPUTS, pb.NetParameter())
     layers = [*inputs.layer, *param.net_param.layer[2:]]

@@ -55,18 +55,18 @@ def test_a_settled_run_needs_no_other_file(param: pb.SolverParameter, tmp_path: 
     assert run.weights == ("w.caffemodel",)
 
 
-def test_a_folder_has_one_run(param: pb.SolverParameter, tmp_path: Path) -> None:
+def test_a_folder_contains_only_one_run(param: pb.SolverParameter, tmp_path: Path) -> None:
     Run(open_settings(param), workers=2).save(tmp_path)
     with pytest.raises(DistributedError, match="already contains a run; resume it"):
         Run(open_settings(param), workers=2).save(tmp_path)
 
 
-def test_a_folder_without_a_run(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DistributedError, match="can't be read: No such file"):
         Run.load(tmp_path)
 
 
-def test_a_run_that_another_version_began_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_run_of_another_version_is_refused_with_a_message(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"strategy": "averaging:tau=50", "size": 2}')
     with pytest.raises(DistributedError, match=r"another version of netdsl.*start a new run, and pass the model"):
         Run.load(tmp_path)
@@ -94,7 +94,7 @@ def test_a_damaged_run_is_refused(param: pb.SolverParameter, tmp_path: Path, bef
         Run.load(tmp_path)
 
 
-def test_no_workers(param: pb.SolverParameter) -> None:
+def test_a_run_without_workers_is_refused(param: pb.SolverParameter) -> None:
     with pytest.raises(DistributedError, match="0 workers"):
         Run(open_settings(param), workers=0)
 

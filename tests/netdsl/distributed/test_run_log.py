@@ -44,7 +44,7 @@ def cut(run: Path, size: int) -> None:
     path.write_bytes(path.read_bytes()[:-size])
 
 
-def test_what_a_run_told_is_read_back(run: Simulate, folder: Path, tmp_path: Path) -> None:
+def test_a_runs_log_is_read_back(run: Simulate, folder: Path, tmp_path: Path) -> None:
     journal = Journal(folder, Retention())
     stopped = run("averaging:tau=3", journal=journal, stop=2)
     write(tmp_path / "run", *stopped.records)
@@ -57,20 +57,20 @@ def test_what_a_run_told_is_read_back(run: Simulate, folder: Path, tmp_path: Pat
     assert found == sorted(stopped.records + ended.records, key=lambda record: (record.number, record.rank))
 
 
-def test_each_is_there_as_soon_as_it_is_written(tmp_path: Path) -> None:
+def test_each_record_is_readable_as_soon_as_it_is_written(tmp_path: Path) -> None:
     with open_run_log(tmp_path) as log:
         assert read_records(tmp_path) == []
         log(FIRST)
         assert read_records(tmp_path) == [FIRST]
 
 
-def test_of_a_round_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
+def test_the_last_record_of_a_repeated_round_counts(tmp_path: Path) -> None:
     again = RoundRecord(2, 1, 7.5, 8.5, divergence=0.5)
     write(tmp_path, RoundRecord(2, 1, 3.5, 4.5), RoundRecord(1, 1, 2.5), FIRST, RoundRecord(2, 0, 3.5), again)
     assert read_records(tmp_path) == [FIRST, RoundRecord(1, 1, 2.5), RoundRecord(2, 0, 3.5), again]
 
 
-def test_a_line_that_a_kill_cut_off(tmp_path: Path) -> None:
+def test_a_line_that_a_kill_truncated_is_ignored(tmp_path: Path) -> None:
     write(tmp_path, FIRST, RoundRecord(2, 0, 3.5))
     cut(tmp_path, 1)  # complete except for its end record
     assert read_records(tmp_path) == [FIRST]
@@ -78,7 +78,7 @@ def test_a_line_that_a_kill_cut_off(tmp_path: Path) -> None:
     assert read_records(tmp_path) == [FIRST, RoundRecord(3, 0, 4.5)]
 
 
-def test_a_first_line_that_was_cut_off(tmp_path: Path) -> None:
+def test_a_truncated_first_line_is_ignored(tmp_path: Path) -> None:
     write(tmp_path, FIRST)
     cut(tmp_path, 20)
     assert read_records(tmp_path) == []
@@ -86,7 +86,7 @@ def test_a_first_line_that_was_cut_off(tmp_path: Path) -> None:
     assert read_records(tmp_path) == [FIRST]
 
 
-def test_numbers_that_are_none_survive(tmp_path: Path) -> None:
+def test_nan_values_survive(tmp_path: Path) -> None:
     write(tmp_path, RoundRecord(1, 0, 2.5, divergence=float("nan"), accuracy={"loss": float("inf")}))
     (found,) = read_records(tmp_path)
     assert found.divergence != found.divergence
@@ -118,7 +118,7 @@ def with_(**changes: object) -> str:
         with_(spans=[{"activity": "test", "start": "early", "stop": 1.5}]),
     ],
 )
-def test_a_line_that_is_no_record(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_not_a_record_is_refused(tmp_path: Path, line: str) -> None:
     write(tmp_path, FIRST)
     with (tmp_path / RECORDS).open("a") as file:
         file.write(line + "\n")
@@ -128,20 +128,20 @@ def test_a_line_that_is_no_record(tmp_path: Path, line: str) -> None:
         read_records(tmp_path)
 
 
-def test_no_run(tmp_path: Path) -> None:
+def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         DistributedError, match=r"records.jsonl: the records can't be read: No such file.*name the folder of a run"
     ):
         read_records(tmp_path)
 
 
-def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+def test_a_log_in_an_impossible_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("")
     with pytest.raises(FileError, match=r"records.jsonl: the file can't be written"), open_run_log(tmp_path / "run"):
         pass
 
 
-def test_a_disk_that_is_full(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_run_log(tmp_path) as log:
         log(FIRST)
@@ -175,6 +175,6 @@ def test_a_report_is_read_as_it_was_sent(told: Told) -> None:
     assert from_plain(msgspec.msgpack.decode(msgspec.msgpack.encode(to_plain(told)))) == told
 
 
-def test_a_report_of_an_unknown_kind() -> None:
+def test_a_report_of_an_unknown_kind_is_refused() -> None:
     with pytest.raises(DistributedError, match=r"sent an unknown report.*Nonsense"):
         from_plain({"kind": "Nonsense"})

@@ -17,7 +17,7 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def test_every_start_is_kept_with_its_command_and_what_it_ran_with(
+def test_every_start_is_recorded_with_its_command_and_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -31,13 +31,13 @@ def test_every_start_is_kept_with_its_command_and_what_it_ran_with(
     assert first.cores > 0 and first.time <= second.time
 
 
-def test_starts_that_are_damaged(tmp_path: Path) -> None:
+def test_damaged_records_of_starts_are_reported(tmp_path: Path) -> None:
     (tmp_path / STARTS).write_text("[{")
     with pytest.raises(DistributedError, match=r"starts\.json: the file is damaged: .*; remove it"):
         read_starts(tmp_path)
 
 
-def test_the_commit_is_git_s_own(tmp_path: Path) -> None:
+def test_the_commit_is_the_one_that_git_reports(tmp_path: Path) -> None:
     assert commit_of(tmp_path) is None
     repository = tmp_path / "repository"
     repository.mkdir()
@@ -54,7 +54,7 @@ def test_the_commit_is_git_s_own(tmp_path: Path) -> None:
     assert commit_of(repository) == head
 
 
-def test_files_that_only_look_like_git_s_are_no_commit(tmp_path: Path) -> None:
+def test_files_that_only_resemble_gits_are_not_a_commit(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     for text in ("ref: refs/heads/none", "<script>", "a" * 39, ""):
         (tmp_path / ".git/HEAD").write_text(text)

@@ -37,7 +37,7 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("two_gpus")
-def test_a_worker_takes_the_gpu_that_was_assigned_to_it_or_the_one_of_its_number() -> None:
+def test_a_worker_uses_its_assigned_gpu_or_the_one_with_its_number() -> None:
     assert device("cuda", 0, "1") == "cuda:1"
     assert [device("cuda", number) for number in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
     assert device("cuda:0", 1, "1") == "cuda:0"  # the user's choice comes first
@@ -45,21 +45,21 @@ def test_a_worker_takes_the_gpu_that_was_assigned_to_it_or_the_one_of_its_number
 
 
 @pytest.mark.usefixtures("two_gpus")
-def test_a_device_that_is_not_on_the_workers_machine_is_told_with_the_machine() -> None:
+def test_a_missing_device_is_reported_with_the_workers_machine() -> None:
     with pytest.raises(DistributedError, match=rf"^{socket.gethostname()}: cuda:4 doesn't exist; the GPUs are 0 to 1"):
         device("cuda:4")
     with pytest.raises(DistributedError, match="the assigned GPU is 'GPU-8a', which isn't a number; name a"):
         device("cuda", 0, "GPU-8a")
 
 
-def test_a_machine_without_gpus_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_gpus_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     with pytest.raises(DistributedError, match="torch finds no GPU, although 1 was assigned"):
         device("cuda", 0, "1")
 
 
 @pytest.mark.parametrize(("workers", "told"), [(1, 0), (2, 1)])
-def test_it_is_told_that_several_workers_break_sequences_up(workers: int, told: int) -> None:
+def test_splitting_sequences_between_workers_is_reported(workers: int, told: int) -> None:
     param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", max_iter=1)
     settings = 'recurrent_param { num_output: 5 weight_filler { type: "xavier" } }'
     param.net_param.CopyFrom(from_text(NET % settings, pb.NetParameter))

@@ -87,7 +87,7 @@ def once(rank, number, harm):
     return told
 
 
-def test_workers_finish_and_leave_nothing_open(supervise):
+def test_workers_finish_and_leave_no_connection_open(supervise):
     before = descriptors()
     done = supervise("three", size=3)
     assert done.end is End.FINISHED
@@ -100,7 +100,7 @@ def test_workers_finish_and_leave_nothing_open(supervise):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_all_start_again_when_one_is_killed(supervise, number):
+def test_all_workers_restart_when_one_is_killed(supervise, number):
     done = supervise("endless_then_three", told=once(1, 2, lambda pid: os.kill(pid, number)))
     assert done.end is End.FINISHED
     ((attempt, reason),) = done.restarts
@@ -109,25 +109,25 @@ def test_all_start_again_when_one_is_killed(supervise, number):
 
 
 @pytest.mark.parametrize("task", ["hang", "endless_then_three"])
-def test_one_that_hangs_is_ended(supervise, task):
+def test_a_hanging_worker_is_ended(supervise, task):
     told = once(1, 2, lambda pid: os.kill(pid, signal.SIGSTOP))
     done = supervise(task, deadline=4.0, retries=3, told=told)
     assert done.end is End.FINISHED
     assert "worker 1" in done.restarts[0][1] and "gave no sign of life for 4 s" in done.restarts[0][1]
 
 
-def test_one_that_is_slow_is_left_alone(supervise):
+def test_a_slow_worker_is_not_ended(supervise):
     done = supervise("slow", deadline=3.0)
     assert done.end is End.FINISHED
     assert not done.restarts
 
 
-def test_an_error_that_would_come_again_ends_the_run_at_once(supervise):
+def test_a_repeatable_error_ends_the_run_at_once(supervise):
     with pytest.raises(DistributedError, match=r"^worker 1: digits.csv:7: three columns.*correct it$"):
         supervise("wrong")
 
 
-def test_crashes_without_progress_end_it_with_the_last_words(supervise):
+def test_crashes_without_progress_end_the_run_with_the_last_output(supervise):
     with pytest.raises(
         DistributedError, match=r"failed 2 times.*worker 1 crashed: RuntimeError: a leg.*the last lines of"
     ):
@@ -140,27 +140,27 @@ def test_progress_forgives_failures(supervise):
     assert [start for start, _ in done.restarts] == [2, 3]
 
 
-def test_a_worker_that_goes_without_a_word_is_missed(supervise):
+def test_a_worker_that_ends_without_a_report_is_noticed(supervise):
     done = supervise("vanish")
     assert done.end is End.FINISHED
     assert "worker 1 was lost: ended with exit code 7" in done.restarts[0][1]
 
 
-def test_workers_that_never_begin_are_missed_at_once(supervise):
+def test_workers_that_never_begin_are_noticed_at_once(supervise):
     begun = time.monotonic()
     with pytest.raises(DistributedError, match=r"failed 2 times without progress: worker . ended with exit code 9"):
         supervise("stillborn")
     assert time.monotonic() - begun < PATIENCE
 
 
-def test_whoever_asks_once_stops_all(supervise):
+def test_one_request_stops_all_workers(supervise):
     requests = iter([Action.NONE, Action.STOP])
     done = supervise("endless", requested=lambda: next(requests, Action.NONE))
     assert done.end is End.STOPPED
     assert not done.restarts
 
 
-def test_workers_go_when_the_supervisor_is_killed(param, tmp_path):
+def test_workers_end_when_the_supervisor_is_killed(param, tmp_path):
     Run(open_settings(param), workers=2).save(tmp_path / "run")
     program = (
         "import sys; from pathlib import Path\n"
@@ -190,7 +190,7 @@ def attempts(endings: Sequence[str | None], progress: Callable[[], object]) -> C
     return attempt
 
 
-def test_a_run_begins_again_until_an_attempt_ends_well() -> None:
+def test_a_run_restarts_until_an_attempt_succeeds() -> None:
     restarts: list[tuple[int, str]] = []
     retries = Retries(lambda: False, most=1)
     end = retries.run(attempts(["lost", "", None], retries.note_progress), lambda *start: restarts.append(start))
@@ -204,7 +204,7 @@ def test_failures_without_progress_end_a_run() -> None:
         retries.run(attempts(["lost", "again"], lambda: None), lambda *start: None)
 
 
-def test_a_request_to_stop_is_heard_once_and_lasts() -> None:
+def test_a_request_to_stop_is_reported_once_and_remains() -> None:
     requests = iter([True])
     retries = Retries(lambda: next(requests, False), most=3)
     assert retries.run(attempts(["lost"], lambda: None), lambda *start: pytest.fail("began again")) is End.STOPPED

@@ -60,7 +60,7 @@ def trained(strategy: str, together: Together, device: torch.device) -> list[Ten
 
 
 @pytest.mark.parametrize(("strategy", "transport"), CASES)
-def test_a_strategy(strategy: str, transport: str) -> None:
+def test_a_strategy_ends_with_the_weights_of_workers_on_cpus(strategy: str, transport: str) -> None:
     expected = trained(strategy, TRANSPORTS[transport], CPU)
     with pretend_gpu() as gpu:
         found = trained(strategy, TRANSPORTS[transport], GPU)
@@ -72,13 +72,13 @@ def test_a_strategy(strategy: str, transport: str) -> None:
     assert [str(stop) for stop in gpu.stops if " at netdsl/distributed/" not in stop.where] == []
 
 
-def test_mpca_waits_for_no_broadcast() -> None:
+def test_mpca_never_waits_for_a_broadcast() -> None:
     with pretend_gpu() as gpu:
         trained("mpca", in_shared_memory, GPU)
     assert [str(stop) for stop in gpu.stops if "strategies/phases.py" in stop.where] == []
 
 
-def test_times_are_those_of_the_gpus_work() -> None:
+def test_recorded_times_include_the_gpus_work() -> None:
     def work(communicator: Communicator) -> None:
         message = from_text(NORMED, pb.NetParameter)
         message.state.phase = pb.TRAIN
@@ -119,7 +119,7 @@ def rounds(param: pb.SolverParameter, device: torch.device, journal: Journal, st
     return in_shared_memory(2, work)[0]
 
 
-def test_a_run_goes_on_from_its_journal(param: pb.SolverParameter, tmp_path: Path) -> None:
+def test_a_run_resumes_from_its_journal(param: pb.SolverParameter, tmp_path: Path) -> None:
     layers = param.net_param.layer
     layers.remove(next(layer for layer in layers if layer.type == "Dropout"))  # Dropout draws random numbers
     next(layer for layer in layers if layer.type == "InnerProduct").bottom[0] = "data"

@@ -22,7 +22,7 @@ from netdsl.dsl.expression import LayerWriter
         (("conv12/dw", "conv13/dw"), "conv", ("12", "13"), "/dw"),
     ],
 )
-def test_a_cut_is_between_words_and_numbers(
+def test_names_are_split_between_words_and_numbers(
     names: tuple[str, ...], prefix: str, middles: tuple[str, ...], suffix: str
 ) -> None:
     cut = with_whole_words(name_pattern(names))
@@ -30,7 +30,7 @@ def test_a_cut_is_between_words_and_numbers(
     assert tuple(eval(cut.code("middle"), {"middle": middle}) for middle in middles) == names
 
 
-def test_names_are_cut_alike_or_not_at_all() -> None:
+def test_names_are_split_alike_or_not_at_all() -> None:
     res, scale, bottom = ("res2a", "res2b"), ("scale_a", "scale_b"), ("x2a", "x2b")
     found = name_patterns([res, scale], [bottom, ("pool", "res2a")])
     assert found is not None
@@ -63,7 +63,7 @@ def signature(block: Block) -> str:
     return f"{block.name}({', '.join(f'{each.name}: {each.kind.value}' for each in block.parameters)})"
 
 
-def test_residual_blocks_say_their_number_bottom_and_width() -> None:
+def test_residual_blocks_have_number_bottom_and_width_as_parameters() -> None:
     def residual(name: str, bottom: str, width: int) -> str:
         inner = f"res{name}_branch2a"
         return (
@@ -127,7 +127,7 @@ def test_numbers_are_named_in_calls_only_if_they_fit() -> None:
     ]
 
 
-def test_what_says_hardly_less_stays_as_it_is() -> None:
+def test_code_that_would_hardly_get_shorter_is_unchanged() -> None:
     for text in (
         relu("r1", "a1") + relu("r2", "a2") + relu("s1", "a3") + relu("s2", "a4"),
         "".join(conv(name, "data", 3) + relu(f"{name}_r", name) for name in ("left", "right")),
@@ -138,7 +138,7 @@ def test_what_says_hardly_less_stays_as_it_is() -> None:
         assert not any(call.startswith("*") for call in calls)
 
 
-def test_names_that_an_f_string_cannot_have_are_left_alone() -> None:
+def test_names_that_do_not_fit_an_f_string_are_unchanged() -> None:
     text = "".join(conv(f"{{x}}{number}", "data", 3) + relu(f"r{number}", f"{{x}}{number}") for number in range(1, 9))
     assert not folded(text)[1]
 

@@ -22,7 +22,7 @@ def layer(text: str) -> pb.LayerParameter:
     return from_text(text, pb.LayerParameter)
 
 
-def test_settings_are_the_types_own_and_those_of_every_layer() -> None:
+def test_constructors_accept_the_types_own_settings_and_common_ones() -> None:
     made = netdsl.Convolution("c", ["d"], num_output=3, kernel_size=[5, 7], param={"lr_mult": 0}, phase="TRAIN")
     assert made == layer(
         'name: "c" type: "Convolution" bottom: "d" top: "c" param { lr_mult: 0 } phase: TRAIN '
@@ -30,7 +30,7 @@ def test_settings_are_the_types_own_and_those_of_every_layer() -> None:
     )
 
 
-def test_tops_are_the_name_unless_said_otherwise() -> None:
+def test_the_top_has_the_layers_name_by_default() -> None:
     assert netdsl.Split("s", "x", tops=["a", "b"]) == layer('name: "s" type: "Split" bottom: "x" top: "a" top: "b"')
     assert netdsl.ReLU("r", ["x"], in_place=True) == layer('name: "r" type: "ReLU" bottom: "x" top: "x"')
     assert netdsl.Silence("s", ["x", "y"]) == layer('name: "s" type: "Silence" bottom: "x" bottom: "y"')
@@ -38,7 +38,7 @@ def test_tops_are_the_name_unless_said_otherwise() -> None:
     assert netdsl.ReLU(None, "x") == layer('type: "ReLU" bottom: "x"')
 
 
-def test_of_two_settings_of_one_name_bvlcs_is_meant_and_the_layers_can_be_said() -> None:
+def test_bvlcs_setting_wins_over_a_layers_setting_of_the_same_name() -> None:
     assert netdsl.Convolution("c", engine="CAFFE").convolution_param.engine == pb.ConvolutionParameter.CAFFE
     both = netdsl.Convolution("c", engine="CAFFE", layer={"engine": "MKL2017"})
     assert (both.engine, both.convolution_param.engine) == ("MKL2017", pb.ConvolutionParameter.CAFFE)
@@ -62,12 +62,12 @@ def test_of_two_settings_of_one_name_bvlcs_is_meant_and_the_layers_can_be_said()
         ({"bottoms": [pb.LayerParameter()]}, "bottoms must be names of blobs, not a LayerParameter"),
     ],
 )
-def test_a_wrong_call_is_told_with_its_layer(settings: dict[str, object], message: str) -> None:
+def test_a_wrong_call_is_reported_with_its_layer(settings: dict[str, object], message: str) -> None:
     with pytest.raises(NetError, match=message):
         netdsl.Convolution("c", **settings)  # type: ignore[arg-type]
 
 
-def test_every_layer_type_can_be_made_and_takes_every_field_of_its_own_message() -> None:
+def test_every_layer_type_accepts_every_field_of_its_message() -> None:
     assert set(layer_types.__all__) == set(LAYERS)
     for name, kind in LAYERS.items():
         made = getattr(netdsl, name)("x", ["a", "b"])
@@ -77,7 +77,7 @@ def test_every_layer_type_can_be_made_and_takes_every_field_of_its_own_message()
             assert type(getattr(made, field)) is kind.config
 
 
-def test_a_type_of_ones_own_has_the_settings_of_the_message_that_it_names() -> None:
+def test_a_users_own_type_has_the_settings_of_the_message_that_it_names() -> None:
     class Twice(Layer):
         """Doubles everything."""
 
@@ -95,7 +95,7 @@ def test_a_type_of_ones_own_has_the_settings_of_the_message_that_it_names() -> N
     assert twice.__doc__ == Twice.__doc__
 
 
-def test_a_misspelled_type_is_told_with_the_one_that_was_meant() -> None:
+def test_a_misspelled_type_is_reported_with_a_suggestion() -> None:
     with pytest.raises(AttributeError, match=r"there is no layer type 'Convolutoin'; did you mean Convolution[?]"):
         netdsl.Convolutoin  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"did you mean ReLU[?]"):
@@ -149,12 +149,12 @@ def test_values_of_every_kind_are_set() -> None:
         ({"blobs_lr": "x"}, "p: blobs_lr must be a number, not 'x'"),
     ],
 )
-def test_what_does_not_fit_is_told(settings: dict[str, object], message: str) -> None:
+def test_data_that_do_not_fit_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(NetError, match=f"^{message.replace('?', '[?]')}$"):
         assign(pb.PoolingParameter(), settings, "p")
 
 
-def test_what_does_not_fit_inside_a_dict_is_told_with_its_way() -> None:
+def test_wrong_values_inside_a_dict_are_reported_with_their_path() -> None:
     for filler, message in {
         "xavier": "c: weight_filler must be a dict of settings, not 'xavier'",
         "{'typ': 1}": "c: weight_filler: there is no setting 'typ'; did you mean type[?]",
@@ -165,6 +165,6 @@ def test_what_does_not_fit_inside_a_dict_is_told_with_its_way() -> None:
             assign(pb.ConvolutionParameter(), {"weight_filler": value}, "c")
 
 
-def test_a_message_of_another_kind_is_no_settings() -> None:
+def test_a_message_of_another_kind_is_refused_as_settings() -> None:
     with pytest.raises(NetError, match="must be a dict of settings"):
         assign(pb.ConvolutionParameter(), {"weight_filler": pb.BlobShape()}, "c")

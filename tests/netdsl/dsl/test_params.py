@@ -85,7 +85,9 @@ def test_layers_that_do_not_fit_are_an_error_at_once(
         ),
     ],
 )
-def test_what_is_no_layer_or_setting_is_told(layers: list[Any], settings: dict[str, Any], message: str) -> None:
+def test_arguments_that_are_not_layers_or_settings_are_refused(
+    layers: list[Any], settings: dict[str, Any], message: str
+) -> None:
     with pytest.raises(NetError, match=message):
         NetParams("n", *layers, **settings)
 
@@ -181,13 +183,13 @@ def test_a_window_has_one_size_or_two(kernel: tuple[int, ...]) -> None:
         ),
     ],
 )
-def test_a_setting_that_is_missing_or_misspelt_is_told_with_the_layer(make: Callable[[], object], why: str) -> None:
+def test_a_missing_or_misspelt_setting_is_reported_with_the_layer(make: Callable[[], object], why: str) -> None:
     with pytest.raises(NetError, match=f"^layer 'c': {why}"):
         make()
 
 
 @pytest.mark.parametrize("name", ["num_filters", "num_filter", "num_outputs", "num_ouput"])
-def test_caffes_name_is_suggested_for_the_papers(name: str) -> None:
+def test_caffes_name_is_suggested_for_the_papers_name(name: str) -> None:
     with pytest.raises(
         NetError, match=f"layer 'c' of type Convolution: there is no setting '{name}'; did you mean num_output"
     ):

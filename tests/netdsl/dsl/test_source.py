@@ -37,7 +37,7 @@ def net(text: str) -> pb.NetParameter:
     return from_text(text, pb.NetParameter)
 
 
-def test_a_net_is_written_as_one_would_write_it() -> None:
+def test_a_net_is_written_as_in_hand_written_code() -> None:
     text = DATA + (
         'layer { name: "c" type: "Convolution" bottom: "data" top: "c" param { lr_mult: 1 } param { lr_mult: 2.5 } '
         'convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }'
@@ -88,7 +88,7 @@ VGG += groups(("3_1", "conv2_2", 256), ("3_2", "conv3_1", 256), ("3_3", "conv3_2
 VGG += groups(("4_1", "conv3_3", 512), ("4_2", "conv4_1", 512), ("4_3", "conv4_2", 512))
 
 
-def test_layers_that_repeat_become_a_function() -> None:
+def test_repeated_layers_become_a_function() -> None:
     program = to_python(net(DATA + VGG))
     assert program == (
         '"""A net."""\n'
@@ -147,12 +147,12 @@ UNUSUAL = {
 
 
 @pytest.mark.parametrize("text", UNUSUAL.values(), ids=UNUSUAL)
-def test_unusual_nets_survive(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusual_nets_survive_writing_and_reading(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     again = run(to_python(net(text)), monkeypatch)
     assert again.SerializePartialToString(deterministic=True) == net(text).SerializePartialToString(deterministic=True)
 
 
-def test_a_type_that_nobody_knows_is_said_when_the_program_runs() -> None:
+def test_an_unknown_type_is_reported_when_the_program_runs() -> None:
     program = to_python(net(DATA + 'layer { name: "f" type: "Foo" bottom: "data" top: "f" }'))
     assert 'Foo = Constructor("Foo")' in program
     with pytest.raises(UnknownLayerError, match="unknown layer type 'Foo'"):
@@ -170,7 +170,7 @@ def test_a_layer_without_a_type_is_an_error() -> None:
         to_python(net('layer { name: "x" }'))
 
 
-def test_programs_are_laid_out_as_formatters_do(tmp_path: Path) -> None:
+def test_programs_are_formatted_as_formatters_would(tmp_path: Path) -> None:
     wide = 'layer { name: "s" type: "Slice" bottom: "data" %s slice_param { axis: 1 } }'
     text = DATA + VGG + wide % " ".join(f'top: "a_rather_long_name_{index}"' for index in range(7))
     program = to_python(

@@ -61,7 +61,7 @@ BAD = {
 }
 
 
-def test_what_is_generated_is_up_to_date() -> None:
+def test_generated_stubs_are_up_to_date() -> None:
     assert MODULE.read_text() == module(), "run `make stubs`"
     assert STUB.read_text() == stub(), "run `make stubs`"
 
@@ -87,7 +87,7 @@ def test_every_layer_type_has_a_function_with_its_docstring() -> None:
         assert " ".join((ast.get_docstring(node) or "").split()) == " ".join((LAYERS[name].__doc__ or "").split())
 
 
-def test_the_settings_that_are_offered_are_those_that_can_be_given() -> None:
+def test_the_stubs_settings_are_those_that_constructors_accept() -> None:
     for name, node in FUNCTIONS.items():
         own = getattr(netdsl, name).type_settings
         offered = {argument.arg for argument in node.args.kwonlyargs} - ARGUMENTS
@@ -95,7 +95,7 @@ def test_the_settings_that_are_offered_are_those_that_can_be_given() -> None:
 
 
 @pytest.mark.slow
-def test_mypy_knows_what_is_right_and_what_is_wrong(tmp_path: Path) -> None:
+def test_mypy_accepts_correct_and_refuses_wrong_programs(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(GOOD)
     header = "import netdsl\nfrom netdsl import ConvLayer, Convolution, NetParams, Pooling, ReLU\n"
     (tmp_path / "bad.py").write_text(header + "\n".join(BAD))

@@ -8,7 +8,7 @@ from netdsl.layer.capabilities import DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
 
 
-def test_a_type_that_learns() -> None:
+def test_a_type_that_learns_is_recognised() -> None:
     can = capabilities(LAYERS["Convolution"])
     assert can.blobs == ("weight", "bias")
     assert can.passes_gradient and can.has_onnx_form
@@ -25,22 +25,22 @@ def test_a_type_that_learns() -> None:
         ("Input", Deployment.STAYS, None),
     ],
 )
-def test_what_a_net_to_deploy_has_in_its_place(name: str, deployment: Deployment, replacement: str | None) -> None:
+def test_the_replacement_in_a_deploy_net_is_stated(name: str, deployment: Deployment, replacement: str | None) -> None:
     can = capabilities(LAYERS[name])
     assert (can.deployment, can.replacement) == (deployment, replacement)
 
 
 @pytest.mark.parametrize("name", ["Accuracy", "ArgMax", "Data", "DetectionOutput", "Silence", "Yolov3DetectionOutput"])
-def test_types_that_pass_no_gradient(name: str) -> None:
+def test_types_without_a_gradient_are_recognised(name: str) -> None:
     assert not capabilities(LAYERS[name]).passes_gradient
 
 
 @pytest.mark.parametrize("name", ["Python", "Filter", "Parameter", "EuclideanLoss", "Concat"])
-def test_types_that_pass_a_gradient(name: str) -> None:
+def test_types_with_a_gradient_are_recognised(name: str) -> None:
     assert capabilities(LAYERS[name]).passes_gradient
 
 
-def test_where_data_come_from() -> None:
+def test_the_origin_of_data_is_stated() -> None:
     names = ("Input", "MemoryData", "Data", "DummyData")
     found = [capabilities(LAYERS[name]).data for name in names]
     assert found == [DataAccess.INPUT, DataAccess.ARRAYS, DataAccess.FILES, DataAccess.NONE]

@@ -29,7 +29,7 @@ def plain_accuracy(x: np.ndarray, labels: np.ndarray, top_k: int, ignored: int |
 @pytest.mark.parametrize("ignored", [None, 2, -1])
 @pytest.mark.parametrize("top_k", [1, 3])
 @pytest.mark.parametrize(("shape", "axis"), [((20, 6), 1), ((2, 6, 3, 5), 1), ((2, 3, 5, 6), -1)])
-def test_accuracy(made, shape, axis, top_k, ignored):
+def test_accuracy_is_the_share_of_right_predictions(made, shape, axis, top_k, ignored):
     x = scores(*shape)
     rows = x.movedim(axis, -1).reshape(-1, 6).numpy()
     labels = np.random.default_rng(1).integers(0, 5, len(rows))  # no item of the last class
@@ -45,7 +45,7 @@ def test_accuracy(made, shape, axis, top_k, ignored):
     assert by_class.tolist() == pytest.approx(expected_by_class)
 
 
-def test_of_nothing_the_accuracy_is_zero(made):
+def test_the_accuracy_of_no_items_is_zero(made):
     layer = made("Accuracy", "accuracy_param { ignore_label: 1 }", (2, 3), (2,))
     assert layer(scores(2, 3), torch.ones(2)).item() == 0
 
@@ -124,6 +124,6 @@ def test_wrong_settings_of_arg_max(made, settings, message):
         made("ArgMax", f"argmax_param {{ {settings} }}", (4, 2, 3))
 
 
-def test_neither_has_a_gradient():
+def test_accuracy_and_arg_max_have_no_gradient():
     assert LAYERS["Accuracy"].no_gradient == (0, 1)
     assert LAYERS["ArgMax"].no_gradient == (0,)

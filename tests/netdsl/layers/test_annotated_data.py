@@ -147,7 +147,7 @@ def test_a_batch_without_objects_has_a_row_of_minus_ones(folder: Path) -> None:
     assert batches(PLAIN, 1, batch=1)[0][1].tolist() == [[[[-1] * 8]]]
 
 
-def test_two_runs_are_equal_and_a_run_goes_on_where_another_ended(folder: Path) -> None:
+def test_two_runs_are_equal_and_a_run_continues_where_another_ended(folder: Path) -> None:
     run = batches(TRAINED, 8, loading=Loading(seed=1, workers=3))
     assert same(run, batches(TRAINED, 8, loading=Loading(seed=1, workers=1)))
     assert same(run[5:], batches(TRAINED, 3, start=5, loading=Loading(seed=1)))
@@ -162,7 +162,7 @@ def test_two_ranks_share_the_images(folder: Path) -> None:
     assert shared == [numbers[0::2], numbers[1::2]]
 
 
-def test_chance_shows_in_images_and_boxes(folder: Path) -> None:
+def test_randomness_affects_images_and_boxes_alike(folder: Path) -> None:
     drawn = batches(TRAINED, 30)
     assert all(images.shape == (4, 3, 12, 16) for images, _ in drawn)
     boxes = np.concatenate([rows[0, 0] for _, rows in drawn])[:, 3:7]
@@ -174,7 +174,7 @@ def test_chance_shows_in_images_and_boxes(folder: Path) -> None:
 SIZES = "".join(f"resize_param {{ prob: 0.25 height: {side} width: {side} }} " for side in (4, 6, 8, 10))
 
 
-def test_all_ranks_have_the_size_that_is_drawn_for_ten_batches(folder: Path) -> None:
+def test_all_ranks_use_the_size_that_is_drawn_for_ten_batches(folder: Path) -> None:
     settings = f"transform_param {{ {SIZES} }} annotated_data_param {{ batch_sampler {{}} }}"
     one, other = (
         [images.shape[2] for images, _ in batches(settings, 40, loading=Loading(rank=rank, size=3))]
@@ -209,7 +209,7 @@ def test_maps_of_classes_are_the_third_top(folder: Path) -> None:
         reading(settings.replace('label_map_file: "map.prototxt"', ""), 3)
 
 
-def test_images_alone_and_labels_of_records_without_annotations(folder: Path) -> None:
+def test_images_without_boxes_and_labels_of_unannotated_records(folder: Path) -> None:
     ((images,),) = batches(PLAIN, 1, tops=1)
     assert images.shape == (4, 3, 12, 16)
     Path("boxes/data.mdb").unlink()
@@ -219,7 +219,7 @@ def test_images_alone_and_labels_of_records_without_annotations(folder: Path) ->
     assert batches(named, 1)[0][1].shape == (1, 1, 3, 8)
 
 
-def test_jitter_is_mobilenet_yolos_and_the_net_says_whether_it_is_one(folder: Path) -> None:
+def test_only_mobilenet_yolo_jitters_by_default(folder: Path) -> None:
     def is_cut(settings: str, dialect: str = "ssd") -> bool:
         text = f"transform_param {{ resize_param {{ height: 12 width: 16 }} }} {settings}"
         rows = np.concatenate([rows[0, 0] for _, rows in batches(text, 6, dialect=dialect)])
@@ -257,7 +257,7 @@ def test_classes_are_named_by_the_label_map_if_there_is_one(folder: Path) -> Non
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused(folder: Path, settings: str, message: str) -> None:
+def test_impossible_settings_are_refused(folder: Path, settings: str, message: str) -> None:
     with pytest.raises((NetError, DataError), match=message):
         reading(settings)
 

@@ -23,7 +23,7 @@ def bounded(value, least, most):
     return min(max(value, least), most)
 
 
-def test_beside_a_loop():
+def test_values_equal_those_of_a_loop():
     draw = np.random.default_rng(1)
     x, mean, label = draw.normal(size=SHAPE), draw.normal(size=(2, 4, 6)), np.zeros((2, 1, 5, 5))
     label[0, 0, 0] = (1, 0.4, 0.5, 0.2, 0.4)
@@ -48,7 +48,7 @@ def test_beside_a_loop():
 
 
 @pytest.mark.parametrize(("iteration", "alpha"), [(0, 1), (75, 0), (100, 0)])
-def test_it_ends_before_training_does(iteration, alpha):
+def test_the_excitation_ends_before_training(iteration, alpha):
     layer = excitation()
     layer.iteration, layer.max_iteration = iteration, 100
     assert layer.alpha() == pytest.approx(alpha, abs=1e-9)

@@ -78,7 +78,7 @@ def test_averages_of_the_sums(made, settings, train):
     "settings",
     ["", "eps: 0.125", "add_eps_before_sqrt: false", "scale_filler { value: 2 }", "scale_bias: true"],
 )
-def test_where_nothing_is_learned_channels_last_have_the_same_top(made, settings):
+def test_without_learning_channels_last_give_the_same_top(made, settings):
     layer = made("BatchNorm", f"batch_norm_param {{ {settings} }}", (2, 3, 4, 5))
     fill(layer)
     x = torch.randn(2, 3, 4, 5)
@@ -102,7 +102,7 @@ def test_a_bottom_with_other_channels(made, shape):
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2, 5)])
-def test_eps_beside_the_root(made, shape):
+def test_eps_can_be_added_to_the_root(made, shape):
     generator = np.random.default_rng(0)
     settings = "batch_norm_param { eps: 0.125 add_eps_before_sqrt: false moving_average_fraction: 0.75 }"
     layer = made("BatchNorm", settings, shape, train=True).double()
@@ -125,7 +125,7 @@ def test_eps_beside_the_root(made, shape):
     np.testing.assert_allclose(factor.numpy()[:, None] * rows + shift.numpy()[:, None], normal, atol=1e-12)
 
 
-def test_one_value_with_eps_beside_the_root(made):
+def test_a_single_value_with_eps_added_to_the_root(made):
     settings = "batch_norm_param { add_eps_before_sqrt: false scale_bias: true bias_filler { value: 3 } }"
     layer = made("BatchNorm", settings, (1, 2), train=True)
     assert layer(torch.tensor([[5.0, 7.0]])).tolist() == [[3, 3]]
@@ -138,7 +138,7 @@ def test_without_any_batch_yet_mean_and_variance_are_zero(made):
     assert torch.equal(layer(torch.full((2, 3), 5.0)), torch.full((2, 3), 10.0))
 
 
-def test_the_batch_s_own_statistics_in_a_test_are_added_to_the_sums_too(made):
+def test_the_batchs_own_statistics_in_a_test_are_added_to_the_sums_too(made):
     layer = made("BatchNorm", "batch_norm_param { use_global_stats: false }", (4, 3))
     x = torch.randn(4, 3)
     assert layer(x).mean(0).abs().max() < 1e-6
@@ -168,7 +168,7 @@ def test_a_bottom_of_one_axis_is_one_channel(made):
     assert layer.eval()(x).shape == (4,)
 
 
-def test_intel_s_parts_of_a_batch_have_statistics_of_their_own(made):
+def test_intels_parts_of_a_batch_have_separate_statistics(made):
     settings = "batch_norm_param { stats_batch_size: 2 moving_average_fraction: 0.5 }"
     layer = made("BatchNorm", settings, (4, 3, 5), train=True)
     plain = made("BatchNorm", "batch_norm_param { moving_average_fraction: 0.5 }", (2, 3, 5), train=True)
@@ -217,6 +217,6 @@ def test_a_scale_and_a_bias_may_follow(made, train):
         ("use_global_stats: true update_global_stats: true", (2, 3), "'update_global_stats' is a setting"),
     ],
 )
-def test_wrong_settings(made, settings, shape, message):
+def test_wrong_settings_are_refused(made, settings, shape, message):
     with pytest.raises(NetError, match=message):
         made("BatchNorm", f"batch_norm_param {{ {settings} }}", shape, train=True)

@@ -39,7 +39,7 @@ def some(shape=SHAPE):
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_segnet_always_takes_the_batch(training):
+def test_segnet_always_uses_the_batchs_statistics(training):
     layer, x = bn(SEGNET).train(training), some()
     assert layer.blob_names() == ["slope", "bias"]
     assert tuple(layer.slope.shape) == (1, 3, 1, 1)
@@ -103,7 +103,7 @@ def test_one_value_for_a_channel_is_the_bias():
     assert layer(torch.rand(1, 3, 1, 1).double()).flatten().tolist() == [0.25] * 3
 
 
-def test_wrong_settings():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="moving_average"):
         bn(SEGNET + " moving_average: true")
     with pytest.raises(NetError, match="no mean and variance"):
@@ -112,7 +112,7 @@ def test_wrong_settings():
         bn(SEGNET, shape=(3,))
 
 
-def test_synopsys_says_that_it_is_pspnets():
+def test_synopsys_marks_the_layer_as_pspnets():
     assert bn(f"{SEGNET} icnet: true").runs
     assert not bn(f"{SEGNET} icnet: false").runs
 
@@ -151,20 +151,20 @@ def test_the_first_happynear_adds_eps_only_while_training():
     [("segnet", "", 2), ("deconvnet", "", 2), ("synopsys", "", 2), ("synopsys", "icnet: true", 4), ("pspnet", "", 4),
      ("tsn", "", 4), ("", "", 4), ("bvlc", "", 4)],
 )  # fmt: skip
-def test_whose_it_is_without_any_settings(dialect, settings, blobs):
+def test_without_settings_the_dialect_decides(dialect, settings, blobs):
     layer = bn(settings, dialect=dialect)
     assert len(layer.blob_names()) == blobs
     assert bool(layer.doubts) == (not dialect)
 
 
 @pytest.mark.parametrize("settings", [SEGNET, PSPNET])
-def test_a_net_that_leaves_its_fork_open_is_in_doubt(settings):
+def test_a_net_with_an_ambiguous_fork_gives_a_warning(settings):
     (doubt,) = bn(settings).doubts
     assert "happynear" in doubt.sentence
     assert not bn(settings, dialect="pspnet" if settings is PSPNET else "segnet").doubts
 
 
-def test_a_net_of_pspnets_fields_is_in_no_doubt_that_it_isnt_synopsys():
+def test_a_net_with_pspnets_fields_is_not_ambiguous():
     message = from_text(f"top: 't' bn_param {{ {PSPNET} }}", pb.LayerParameter)
     message.dialects.extend(["pspnet", "synopsys"])
     layer = BN(message, [SHAPE])

@@ -68,7 +68,7 @@ def test_overlaps(pixel):
     torch.testing.assert_close(overlaps(one[:, None], other, pixel), torch.tensor(expected, dtype=torch.float64))
 
 
-def test_boxes_that_are_the_wrong_way_round_or_points_overlap_with_nothing():
+def test_inverted_boxes_and_points_overlap_no_box():
     odd = torch.tensor([[0.5, 0, 0.2, 1], [0.3, 0.3, 0.3, 0.3]])
     assert areas(odd).tolist() == [0, 0]
     assert overlaps(odd[:, None], torch.cat((odd, torch.tensor([[0.0, 0, 1, 1]])))).count_nonzero() == 0

@@ -42,7 +42,7 @@ def test_happynear_has_plain_distances(made):
     np.testing.assert_allclose(centers, [[-2 / 3, -2 / 3], [-1 / 2, 0], [0, 0]], rtol=1e-6)
 
 
-def test_without_a_loss_weight_it_weighs_nothing(made):
+def test_without_a_loss_weight_the_weight_is_zero(made):
     assert made("CenterLoss", SETTINGS % "", (3, 2), (3,)).loss_weights() == [0]
     assert made("CenterLoss", "loss_weight: 0.5 " + SETTINGS % "", (3, 2), (3,)).loss_weights() == [0.5]
 
@@ -53,12 +53,12 @@ def test_items_may_be_images(made):
     assert layer(torch.ones(3, 2, 4, 5), torch.zeros(3, 1, 1, 1)).item() == 0
 
 
-def test_a_net_that_leaves_its_fork_open_is_in_doubt(made):
+def test_a_net_with_an_ambiguous_fork_gives_a_warning(made):
     assert made("CenterLoss", SETTINGS % "", (3, 2), (3,)).doubts
     assert not made("CenterLoss", SETTINGS % "", (3, 2), (3,), dialect="caffe-face").doubts
 
 
-def test_what_does_not_fit_is_told(made):
+def test_data_that_do_not_fit_are_refused(made):
     with pytest.raises(NetError, match="distance_type is 'L3'"):
         made("CenterLoss", SETTINGS % "distance_type: 'L3'", (3, 2), (3,))
     with pytest.raises(NetError, match="num_output is missing"):

@@ -38,7 +38,7 @@ def naive(a, b, similar, margin, legacy):
 
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("margin", [0.5, 2.0, 4.0])
-def test_it_is_caffes(margin, legacy):
+def test_the_loss_equals_caffes(margin, legacy):
     a, b, similar = data()
     loss = make(f"margin: {margin} legacy_version: {str(legacy).lower()}")(a, b, similar)
     (3 * loss).backward()

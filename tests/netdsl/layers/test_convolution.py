@@ -119,12 +119,12 @@ def test_depthwise_types_have_a_group_for_every_channel(kind, settings):
         ("num_output: 4 kernel_size: 3 pad_r: 1 axis: 2", "has 1 spatial axes, not 2"),
     ],
 )
-def test_wrong_settings_are_told(kind, settings, message):
+def test_wrong_settings_are_refused(kind, settings, message):
     with pytest.raises(NetError, match=message):
         convolution(settings, (2, 6, 5, 7), kind=kind)
 
 
-def test_wrong_bottoms_are_told():
+def test_wrong_bottoms_are_refused():
     with pytest.raises(ShapeError, match="same shape"):
         convolution("num_output: 4 kernel_size: 3", (2, 6, 5, 7), (2, 6, 5, 8))
     with pytest.raises(NetError, match="2 bottoms and 1 tops"):
@@ -155,7 +155,7 @@ def test_synopsys_pads_as_tensorflow_does(size, settings, top):
         assert layer.top_shapes([(1, 1, size)]) == [(1, 1, len(top))]
 
 
-def test_padding_of_two_kinds_is_told():
+def test_two_kinds_of_padding_are_refused():
     for kind, settings, message in [
         ("Convolution", "pad_type: 1 pad: 1", "remove pad or pad_type"),
         ("Convolution", "pad_type: 2", "pad_type is 2"),

@@ -62,7 +62,7 @@ def test_a_database_is_named_as_for_other_commands(tmp_path: Path) -> None:
         assert (wanted == found).all()
 
 
-def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_training_continues_from_its_position(tmp_path: Path) -> None:
     straight = batches(tmp_path, LIMBS % "", 5)
     again = batches(tmp_path, LIMBS % "", 3, position=2, workers=1)
     for wanted, found in zip(straight[2:], again, strict=True):
@@ -70,7 +70,7 @@ def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
     assert not (straight[0][0] == batches(tmp_path, LIMBS % "", 1, position=5)[0][0]).all()  # another draw
 
 
-def test_images_to_test_with_stay_as_they_are(tmp_path: Path) -> None:
+def test_test_images_are_unchanged(tmp_path: Path) -> None:
     first = batches(tmp_path, LIMBS % "", 1, phase=Phase.TEST)[0]
     assert first[0].shape == (2, 6, 60, 72) and first[1].shape == (2, 114, 7, 9)
     assert (first[0][1, :3] == 10 / 256).all()
@@ -91,7 +91,7 @@ def test_images_to_test_with_stay_as_they_are(tmp_path: Path) -> None:
         (LIMBS.replace("FILE", "") % "", "source is missing"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, settings: str, words: str) -> None:
+def test_invalid_settings_are_refused(tmp_path: Path, settings: str, words: str) -> None:
     with pytest.raises((DataError, NetError), match=words):
         batches(tmp_path, settings, 1)
 

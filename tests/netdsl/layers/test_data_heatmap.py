@@ -44,7 +44,7 @@ def gaussian(x: float, y: float) -> list[list[float]]:
     ]
 
 
-def test_without_chance_it_is_the_middle() -> None:
+def test_without_randomness_the_middle_is_used() -> None:
     image, joints = image_and_joints()
     pixels, maps = HeatmapTransform(settings(scale=0.5))((image, joints), np.random.default_rng(0), 0)
     square = image[:, 2:22, 5:25].transpose(1, 2, 0).astype(np.float32)
@@ -144,7 +144,7 @@ def test_a_list_is_read_in_its_order_in_red_green_and_blue(tmp_path: Path) -> No
     assert np.allclose(made[1][1][0, 1], gaussian((12 - 5) / 2, (7 - 2) / 2), atol=1e-5)
 
 
-def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_training_continues_from_its_position(tmp_path: Path) -> None:
     how = written(tmp_path, *LINES) + "random_crop: true angle_max: 40 sample_per_cluster: true"
     straight, again = batches(how, 6), batches(how, 3, position=3, workers=1)
     for wanted, found in zip(straight[3:], again, strict=True):
@@ -164,7 +164,7 @@ def test_some_joints_can_be_chosen(tmp_path: Path) -> None:
     assert label.shape == (2, 3, 10, 10) and (label[:, [0, 2]] == chosen).all()
 
 
-def test_what_a_mask_hides_is_black(tmp_path: Path) -> None:
+def test_masked_pixels_are_black(tmp_path: Path) -> None:
     data = batches(written(tmp_path, *LINES) + "segmentation: true", 1)[0][0]
     assert (data[:, 0, :, :19] == 0).all() and (data[:, 0, :, 21:] == 200).all()
 
@@ -183,7 +183,7 @@ def test_what_a_mask_hides_is_black(tmp_path: Path) -> None:
         (LINES[0], "cropsize: 0", "set cropsize and outsize"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, line: str, more: str, words: str) -> None:
+def test_invalid_settings_are_refused(tmp_path: Path, line: str, more: str, words: str) -> None:
     how = f"{written(tmp_path, LINES[0], line)} {more}"
     for name in ("cropsize: 20", "label_height: 10"):
         if name.partition(":")[0] in more:
@@ -196,13 +196,13 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, line: str, more: str, wo
         Feeds.open(graph, loading=Loading(workers=1))
 
 
-def test_an_image_that_is_too_low_is_named(tmp_path: Path) -> None:
+def test_an_image_with_too_few_rows_is_named(tmp_path: Path) -> None:
     how = written(tmp_path, *LINES).replace("cropsize: 20", "cropsize: 25")
     with pytest.raises(DataError, match=r"[01]\.png: the image has 24 rows, fewer than the cropsize of 25"):
         batches(how, 1)
 
 
-def test_where_clusters_begin_is_drawn(tmp_path: Path) -> None:
+def test_the_start_of_each_cluster_is_drawn(tmp_path: Path) -> None:
     written(tmp_path, *LINES)
     p = settings(source=str(tmp_path / "list.txt"), root_img_dir=f"{tmp_path}/")
     sources = [ClusteredJoints(p, seed=seed) for seed in range(30)]
@@ -210,7 +210,7 @@ def test_where_clusters_begin_is_drawn(tmp_path: Path) -> None:
     assert sources[0].image_count == 5
 
 
-def test_its_batch_size_has_a_name_of_its_own() -> None:
+def test_the_batch_size_has_its_own_name() -> None:
     layer = from_text(text("source: 'gone' batchsize: 14"), pb.NetParameter).layer[0]
     limit_batch(layer, 5)
     assert layer.heatmap_data_param.batchsize == 5

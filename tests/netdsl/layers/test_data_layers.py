@@ -64,7 +64,7 @@ LANES = "data_param { batch_size: 4 } transform_param { crop_size: 64 } annotate
         ("WindowData", "window_data_param { batch_size: 4 } transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4,)]),
     ],
 )  # fmt: skip
-def test_settings_say_the_shape(kind, settings, wanted):
+def test_settings_determine_the_shape(kind, settings, wanted):
     assert shapes(kind, settings, len(wanted)) == wanted
 
 
@@ -96,7 +96,7 @@ def test_python_layers_of_data_sets_need_no_python(module, kind, param, wanted):
         ("shape { } shape { dim: 4 dim: 5 }", [(4, 3, 8, 8), (4, 5)]),
     ],
 )
-def test_an_assumed_shape_comes_first(assumed, wanted):
+def test_an_assumed_shape_takes_precedence(assumed, wanted):
     settings = DENSE % "" + "transform_param { crop_size: 8 }"
     assert shapes("DenseImageData", settings + f"input_param {{ {assumed} }}") == wanted
 
@@ -120,6 +120,6 @@ def test_assumed_vectors():
         ("HDF5Output", "bottom: 't'", "must have 2 bottoms"),
     ],
 )  # fmt: skip
-def test_wrong_settings(kind, settings, says):
+def test_wrong_settings_are_refused(kind, settings, says):
     with pytest.raises(NetError, match=says):
         shapes(kind, settings)

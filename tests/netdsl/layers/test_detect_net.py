@@ -67,12 +67,12 @@ def test_rectangles_are_grouped_as_opencv_does():
 
 
 @pytest.mark.parametrize(("inner", "outer", "left"), [(2, 2, 1), (3, 3, 2), (3, 4, 1), (4, 3, 2)])
-def test_a_group_goes_where_a_larger_one_surrounds_it(inner, outer, left):
+def test_a_group_inside_a_larger_one_is_removed(inner, outer, left):
     boxes = np.array([[10, 10, 8, 8]] * inner + [[0, 0, 30, 30]] * outer)
     assert len(group_rectangles(boxes, 1, 0.1)[0]) == left
 
 
-def test_what_is_like_one_of_a_group_belongs_to_it():
+def test_rectangles_similar_to_one_of_a_group_belong_to_it():
     boxes = np.array([[0, 0, 20, 20], [8, 0, 20, 20], [4, 0, 20, 20]])
     assert group_rectangles(boxes, 2, 0.2)[1].tolist() == [3]
 
@@ -118,7 +118,7 @@ def test_no_list_is_longer_than_50():
         ("ClusterDetections", "64, 48, 16, 0.6, 3, 0.02, 22, 3", 3, "3 channels"),
     ],
 )
-def test_what_does_not_fit_is_told(layer, settings, tops, says):
+def test_data_that_do_not_fit_are_refused(layer, settings, tops, says):
     with pytest.raises(NetError, match=says):
         made(layer, settings, (2, 1, 3, 4), (2, 4, 3, 4), tops=tops)
 

@@ -85,7 +85,7 @@ def counted_maps(p: pb.DetectNetGroundTruthParameter, objects: list[tuple[float,
         "scale_cvg: 1 object_class { src: 3 dst: 1 } object_class { src: 1 dst: 0 } object_class { src: 2 dst: 1 }",
     ],
 )
-def test_maps_are_what_counting_cells_gives(settings: str) -> None:
+def test_maps_equal_a_count_of_cells(settings: str) -> None:
     random = np.random.default_rng(3)
     images = [
         [(*random.uniform(-20, 50, 2), *random.uniform(2, 45, 2), random.choice([0, 1, 1, 2, 3])) for _ in range(count)]
@@ -99,14 +99,14 @@ def test_maps_are_what_counting_cells_gives(settings: str) -> None:
     np.testing.assert_allclose(maps, np.stack(expected), rtol=1e-5, atol=1e-5)
 
 
-def test_of_objects_that_cover_a_cell_the_last_one_counts() -> None:
+def test_the_last_object_that_covers_a_cell_counts() -> None:
     layer = transformation(f"{GRID} object_class {{ src: 1 dst: 0 }} object_class {{ src: 2 dst: 1 }}").eval()
     _, maps = layer(torch.zeros(2, 3, 40, 64), label_of([(8, 8, 16, 16, 1), (9, 8, 14, 16, 2)], []))
     assert maps[0, :5, 1, 1].tolist() == [1, 1, 0, 15, 16] and maps[0, 8:, 1, 1].tolist() == [0, 1]
     assert not maps[1].any()
 
 
-def test_images_for_tests_are_scaled_without_their_mean() -> None:
+def test_test_images_are_scaled_after_subtracting_the_mean() -> None:
     cv2 = pytest.importorskip("cv2")
     image = torch.rand(2, 3, 50, 30) * 255
     layer = transformation(
@@ -128,7 +128,7 @@ def test_a_mean_image_is_scaled_to_the_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("degrees", "saturation"), [(0, 0.4), (100, 1), (-130, 0.7), (180, 0)])
-def test_colours_are_turned_as_opencv_turns_them(degrees: float, saturation: float) -> None:
+def test_colours_are_rotated_as_in_opencv(degrees: float, saturation: float) -> None:
     cv2 = pytest.importorskip("cv2")
     image = torch.rand(3, 6, 9)
     image[:, 0, 0] = 0.5
@@ -141,7 +141,7 @@ def test_colours_are_turned_as_opencv_turns_them(degrees: float, saturation: flo
 
 
 @pytest.mark.parametrize("degrees", [7.3, -35, 1])
-def test_images_are_turned_as_opencv_turns_them(degrees: float) -> None:
+def test_images_are_rotated_as_in_opencv(degrees: float) -> None:
     cv2 = pytest.importorskip("cv2")
     image, size = torch.rand(3, 41, 60), (60, 41)
     left, top, _, _ = cv2.RotatedRect((30, 20.5), size, degrees).boundingRect()
@@ -162,7 +162,7 @@ def test_images_are_turned_as_opencv_turns_them(degrees: float) -> None:
     assert near.mean() > 0.95  # Caffe rounds the matrix to float32, so some places differ by a 32nd of a pixel
 
 
-def test_a_box_goes_where_its_pixels_go() -> None:
+def test_a_box_moves_with_its_pixels() -> None:
     boxes = torch.tensor([[20.0, 10, 12, 8]])
     image = torch.zeros(3, 40, 64)
     image[:, 10:18, 20:32] = 1
@@ -183,7 +183,7 @@ def test_a_box_goes_where_its_pixels_go() -> None:
         assert (sides[::-1] if how.degrees else sides) == pytest.approx([width, height], abs=0.01)
 
 
-def test_what_is_drawn_is_within_the_settings() -> None:
+def test_drawn_values_are_within_the_settings() -> None:
     p = pb.DetectNetAugmentationParameter(
         shift_x=10, shift_y=6, scale_min=0.5, scale_max=2, max_rotate_degree=3, hue_rotation=200, desaturation_max=0.8
     )
@@ -204,7 +204,7 @@ def test_what_is_drawn_is_within_the_settings() -> None:
     assert (min(how.top for how in drawn), max(how.top for how in drawn)) == (-3, 13)
 
 
-def test_without_chance_the_middle_is_taken_and_the_rest_is_zero() -> None:
+def test_without_randomness_the_middle_is_used_and_the_rest_is_zero() -> None:
     layer = transformation("stride: 8 image_size_x: 80 image_size_y: 24").train()
     image = torch.rand(2, 3, 40, 64) + 1
     images, maps = layer(image, label_of([(0, 8, 16, 16, 1)], []))
@@ -239,7 +239,7 @@ def test_the_same_random_numbers_give_the_same_batch() -> None:
         ("", "the second bottom must have shape"),
     ],
 )
-def test_what_is_wrong_with_a_layer_is_said(text: str, message: str) -> None:
+def test_wrong_layers_are_refused(text: str, message: str) -> None:
     shapes = [(2, 3, 8, 8), (2, 1, 5, 16 if text else 4)]
     message_ = from_text(f"bottom: 'x' bottom: 'y' top: 'z' top: 'm' {text}", pb.LayerParameter)
     with pytest.raises(NetError, match=message):
@@ -294,7 +294,7 @@ layer { name: "coverage_loss" type: "EuclideanLoss" bottom: "coverage" bottom: "
 
 
 @pytest.mark.parametrize("mean", ["mean_value: 127", "mean_file: 'gone.binaryproto'"])
-def test_detectnet_is_tried_with_data_that_are_made_up(mean: str, tmp_path: Path) -> None:
+def test_detectnet_is_tried_with_generated_data(mean: str, tmp_path: Path) -> None:
     pytest.importorskip("lmdb")
     (tmp_path / "net.prototxt").write_text(DETECTNET.replace("mean_value: 127", mean))
     trial = try_data(tmp_path / "net.prototxt", TrialSettings())

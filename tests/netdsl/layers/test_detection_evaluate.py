@@ -55,7 +55,7 @@ def test_a_row_for_each_class_and_each_detection():
     assert judged(found, objects, "overlap_threshold: 0.99")[3:5] == [[0, 1, 0.5, 0, 1], [0, 1, 0.25, 1, 0]]
 
 
-def test_the_boxes_that_it_compared_are_told():
+def test_the_compared_boxes_are_reported():
     objects = [(0, 1, 0, *LEFT, 0), (1, 2, 1, *RIGHT, 1), (-1, *[0] * 7), (0, 2, 0, *LEFT, 0)]
     found = [(0, 1, 0.25, *NEAR_LEFT), (1, *[-1] * 6)]
     bottoms = [np.array(rows, np.float64)[None, None] for rows in (found, objects)]
@@ -67,13 +67,13 @@ def test_the_boxes_that_it_compared_are_told():
     assert not made("", 2, 4).boxes(bottoms)[1].difficult.any()
 
 
-def test_rows_that_say_that_there_is_nothing():
+def test_rows_can_state_that_there_is_no_detection():
     nothing = [(0, *[-1] * 6), (1, *[-1] * 6)]
     after_the_end = [(0, 1, 0, *LEFT, 0), (-1, *[0] * 7), (0, 2, 0, *LEFT, 0)]
     assert judged(nothing, after_the_end) == [[-1, 1, 1, -1, -1], [-1, 2, 0, -1, -1], [-1, 3, 0, -1, -1]]
 
 
-def test_sizes_of_images_come_in_order_and_again(tmp_path):
+def test_image_sizes_are_read_in_order_and_repeat(tmp_path):
     (tmp_path / "sizes.txt").write_text("first 10 10\nsecond 400 400\n")
     layer = made(f'name_size_file: "{tmp_path}/sizes.txt" overlap_threshold: 0.79', 1, 1)
     # covers 0.75 of the object, but 4 x 5 of its 5 x 5 small pixels
@@ -82,7 +82,7 @@ def test_sizes_of_images_come_in_order_and_again(tmp_path):
     assert [layer(found, objects)[0, 0, 3, 3].item() for _ in range(3)] == [1, 0, 1]
 
 
-def test_what_is_wrong_is_told():
+def test_problems_are_reported():
     with pytest.raises(NetError, match="label 0"):
         judged([(0, 0, 1, *LEFT)], [(0, 1, 0, *LEFT, 0)])
     with pytest.raises(NetError, match="overlap_threshold"):
@@ -95,5 +95,5 @@ def test_what_is_wrong_is_told():
         made().top_shapes([(1, 1, 4, 6), (1, 1, 4, 8)])
 
 
-def test_the_shape_before_it_runs():
+def test_the_shape_is_known_before_a_run():
     assert made().top_shapes([(1, 1, 5, 7), (1, 1, 2, 8)]) == [(1, 1, 3 + 5, 5)]

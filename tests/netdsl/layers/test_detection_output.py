@@ -62,7 +62,7 @@ def plain(bottoms: list[torch.Tensor], kinds: int, least: float, candidates: int
 @pytest.mark.parametrize(
     ("least", "candidates", "keep", "background"), [(0.2, 12, 9, 0), (0.9, 50, 99, 2), (0.1, 2, 99, 1)]
 )
-def test_rows(kinds, least, candidates, keep, background):
+def test_each_detection_has_a_row(kinds, least, candidates, keep, background):
     bottoms = inputs(kinds)
     settings = f"""num_classes: {CLASSES} share_location: {"true" if kinds == 1 else "false"} code_type: CENTER_SIZE
         background_label_id: {background} keep_top_k: {keep} confidence_threshold: {least}
@@ -80,7 +80,7 @@ def test_without_any_detection_each_image_gets_a_row():
     assert layer.top_shapes([bottom.shape for bottom in inputs()]) == [(1, 1, 1, 7)]
 
 
-def test_an_image_without_detections_has_no_row_beside_others():
+def test_an_image_without_detections_has_no_row_among_others():
     locations, scores, priors = inputs()
     scores[0] = 0
     layer = made(f"num_classes: {CLASSES} confidence_threshold: 0.5", locations.shape, scores.shape, priors.shape)
@@ -97,12 +97,12 @@ def test_an_image_without_detections_has_no_row_beside_others():
         ("num_classes: 4 share_location: false", ShapeError, "30 priors need 480 locations"),
     ],
 )
-def test_what_does_not_fit_is_told(settings, kind, says):
+def test_data_that_do_not_fit_are_refused(settings, kind, says):
     with pytest.raises(kind, match=says):
         made(settings, *(bottom.shape for bottom in inputs()))
 
 
-def test_feature_maps_may_come_one_by_one() -> None:
+def test_feature_maps_may_be_separate() -> None:
     """Two maps, of 2 x 3 places with 3 ratios and of 2 x 2 with 3, contain the 30 boxes."""
     locations, scores, priors = inputs()
     parts = ((0, 18, 2, 3), (18, 30, 2, 2))

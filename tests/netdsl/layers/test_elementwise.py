@@ -174,12 +174,12 @@ def test_silence_has_no_top(made):
         ("Softmax", "", "axis 1 doesn't exist"),
     ],
 )
-def test_wrong_settings(made, kind, settings, message):
+def test_wrong_settings_are_refused(made, kind, settings, message):
     with pytest.raises(NetError, match=message):
         made(kind, settings, (3,))
 
 
-def test_a_fork_s_setting_at_its_default_is_welcome(made):
+def test_a_forks_setting_at_its_default_is_accepted(made):
     made("Dropout", "dropout_param { sqrt_scale: false }", (3,))
 
 

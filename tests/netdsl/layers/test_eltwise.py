@@ -32,7 +32,7 @@ def test_sum_with_coefficients(made):
 
 
 @pytest.mark.parametrize("stable", ["true", "false"])
-def test_product_also_of_zeros(made, stable):
+def test_products_of_zeros_have_a_gradient(made, stable):
     top, gradients = run(made, f"operation: PROD stable_prod_grad: {stable}", [2, 0], [3, 5], [7, 11])
     assert top == [42, 0]
     assert gradients == [[21, 550], [14, 0], [6, 0]]
@@ -63,6 +63,6 @@ def test_bottoms_stay_as_they_are(made):
         ("coeff_blob: true", [(2,), (2,)], "'coeff_blob' is a setting of a fork"),
     ],
 )
-def test_wrong_settings(made, settings, shapes, message):
+def test_wrong_settings_are_refused(made, settings, shapes, message):
     with pytest.raises(NetError, match=message):
         made("Eltwise", f"eltwise_param {{ {settings} }}", *shapes)

@@ -25,12 +25,12 @@ def test_the_share_of_pixels_that_are_right(made, top_k, ignored):
     assert top.item() == pytest.approx(np.mean(right))
 
 
-def test_of_no_pixels_it_is_no_number(made):
+def test_the_accuracy_of_no_pixels_is_nan(made):
     layer = made("EltwiseAccuracy", "eltwise_accuracy_param { ignore_label: 1 }", (1, 2, 1, 1), (1, 1, 1, 1))
     assert layer(torch.zeros(1, 2, 1, 1), torch.ones(1, 1, 1, 1)).isnan().all()
 
 
-def test_what_does_not_fit_is_told(made):
+def test_data_that_do_not_fit_are_refused(made):
     with pytest.raises(ShapeError, match="one label for each pixel"):
         made("EltwiseAccuracy", "", (2, 4, 3, 5), (2, 1, 3, 4))
     with pytest.raises(ShapeError, match="top_k 5 is more than the 4 classes"):

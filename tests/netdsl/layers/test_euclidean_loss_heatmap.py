@@ -20,7 +20,7 @@ def net(height: int = 4) -> Net:
     return Net(from_text(NET.replace("HEIGHT", str(height)), pb.NetParameter))
 
 
-def test_the_loss_is_a_mean_and_the_gradient_a_whole_difference() -> None:
+def test_the_loss_is_a_mean_and_the_gradient_the_full_difference() -> None:
     random = np.random.default_rng(0)
     x, y = (random.normal(size=(2, 3, 4, 4)).astype(np.float32) for _ in range(2))
     made = net()

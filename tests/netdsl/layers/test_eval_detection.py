@@ -81,7 +81,7 @@ def naive(x, kind, nms):
 
 @pytest.mark.parametrize("kind", ["OBJ", "PROB", "MULTIPLY"])
 @pytest.mark.parametrize("nms", [0.3, 0.7])
-def test_beside_loops(kind, nms):
+def test_values_equal_those_of_loops(kind, nms):
     x = np.random.default_rng(1).normal(size=SHAPE)
     x.reshape(ITEMS, BOXES, -1, SIDE, SIDE)[1, 0, 4] = -9  # too low to count
     layer = evaluation(f"score_type: {kind} nms: {nms}")
@@ -94,7 +94,7 @@ def test_beside_loops(kind, nms):
     np.testing.assert_allclose(top, wanted, rtol=1e-6)
 
 
-def test_what_it_judged_has_labels_from_1():
+def test_evaluated_detections_have_labels_from_1():
     x = torch.from_numpy(np.random.default_rng(1).normal(size=SHAPE))
     layer = evaluation("nms: 0.5")
     top = layer(x, torch.from_numpy(TRUTHS.reshape(1, 1, 5, 8))).numpy()
@@ -116,7 +116,7 @@ def test_no_truths_and_no_suppression():
     assert torch.equal(rows[..., 3] == 1, rows[..., 1] > 0)
 
 
-def test_wrong_settings():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="4 biases"):
         evaluation("biases: 2")
     with pytest.raises(ShapeError, match="items must have shape"):

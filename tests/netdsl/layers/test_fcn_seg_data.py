@@ -46,14 +46,14 @@ def labels(param_str: str, count: int = 7) -> list[int]:
     return found
 
 
-def test_only_splits_to_train_are_drawn_and_not_if_that_is_off() -> None:
+def test_only_training_splits_are_shuffled_unless_disabled() -> None:
     assert labels(PARAMS % "seg11valid") == [0, 1, 2, 0, 1, 2, 0]
     drawn = labels(PARAMS % "train", 30)
     assert drawn != [0, 1, 2] * 10 and {*drawn} == {0, 1, 2}
     assert labels((PARAMS % "train").replace("'seed'", "'randomize': False, 'seed'")) == [0, 1, 2, 0, 1, 2, 0]
 
 
-def test_the_seed_of_the_layer_is_the_one_that_counts() -> None:
+def test_the_layers_own_seed_counts() -> None:
     assert labels(PARAMS % "train", 20) == labels(PARAMS % "train", 20)
     assert labels(PARAMS % "train", 20) != labels((PARAMS % "train").replace("1337", "7"), 20)
 

@@ -53,7 +53,7 @@ def _pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("forced", FORCED)
 @pytest.mark.parametrize(("is_color", "channels"), [(True, 3), (False, 1)])
 @pytest.mark.parametrize("kind", FILES)
-def test_files_have_the_channels_that_is_color_says(kind: str, is_color: bool, channels: int, forced: str) -> None:
+def test_is_color_decides_the_channels_of_files(kind: str, is_color: bool, channels: int, forced: str) -> None:
     settings = FILES[kind] % f"{SIZE} is_color: {str(is_color).lower()}"
     stated, read = stated_and_read(kind, f"{settings} transform_param {{ {forced} }}")
     assert stated == read
@@ -74,7 +74,7 @@ def test_databases_have_the_channels_that_are_forced(settings: str, channels: in
 
 
 @pytest.mark.parametrize("is_color", [True, False])
-def test_images_of_a_table_have_the_channels_that_is_color_says(is_color: bool) -> None:
+def test_is_color_decides_the_channels_of_a_tables_images(is_color: bool) -> None:
     settings = pb.ImageDataParameter(batch_size=2, is_color=is_color)
     layer = LAYERS["ImageData"](pb.LayerParameter(top=["data", "label"], image_data_param=settings), [])
     assert isinstance(layer, BringsData)

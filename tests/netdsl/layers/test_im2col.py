@@ -47,6 +47,6 @@ def test_axes_before_the_channels_stay():
     )
 
 
-def test_there_must_be_something_to_slide_over():
+def test_a_bottom_without_places_is_refused():
     with pytest.raises(ShapeError, match="no axis comes after"):
         im2col("axis: 3 kernel_size: 1", (2, 3, 4, 5))

@@ -37,7 +37,7 @@ def naive(x, labels, matrix, ignored=None):
 
 
 @pytest.mark.parametrize(("settings", "ignored"), [("", None), ("loss_param { ignore_label: 1 }", 1)])
-def test_every_class_counts_as_the_matrix_says(settings, ignored):
+def test_classes_are_weighted_by_the_matrix(settings, ignored):
     x, labels, matrix = data()
     loss = make(settings)(x, labels, matrix)
     loss.backward()
@@ -91,6 +91,6 @@ def test_gradcheck():
         ("loss_param { normalize: true }", (X, LABELS, MATRIX), NetError, "normalization: VALID"),
     ],
 )
-def test_what_is_wrong_is_said(settings, shapes, error, message):
+def test_problems_are_reported(settings, shapes, error, message):
     with pytest.raises(error, match=message):
         make(settings, shapes)

@@ -68,12 +68,12 @@ def test_gradient():
         ("zoom_factor: 0", "1 or more"),
     ],
 )
-def test_wrong_settings(settings, says):
+def test_wrong_settings_are_refused(settings, says):
     with pytest.raises(NetError, match=says):
         interp(settings)
 
 
-def test_nothing_left():
+def test_an_empty_result_is_refused():
     with pytest.raises(ShapeError, match="crop the whole image"):
         interp("zoom_factor: 2 pad_beg: -2 pad_end: -3")
 
@@ -90,7 +90,7 @@ def test_synopsys_counts_pixels():
         interp("full_zoom_factor: 0")
 
 
-def test_a_second_bottom_says_the_size():
+def test_a_second_bottom_determines_the_size():
     message = from_text("top: 't' interp_param { pad_end: -1 }", pb.LayerParameter)
     layer, x = Interp(message, [(2, 3, 5, 7), (2, 1, 4, 9)]), np.random.default_rng(1).normal(size=(2, 3, 5, 7))
     top = layer(torch.from_numpy(x), torch.rand(2, 1, 4, 9))
@@ -107,6 +107,6 @@ def test_a_second_bottom_says_the_size():
         ("", (2, 4), "4 and 2"),
     ],
 )
-def test_a_second_bottom_that_does_not_fit(settings, second, says):
+def test_a_mismatched_second_bottom_is_refused(settings, second, says):
     with pytest.raises(NetError, match=says):
         layer_of("Interp", f"interp_param {{ {settings} }}", (2, 3, 5, 7), second)

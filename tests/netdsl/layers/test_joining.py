@@ -74,7 +74,7 @@ def test_concat_of_one():
         ("concat_param { axis: 1 concat_dim: 1 }", ((2, 3, 4),), NetError, "remove one of them"),
     ],
 )
-def test_concat_says_what_is_wrong(settings, shapes, error, message):
+def test_concat_refuses_wrong_settings(settings, shapes, error, message):
     with pytest.raises(error, match=message):
         layer_of("Concat", settings, *shapes)
 
@@ -95,7 +95,7 @@ def test_slice(settings, points, axis):
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_slice_takes_a_longer_axis_after_a_reshape():
+def test_slice_accepts_a_longer_axis_after_a_reshape():
     even = layer_of("Slice", "", (2, 6), tops=2)
     assert [part.shape[1] for part in even(numbers(2, 10))] == [5, 5]
     points = layer_of("Slice", "slice_param { slice_point: 2 }", (2, 6), tops=2)
@@ -113,7 +113,7 @@ def test_slice_takes_a_longer_axis_after_a_reshape():
         ("slice_param { axis: 1 slice_dim: 1 }", NetError, "remove one of them"),
     ],
 )
-def test_slice_says_what_is_wrong(settings, error, message):
+def test_slice_refuses_wrong_settings(settings, error, message):
     with pytest.raises(error, match=message):
         layer_of("Slice", settings, (2, 7), tops=3)
 
@@ -149,7 +149,7 @@ def test_crop(settings, wanted):
         ("crop_param { axis: 4 }", (2, 3, 2, 3), ShapeError, "axis 4 doesn't exist"),
     ],
 )
-def test_crop_says_what_is_wrong(settings, reference, error, message):
+def test_crop_refuses_wrong_settings(settings, reference, error, message):
     with pytest.raises(error, match=message):
         layer_of("Crop", settings, (2, 3, 5, 7), reference)
 
@@ -162,12 +162,12 @@ def test_batch_reindex_repeats_items_and_adds_their_gradients():
     assert x.grad[:, 0].tolist() == [1, 0, 3]
 
 
-def test_batch_reindex_wants_a_list():
+def test_batch_reindex_requires_a_list():
     with pytest.raises(ShapeError, match="one axis"):
         layer_of("BatchReindex", "", (3, 2), (4, 1))
 
 
-def test_filter_lets_through_what_is_not_zero():
+def test_filter_passes_items_with_a_nonzero_selector():
     x, y = numbers(4, 2).requires_grad_(), -numbers(4, 3)
     layer = layer_of("Filter", "", (4, 2), (4, 3), (4, 1), tops=2)
     tops = layer(x, y, torch.tensor([[0.0], [0.3], [0.0], [-1.0]]))
@@ -177,7 +177,7 @@ def test_filter_lets_through_what_is_not_zero():
     assert x.grad[:, 0].tolist() == [0, 1, 0, 1]
 
 
-def test_filter_is_built_as_if_all_went_through_and_may_let_nothing_through():
+def test_filter_is_built_for_all_items_and_may_pass_none():
     net = """input: 'x' input: 's' input_shape { dim: 4 dim: 2 } input_shape { dim: 4 }
              layer { name: 'f' type: 'Filter' bottom: 'x' bottom: 's' top: 'y' }"""
     built = build(resolve(upgrade_net(from_text(net, pb.NetParameter)).message))
@@ -193,6 +193,6 @@ def test_filter_is_built_as_if_all_went_through_and_may_let_nothing_through():
         (((3, 2), (4,)), 1, ShapeError, r"for 4 items, but 'bottom0' has shape \[3, 2\]"),
     ],
 )
-def test_filter_says_what_is_wrong(shapes, tops, error, message):
+def test_filter_refuses_wrong_settings(shapes, tops, error, message):
     with pytest.raises(error, match=message):
         layer_of("Filter", "", *shapes, tops=tops)

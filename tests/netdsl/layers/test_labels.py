@@ -38,7 +38,7 @@ def run(kind: str, labels: list[float]) -> None:
 
 @pytest.mark.parametrize("kind", LAYERS)
 @pytest.mark.parametrize(("value", "name"), [(math.nan, "nan"), (-math.inf, "-inf"), (1e30, "1e+30")])
-def test_a_label_that_no_int_holds(kind: str, value: float, name: str) -> None:
+def test_a_label_beyond_an_int_is_an_error(kind: str, value: float, name: str) -> None:
     with pytest.raises(NetError) as raised:
         run(kind, [0, 2, value, 1])
     what = f"layer 'judge': label {name} isn't a class because it doesn't fit into an int; it is at"
@@ -54,7 +54,7 @@ def test_labels_lose_their_fraction_as_in_caffe_with_a_warning(kind: str) -> Non
     assert cut.tolist() == whole.tolist()
 
 
-def test_a_net_learns_from_labels_that_it_makes_up() -> None:
+def test_a_net_learns_from_labels_that_it_generates() -> None:
     net = Net(
         from_text(
             """layer { name: "made" type: "DummyData" top: "x" top: "label" dummy_data_param {
@@ -71,7 +71,7 @@ def test_a_net_learns_from_labels_that_it_makes_up() -> None:
 
 @pytest.mark.parametrize("kind", LAYERS)
 @pytest.mark.parametrize("value", [3, -1])
-def test_a_label_beyond_the_classes(kind: str, value: int) -> None:
+def test_a_label_beyond_the_classes_is_an_error(kind: str, value: int) -> None:
     with pytest.raises(
         NetError, match=rf"layer 'judge': label {value} isn't among the 3 classes, which are 0 to 2; it is at"
     ):
@@ -87,7 +87,7 @@ def test_a_label_beyond_the_classes(kind: str, value: int) -> None:
         ("MarginInnerProduct", "raise num_output"),
     ],
 )
-def test_what_to_do_about_a_label_beyond_the_classes(kind: str, advice: str) -> None:
+def test_an_error_about_a_label_gives_advice(kind: str, advice: str) -> None:
     with pytest.raises(NetError, match=f": change it, or {advice}$"):
         run(kind, [0, 2, 1, -1])
 
@@ -123,7 +123,7 @@ def test_what_to_do_about_a_label_beyond_the_classes(kind: str, advice: str) -> 
         ),
     ],
 )
-def test_an_index_that_there_is_not(kind: str, message: str) -> None:
+def test_a_missing_index_is_an_error(kind: str, message: str) -> None:
     index = float(message.split()[1])
     settings = {
         "Embed": "embed_param { input_dim: 3 num_output: 2 }",
@@ -154,5 +154,5 @@ def test_an_index_that_there_is_not(kind: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-def test_labels_that_are_classes(kind: str) -> None:
+def test_valid_labels_are_accepted(kind: str) -> None:
     run(kind, [0, 2, 1, 0])

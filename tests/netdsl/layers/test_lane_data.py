@@ -52,7 +52,7 @@ def batch(
     return arrays
 
 
-def test_lanes_are_points_from_the_last_one_on_and_lines_in_a_map(tmp_path: Path) -> None:
+def test_lanes_are_points_in_reverse_and_lines_in_a_map(tmp_path: Path) -> None:
     image, points, lanes = batch(tmp_path, record(LANES))
     assert image.shape == (1, 3, 8, 16) and image[0, 0, 0].tolist() == list(range(16))
     assert points[0, 0, :4].tolist() == [[0.5, 0, 0], [0.5, 0.5, 0], [0, 1, 0], [0, 0, -1]]
@@ -62,11 +62,11 @@ def test_lanes_are_points_from_the_last_one_on_and_lines_in_a_map(tmp_path: Path
     assert (lanes[0, 0, :2, 4] == 1).all() and lanes[0, 0, 0, 0] == 0  # the straight part in the middle
 
 
-def test_tops_that_nobody_wants_are_left_out(tmp_path: Path) -> None:
+def test_unused_tops_are_left_out(tmp_path: Path) -> None:
     assert [top.shape for top in batch(tmp_path, record(LANES), tops="ab")] == [(1, 3, 8, 16), (1, 5, 64, 3)]
 
 
-def test_maps_have_a_size_of_their_own(tmp_path: Path) -> None:
+def test_maps_have_a_separate_size(tmp_path: Path) -> None:
     maps = batch(tmp_path, record(LANES), settings="seg_resize_width: 20 seg_resize_height: 10")[2]
     assert maps.shape == (1, 1, 10, 20)
 
@@ -87,7 +87,7 @@ def test_lanes_are_mirrored_with_their_image() -> None:
     assert straight[2][0, 6].argmax() < 6 and mirrored[2][0, 6].argmax() > 8
 
 
-def test_a_window_has_only_the_points_that_it_shows() -> None:
+def test_a_window_contains_only_its_own_points() -> None:
     points = np.full((5, 64, 2), np.nan, np.float32)
     points[0, :3] = [(0.1, 0.1), (0.5, 0.5), (0.75, 1)]
     image = np.zeros((3, 8, 16), np.uint8)
@@ -124,6 +124,8 @@ def test_records_without_lanes_or_with_too_many_are_named(tmp_path: Path, lanes:
         ("", "batch_sampler { max_trials: 3 }", "batch_sampler needs boxes"),
     ],
 )
-def test_what_lanes_dont_go_along_with_is_refused(tmp_path: Path, transform: str, settings: str, words: str) -> None:
+def test_settings_that_lanes_do_not_support_are_refused(
+    tmp_path: Path, transform: str, settings: str, words: str
+) -> None:
     with pytest.raises((DataError, NetError), match=words):
         batch(tmp_path, record(LANES), transform=transform, settings=settings)

@@ -87,7 +87,7 @@ HDF5 = "type: 'HDF5Data' top: 'data' top: 'label' hdf5_data_param { source: 'fil
 
 @pytest.mark.parametrize("layer", [LMDB % "", LMDB.replace("LMDB", "LEVELDB").replace("lmdb", "leveldb") % "",
                                    IMAGES % "", HDF5 % ""])  # fmt: skip
-def test_batches_are_what_is_in_the_files(layer: str) -> None:
+def test_batches_contain_the_files_items(layer: str) -> None:
     for write in (write_databases, write_images, write_hdf5):
         write()
     for number, (data, labels) in enumerate(batches(layer)):
@@ -113,7 +113,7 @@ def test_crops_are_at_random_for_training_only() -> None:
 
 
 @pytest.mark.parametrize("layer", [LMDB, IMAGES, HDF5])
-def test_shuffling_goes_by_the_seed(layer: str) -> None:
+def test_shuffling_depends_on_the_seed(layer: str) -> None:
     for write in (write_databases, write_images, write_hdf5):
         write()
     one, same, other = (
@@ -132,21 +132,21 @@ def test_rows_of_a_file_stay_together_when_they_are_shuffled() -> None:
 
 
 @pytest.mark.parametrize("layer", [LMDB, IMAGES])
-def test_some_items_are_passed_over_at_the_beginning(layer: str) -> None:
+def test_items_at_the_beginning_can_be_skipped(layer: str) -> None:
     write_databases()
     write_images()
     firsts = {int(batches(layer % "rand_skip: 4", 1, seed=seed)[0][1][0]) for seed in range(12)}
     assert firsts == {10, 11, 12, 13}
 
 
-def test_images_in_another_size_and_gray() -> None:
+def test_images_can_be_resized_and_converted_to_gray() -> None:
     write_images()
     ((data, labels),) = batches(IMAGES % "new_height: 14 new_width: 9 is_color: false", 1)
     assert data.shape == (2, 1, 14, 9)
     assert labels.tolist() == [10, 11]
 
 
-def test_windows() -> None:
+def test_windows_are_read_from_a_list() -> None:
     write_images()
     settings = "source: 'windows.txt' batch_size: 4 fg_fraction: 0.25"
     layer = f"type: 'WindowData' top: 'data' top: 'label' window_data_param {{ {settings} }}"
@@ -155,7 +155,7 @@ def test_windows() -> None:
         assert labels.tolist() == [0, 0, 0, 1]
 
 
-def test_labels_for_every_pixel() -> None:
+def test_pixel_labels_are_read() -> None:
     write_images()
     settings = "source: 'pairs.txt' batch_size: 1"
     tops, kind = "top: 'd' top: 'l' top: 's'", "label_type: PIXEL"
@@ -179,7 +179,7 @@ def test_labels_for_every_pixel() -> None:
         (IMAGES % "rand_skip: 4" + "transform_param { crop_size: 9 }", "a crop of 9 x 9 is larger"),
     ],
 )
-def test_what_cannot_be_read_is_told(layer: str, why: str) -> None:
+def test_unreadable_files_are_reported(layer: str, why: str) -> None:
     write_databases()
     write_images()
     with pytest.raises((DataError, NetError), match=why):
@@ -215,6 +215,6 @@ def test_rows_are_written_with_four_axes() -> None:
         (("dim: 2 dim: 3 dim: 1 dim: 1 dim: 1", "dim: 2"), "at most 4 axes"),
     ],
 )
-def test_what_cannot_be_written_is_told(shapes: tuple[str, ...], why: str) -> None:
+def test_values_that_cannot_be_written_are_refused(shapes: tuple[str, ...], why: str) -> None:
     with pytest.raises(NetError, match=why):
         output(*shapes)

@@ -34,7 +34,7 @@ def within(x, size, alpha, beta):
 
 @pytest.mark.parametrize("size", [1, 3, 5, 11])
 @pytest.mark.parametrize(("alpha", "beta", "k"), [(0.5, 0.75, 2), (2, 0.5, 1), (1, 1.3, 0.25)])
-def test_neighbouring_channels_or_places_damp_each_other(size, alpha, beta, k):
+def test_neighbouring_channels_or_places_are_normalised_together(size, alpha, beta, k):
     x = torch.randn(2, 4, 5, 3, dtype=torch.double)
     settings = f"local_size: {size} alpha: {alpha} beta: {beta} k: {k}"
     beta = float(np.float32(beta))  # as the message stores it
@@ -50,14 +50,14 @@ def test_gradients(settings, region):
     torch.autograd.gradcheck(lrn(f"{settings} norm_region: {region}"), x)
 
 
-def test_the_input_stays_as_it_is():
+def test_the_input_is_unchanged():
     x = torch.randn(2, 4, 5, 3, requires_grad=True)
     before = x.detach().clone()
     lrn("k: 2")(x).sum().backward()
     assert (x == before).all()
 
 
-def test_wrong_settings_are_told():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="local_size is 4; set it to an odd number"):
         lrn("local_size: 4")
     with pytest.raises(ShapeError, match="4 axes"):

@@ -37,7 +37,7 @@ def test_parameters_of_one_name_are_one():
     assert len(list(net_module(net).parameters())) == 1
 
 
-def test_constants_are_made_once_and_what_is_written_to_them_stays():
+def test_constants_are_filled_once_and_keep_later_changes():
     layer = dummy("shape { dim: 2 dim: 3 } data_filler { type: 'constant' value: 4 }")
     (top,) = layer()
     assert top.tolist() == [[4.0] * 3] * 2
@@ -45,7 +45,7 @@ def test_constants_are_made_once_and_what_is_written_to_them_stays():
     assert layer()[0].tolist() == [[9.0] * 3] * 2
 
 
-def test_other_fillers_fill_anew_each_time_and_leave_the_last_values_alone():
+def test_other_fillers_fill_a_new_tensor_each_time():
     layer = dummy("shape { dim: 50 } data_filler { type: 'uniform' min: 2 max: 3 }")
     (first,), (second,) = layer(), layer()
     assert not torch.equal(first, second)
@@ -78,7 +78,7 @@ def test_the_type_of_numbers_follows_the_module():
     assert [top.dtype for top in layer()] == [torch.float64] * 2
 
 
-def test_nothing_is_saved():
+def test_generated_blobs_are_not_saved():
     assert not dummy("shape { dim: 2 }").state_dict()
 
 
@@ -93,6 +93,6 @@ def test_nothing_is_saved():
         ("shape { dim: 2 } data_filler { type: 'gausian' }", "there is no filler 'gausian'; did you mean gaussian"),
     ],
 )
-def test_what_is_wrong_is_said(settings, message):
+def test_problems_are_reported(settings, message):
     with pytest.raises(NetError, match=message):
         dummy(settings, tops=3)

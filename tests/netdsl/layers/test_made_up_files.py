@@ -105,7 +105,7 @@ def test_every_type_that_reads_files_is_tried() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_layer_reads_the_files_that_it_makes_up(case: str, tmp_path: Path) -> None:
+def test_a_layer_reads_the_files_that_it_generates(case: str, tmp_path: Path) -> None:
     kind, tops, settings, shapes = CASES[case]
     names = " ".join(f"top: '{name}'" for name in tops.split())
     image = tops.split()[0]

@@ -68,7 +68,7 @@ def test_values_and_gradients(times):
     np.testing.assert_allclose(layer.weight.grad, back.T @ flat)
 
 
-def test_lambda_falls_to_its_least():
+def test_lambda_falls_to_its_minimum():
     layer = margin("base: 10 gamma: 1 lambda_min: 2")
     x, label = torch.randn(6, 2, 3).double(), torch.zeros(6)
     assert [layer(x, label)[1].item() for _ in range(5)] == pytest.approx([10 / 2, 10 / 3, 10 / 4, 2, 2])
@@ -81,7 +81,7 @@ def test_shapes():
     assert top.shape == (6, 2, 5)
 
 
-def test_wrong_settings():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="num_output"):
         margin("num_output: 0")
     with pytest.raises(ShapeError, match="7 labels for 6 vectors"):

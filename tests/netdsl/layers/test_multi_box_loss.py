@@ -202,12 +202,12 @@ def test_difficult_objects_can_be_left_out():
         ("num_classes: 3", ShapeError, "24 priors need 72 scores per image, but the bottom has 96"),
     ],
 )
-def test_wrong_settings_are_told(settings, kind, says):
+def test_wrong_settings_are_refused(settings, kind, says):
     with pytest.raises(kind, match=says):
         made(settings, batch().bottoms())
 
 
-def test_an_object_that_is_background_is_told():
+def test_an_object_labelled_as_background_is_refused():
     bottoms = batch().bottoms()
     bottoms[3][0, 0, 0, 1] = 0
     with pytest.raises(NetError, match="label 0"):

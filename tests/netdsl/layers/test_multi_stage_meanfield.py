@@ -61,7 +61,7 @@ def test_the_lattice(features):
     np.testing.assert_allclose(found, plain_blur(values, points), atol=1e-4)
 
 
-def test_a_blur_of_near_points_has_the_shape_of_a_bell():
+def test_a_blur_of_near_points_is_bell_shaped():
     points = torch.arange(0, 20, 0.25)[:, None]
     values = torch.zeros(1, len(points))
     values[0, 40] = 1
@@ -139,7 +139,7 @@ def test_first_values(made, settings, spatial, bilateral):
         ("num_iterations: 2 bilateral_filter_weights_str: '1 2 3 x'", "aren't a list of numbers"),
     ],
 )
-def test_wrong_settings(made, settings, says):
+def test_wrong_settings_are_refused(made, settings, says):
     with pytest.raises(NetError, match=says):
         made("MultiStageMeanfield", f"multi_stage_meanfield_param {{ {settings} }}", SCORES, SCORES, IMAGE)
 

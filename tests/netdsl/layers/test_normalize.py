@@ -52,13 +52,13 @@ def test_lengths_and_gradients(across, shared, shape):
     np.testing.assert_allclose(layer.scale.grad, scale_gradient)
 
 
-def test_the_scale_starts_at_one_or_as_its_filler_says():
+def test_the_scale_starts_at_one_or_the_fillers_value():
     assert normalize("", (2, 3, 4, 5)).scale.item() == 1
     assert normalize("channel_shared: false scale_filler { value: 20 }", (2, 3, 4, 5)).scale.tolist() == [20] * 3
     assert normalize("scale_filler { }", (2, 3, 4, 5)).scale.item() == 0
 
 
-def test_what_it_cannot_do_is_told():
+def test_unsupported_settings_are_refused():
     with pytest.raises(ShapeError, match="2 axes or more"):
         normalize("", (3,))
     with pytest.raises(NetError, match="normalize_type"):
@@ -77,7 +77,7 @@ def of_fork(settings: str, shape: tuple[int, ...], dialect: str = "", tops: int 
 @pytest.mark.parametrize(
     ("settings", "dialect"), [("", "happynear"), ("", "happynear-ms"), ("normalize_param { }", "")]
 )
-def test_happynears_is_over_every_place(settings, dialect):
+def test_happynear_normalises_every_place(settings, dialect):
     x = torch.tensor([[[[3.0, 1]], [[4, 0]]]])
     layer = of_fork(settings, (1, 2, 1, 2), dialect)
     assert not layer.blob_names()
@@ -85,7 +85,7 @@ def test_happynears_is_over_every_place(settings, dialect):
     assert of_fork(settings, (1, 2), dialect).top_shapes([(1, 2)]) == [(1, 2, 1, 1)]
 
 
-def test_happynears_can_divide_by_the_sum_of_sizes_and_show_it():
+def test_happynear_can_divide_by_the_l1_norm_and_output_it():
     x = torch.tensor([[[[3.0]], [[-1]]]], requires_grad=True)
     layer = of_fork('normalize_param { normalize_type: "L1" }', (1, 2, 1, 1), tops=2)
     top, norm = layer(x)
@@ -97,14 +97,14 @@ def test_happynears_can_divide_by_the_sum_of_sizes_and_show_it():
     assert x.grad.flatten().tolist() == [1, -1]
 
 
-def test_happynears_gradient_is_across_its_direction():
+def test_happynears_gradient_is_orthogonal_to_the_top():
     x = torch.tensor([[[[3.0]], [[4]]]], requires_grad=True)
     of_fork("normalize_param { }", (1, 2, 1, 1))(x).backward(torch.tensor([[[[1.0]], [[0]]]]))
     # (1 - 0.6 * 0.6) / 5 and (0 - 0.8 * 0.6) / 5
     torch.testing.assert_close(x.grad.flatten(), torch.tensor([0.128, -0.096]))
 
 
-def test_tsns_divides_items_by_their_length():
+def test_tsn_divides_items_by_their_length():
     x = torch.tensor([[3.0, 4], [0, 2]])
     layer = of_fork("", (2, 2), "tsn")
     assert not layer.blob_names()
@@ -120,13 +120,13 @@ def test_synopsys_can_add_eps_to_the_root():
     assert layer(x).flatten().tolist() == pytest.approx([0.5, 4 / 6])
 
 
-def test_a_net_that_leaves_its_fork_open_is_in_doubt():
+def test_a_net_with_an_ambiguous_fork_gives_a_warning():
     assert "happynear" in of_fork("", (1, 2)).doubts[0].sentence
     for settings, dialect in (("norm_param { }", ""), ("normalize_param { }", ""), ("", "ssd")):
         assert not of_fork(settings, (1, 2), dialect).doubts
 
 
-def test_settings_of_two_forks_are_told():
+def test_settings_of_two_forks_are_refused():
     with pytest.raises(NetError, match="norm_param, of SSD, and normalize_param, of happynear"):
         of_fork("norm_param { } normalize_param { }", (1, 2))
     with pytest.raises(NetError, match="second top"):

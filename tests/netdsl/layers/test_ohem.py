@@ -35,7 +35,7 @@ def test_tops_have_four_axes(made):
     assert layer.top_shapes(shapes) == [(6, 1, 1, 1), (6, 8, 1, 1)]
 
 
-def test_what_does_not_fit_is_told(made):
+def test_data_that_do_not_fit_are_refused(made):
     with pytest.raises(NetError, match="roi_per_img"):
         made("BoxAnnotatorOHEM", "", (6, 5), (6,), (6,), (6, 8), tops=2)
     settings = "box_annotator_ohem_param { roi_per_img: 2 }"
@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_told(made):
 
 @pytest.mark.parametrize("kind", ["SoftmaxWithLoss", "SoftmaxWithLossOHEM"])
 @pytest.mark.parametrize("shape", [(6, 4), (2, 4, 3, 5)])
-def test_softmax_tells_the_loss_of_every_place(made, shape, kind):
+def test_softmax_returns_the_loss_of_every_place(made, shape, kind):
     rng = np.random.default_rng(0)
     x = torch.tensor(rng.normal(size=shape), requires_grad=True)
     labels = torch.tensor(rng.integers(0, 4, (shape[0], *shape[2:])), dtype=torch.float64)
@@ -69,7 +69,7 @@ def test_softmax_tells_the_loss_of_every_place(made, shape, kind):
 
 @pytest.mark.parametrize("suffix", ["", "OHEM"])
 @pytest.mark.parametrize("more", [(), (1, 1)])
-def test_losses_of_regions_can_be_added_to_those_of_their_boxes(made, suffix, more):
+def test_region_losses_can_be_added_to_box_losses(made, suffix, more):
     layer = made(f"SoftmaxWithLoss{suffix}", "", (6, 4, *more), (6,), tops=3)
     boxes = made(f"SmoothL1Loss{suffix}", "", (6, 8, *more), (6, 8), tops=2)
     assert layer.top_shapes([(6, 4, *more), (6,)])[2] == boxes.top_shapes([(6, 8, *more), (6, 8)])[1] == (6, 1, 1, 1)

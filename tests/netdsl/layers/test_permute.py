@@ -27,6 +27,6 @@ def test_axes_that_order_leaves_out_follow():
     ("order", "kind", "says"),
     [("order: 1 order: 1", NetError, "twice"), ("order: 0 order: 4", ShapeError, "the bottom has 4 axes")],
 )
-def test_a_wrong_order_is_told(order, kind, says):
+def test_a_wrong_order_is_refused(order, kind, says):
     with pytest.raises(kind, match=says):
         permute(order, (2, 3, 4, 5))

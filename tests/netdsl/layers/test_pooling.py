@@ -85,7 +85,7 @@ def test_windows_and_gradients_are_caffes(method):
             np.testing.assert_array_equal(mask, places, settings)
 
 
-def test_a_last_window_behind_the_bottom_is_empty():
+def test_a_last_window_beyond_the_bottom_is_empty():
     """Caffe doesn't clip it if there is no padding."""
     x = torch.rand(1, 1, 4, 6)
     y, mask = pooling("kernel_size: 1 stride: 2", x.shape, tops=2)(x)
@@ -172,7 +172,7 @@ def test_stochastic_pooling_weighs_in_testing():
         ("kernel_size: 2 saturate: Signed", "saturate"),
     ],
 )
-def test_wrong_settings_are_told(settings, message):
+def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(NetError, match=message):
         pooling(settings)
 

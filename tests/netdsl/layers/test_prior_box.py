@@ -87,7 +87,7 @@ def test_clipping_and_repeated_ratios():
         ("min_size: 3 faceboxes: true", "faceboxes"),
     ],
 )
-def test_wrong_settings_are_told(settings, says):
+def test_wrong_settings_are_refused(settings, says):
     with pytest.raises(NetError, match=says):
         boxes(settings)
 

@@ -102,7 +102,7 @@ def test_gradients_belong_to_their_forward_pass():
     assert one.grad[0, :, 0].tolist() == [6, 12, 18]
 
 
-def test_own_blobs_keep_what_a_layer_writes():
+def test_own_blobs_keep_values_that_a_layer_writes():
     text = (
         "layer { name: 'own' type: 'Python' top: 'y' top: 'z' python_param { module: 'own_layers' layer: 'Counter' } }"
     )
@@ -130,7 +130,7 @@ def test_a_module_must_be_allowed():
     assert "strange_layers" not in sys.modules
 
 
-def test_a_module_that_is_allowed_by_name(tmp_path):
+def test_a_module_can_be_allowed_by_name(tmp_path):
     (tmp_path / "named_layers.py").write_text(CODE)
     python.allowed.add("named_layers")
     try:
@@ -152,7 +152,7 @@ def test_an_exception_of_the_user_passes_as_it_is():
     assert raised.value.__notes__ == ["layer 'own' (own_layers.Scaled), own_layers.py:10"]
 
 
-def test_what_can_be_missing():
+def test_a_missing_class_module_or_method_is_reported():
     with pytest.raises(NetError, match="has no class 'Scale'"):
         net_module(ONE.format("Scale"))
     with pytest.raises(NetError, match=r"layer 'own': module 'no_layers' can't be imported: .*PYTHONPATH"):
@@ -163,14 +163,14 @@ def test_what_can_be_missing():
         net_module(ONE.format("Half"))
 
 
-def test_a_module_that_imports_what_is_not_there(tmp_path):
+def test_a_module_with_a_missing_import_is_reported(tmp_path):
     (tmp_path / "old_layers.py").write_text("import missing_helper")
     why = r"No module named 'missing_helper'; install missing_helper, or .* `--allow-python missing_helper`"
     with pytest.raises(NetError, match=why):
         net_module(ONE.format("Scaled").replace("own_layers", "old_layers"))
 
 
-def test_import_caffe_is_us_where_no_caffe_is():
+def test_importing_caffe_loads_netdsl_if_caffe_is_missing():
     module = net_module(ONE.format("Scaled").replace("own_layers", "old_layers"))
     assert module(torch.ones(2, 3, 4))["y"][0, :, 0].tolist() == [1, 2, 3]
     import netdsl.pycaffe

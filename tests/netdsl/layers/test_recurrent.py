@@ -63,7 +63,7 @@ def arrays(layer):
 
 
 @both
-def test_the_state_goes_on_where_cont_is_1_also_into_the_next_batch(kind):
+def test_the_state_continues_where_cont_is_1_even_into_the_next_batch(kind):
     layer, (x, cont) = make(kind), data()
     state = [np.zeros((ITEMS, OUTPUTS))] * STATES[kind]
     for _ in range(2):
@@ -77,7 +77,7 @@ def test_the_state_goes_on_where_cont_is_1_also_into_the_next_batch(kind):
 
 @pytest.mark.parametrize("exposed", [False, True])
 @pytest.mark.parametrize("begins", [(), (0, 7), (3, 9), tuple(range(16))])
-def test_long_stretches_are_those_of_single_steps(begins, exposed):
+def test_long_sequences_equal_single_steps(begins, exposed):
     steps, static = 16, torch.randn(ITEMS, STATIC, dtype=torch.float64)
     shapes = ((steps, ITEMS, INPUTS), (steps, ITEMS), (ITEMS, STATIC), *[STATE] * 2 * exposed)
     layer = make("LSTM", shapes, 1 + 2 * exposed, f"expose_hidden: {str(exposed).lower()}")
@@ -158,7 +158,7 @@ def test_gradcheck(kind):
 
 
 @both
-def test_another_number_of_items_begins_anew_and_inference_of_shapes_forgets_nothing(kind):
+def test_another_number_of_items_resets_the_state_but_shape_inference_does_not(kind):
     layer, (x, cont) = make(kind), data()
     first = layer(x, cont)
     torch.testing.assert_close(layer(x[:, 1:], cont[:, 1:]), first[:, 1:])
@@ -214,6 +214,6 @@ def test_lstm_unit():
         ("LSTMUnit", {"shapes": ((1, 2, 3), (1, 2, 9), (1, 2)), "tops": 2}, ShapeError, "4D"),
     ],
 )
-def test_what_is_wrong_is_said(kind, arguments, error, message):
+def test_problems_are_reported(kind, arguments, error, message):
     with pytest.raises(error, match=message):
         make(kind, **arguments)

@@ -48,6 +48,6 @@ def test_tile(made, axis):
         ("Tile", "tile_param { tiles: -1 }", "tiles is -1; set it to 1 or more"),
     ],
 )
-def test_wrong_settings(made, kind, settings, message):
+def test_wrong_settings_are_refused(made, kind, settings, message):
     with pytest.raises(NetError, match=message):
         made(kind, settings, (2, 3, 4))

@@ -138,7 +138,7 @@ def test_no_truths_at_all():
     check(region_loss("", label.shape), label, naive(some(), [[], [], []], intel=True), 1)
 
 
-def test_wrong_settings():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="6 biases"):
         region_loss("biases: 1", (ITEMS, 30))
     with pytest.raises(NetError, match="softmax_tree"):

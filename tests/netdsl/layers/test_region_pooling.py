@@ -61,7 +61,7 @@ def max_bins(first: float, last: float, count: int, length: int) -> list[range]:
 
 @pytest.mark.parametrize("scale", [1, 0.5])
 @pytest.mark.parametrize("ties", [True, False])
-def test_largest_values_and_where_gradients_go(scale, ties):
+def test_maxima_and_gradients_equal_those_of_loops(scale, ties):
     x = np.random.default_rng(0).normal(size=(IMAGES, 3, HEIGHT, WIDTH)).astype(np.float32)
     x = np.floor(x) if ties else x
     layer = roi_pooling(f"pooled_h: 4 pooled_w: 3 spatial_scale: {scale}")
@@ -85,7 +85,7 @@ def test_largest_values_and_where_gradients_go(scale, ties):
 
 
 @pytest.mark.parametrize("learns", [True, False])
-def test_regions_and_channels_are_pooled_in_pieces_as_all_at_once(learns, monkeypatch):
+def test_pooling_in_pieces_equals_pooling_at_once(learns, monkeypatch):
     rng = np.random.default_rng(2)
     x = torch.tensor(rng.integers(0, 9, (IMAGES, 37, HEIGHT, WIDTH)), dtype=torch.float32)
     layer = roi_pooling("pooled_h: 4 pooled_w: 3 spatial_scale: 1", 37)
@@ -101,7 +101,7 @@ def test_regions_and_channels_are_pooled_in_pieces_as_all_at_once(learns, monkey
     torch.testing.assert_close(results[1], results[0])
 
 
-def test_a_region_without_any_place_gives_zeros_and_no_gradient():
+def test_a_region_without_places_has_zeros_and_no_gradient():
     x = torch.full((IMAGES, 3, HEIGHT, WIDTH), -1.0, requires_grad=True)
     top = roi_pooling("pooled_h: 2 pooled_w: 2 spatial_scale: 1")(x, torch.tensor([[1.0, 40, 40, 60, 60]] * 6))
     top.sum().backward()
@@ -119,7 +119,7 @@ def average_bins(first: float, last: float, count: int, length: int, scale: floa
 
 
 @pytest.mark.parametrize("scale", [1, 0.5])
-def test_averages_of_each_bins_own_maps(scale):
+def test_bins_average_their_own_maps(scale):
     size, outputs = 3, 2
     x = np.random.default_rng(0).normal(size=(IMAGES, outputs * size**2, HEIGHT, WIDTH)).astype(np.float32)
     layer = ps_roi_pooling(f"spatial_scale: {scale} output_dim: {outputs} group_size: {size}", x.shape[1])
@@ -174,7 +174,7 @@ def test_shapes_and_regions_with_four_axes():
     assert four(torch.zeros(1, 4, 5, 6), torch.zeros(0, 5)).shape == (0, 1, 2, 2)
 
 
-def test_what_does_not_fit_is_told():
+def test_data_that_do_not_fit_are_refused():
     with pytest.raises(NetError, match="pooled_h"):
         roi_pooling("pooled_h: 3")
     with pytest.raises(ShapeError, match=r"shape \[6, 4\]"):
@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_told():
 
 
 @pytest.mark.parametrize(("dialect", "gradient"), [("", 0), ("faster-rcnn", 0), ("synopsys", 0), ("intel", 1)])
-def test_a_region_that_ends_before_it_begins_learns_only_in_intels(made, dialect, gradient):
+def test_an_inverted_region_has_a_gradient_only_in_intels_fork(made, dialect, gradient):
     settings = "roi_pooling_param { pooled_h: 1 pooled_w: 1 spatial_scale: 1 }"
     layer = made("ROIPooling", settings, (1, 1, 3, 3), (2, 5), dialect=dialect)
     x = torch.arange(9.0).view(1, 1, 3, 3).requires_grad_()

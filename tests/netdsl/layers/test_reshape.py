@@ -45,7 +45,7 @@ def test_zeros_and_minus_one_follow_another_batch():
     assert reshape("", [0, -1, 9])(torch.zeros(4, 6, 3, 5)).shape == (4, 10, 9)
 
 
-def test_pixels_are_shuffled_as_intels_caffe_does():
+def test_pixels_are_shuffled_as_in_intels_caffe():
     x = torch.arange(2 * 12 * 3 * 4.0).reshape(2, 12, 3, 4)
     wanted = np.zeros((2, 3, 6, 8))
     for n, c, h, w in np.ndindex(2, 12, 3, 4):
@@ -67,7 +67,7 @@ def test_pixels_are_shuffled_as_intels_caffe_does():
         ("", [2, 6, 3, 5, 0], ShapeError, "the 0 at place 4"),
     ],
 )
-def test_what_is_wrong_is_said(settings, dims, error, message):
+def test_problems_are_reported(settings, dims, error, message):
     with pytest.raises(error, match=message):
         reshape(settings, dims)
 
@@ -96,6 +96,6 @@ def test_flatten(settings, wanted):
         ("flatten_param { end_axis: 4 }", "end_axis 4 doesn't exist"),
     ],
 )
-def test_flatten_says_what_is_wrong(settings, message):
+def test_flatten_refuses_wrong_settings(settings, message):
     with pytest.raises(ShapeError, match=message):
         layer_of("Flatten", settings, (2, 6, 3, 5))

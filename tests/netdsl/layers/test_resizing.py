@@ -77,14 +77,14 @@ def test_bilinear(mode, size):
     assert torch.autograd.gradcheck(layer, (x,))
 
 
-def test_pytorch_takes_one_pixel_from_the_corner():
+def test_the_pytorch_mode_samples_one_pixel_from_the_corner():
     x = some(1, 2, 4, 5)
     settings = "data_format: 'NCHW' output_height: 1 output_width: 1 pytorch_half_pixel: true"
     assert torch.equal(make("ResizeBilinear", settings, x.shape)(x), x[:, :, :1, :1])
 
 
 @pytest.mark.parametrize("kind", ["ResizeBilinear", "ResizeNearestNeighbor"])
-def test_channels_come_last_unless_said_otherwise(kind):
+def test_channels_come_last_by_default(kind):
     x = some(2, 3, 4, 5)
     scales = "scale_height: 2.5 scale_width: 1.5"
     last = make(kind, scales, (2, 4, 5, 3))
@@ -103,7 +103,7 @@ def test_channels_come_last_unless_said_otherwise(kind):
         ("", (2, 4, 5), "images with 4 axes"),
     ],
 )
-def test_what_does_not_fit_is_refused(kind, settings, shape, message):
+def test_shapes_that_do_not_fit_are_refused(kind, settings, shape, message):
     with pytest.raises(NetError, match=message):
         make(kind, settings, shape)
 

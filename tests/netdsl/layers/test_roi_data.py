@@ -109,7 +109,7 @@ def boxes_of(name: str, flipped: bool, scale: float) -> list[list[float]]:
     return rows
 
 
-def test_nets_that_propose_get_an_image_and_its_objects():
+def test_proposal_nets_get_an_image_and_its_objects():
     seen = set()
     for data, info, objects in batches(16, scales=[90], max_size=120):
         name, flipped, scale = find(data[0].numpy(), 90, 120)
@@ -121,7 +121,7 @@ def test_nets_that_propose_get_an_image_and_its_objects():
     assert seen == {(name, flipped) for name in ("wide", "high", "broad", "tall") for flipped in (False, True)}
 
 
-def test_difficult_objects_are_left_out_unless_they_are_asked_for():
+def test_difficult_objects_are_left_out_by_default():
     counts = {
         use: max(len(objects) for data, _, objects in batches(8, use_diff=use, use_flipped=False, scales=[50])
                  if data.shape[2] > data.shape[3] and data.shape[2] < 100)
@@ -136,7 +136,7 @@ def test_an_epoch_has_every_image_once():
     assert names[:4] != names[4:]
 
 
-def test_batches_are_the_same_wherever_one_goes_on():
+def test_batches_are_the_same_from_any_position():
     settings = {"scales": [30, 45, 60], "batch_size": 12}
     whole = batches(6, FAST, **settings)
     for again in (batches(2, FAST, start=4, **settings), batches(6, FAST, **settings)[4:]):
@@ -223,7 +223,7 @@ def test_images_of_a_batch_are_both_wide_or_both_high():
     assert any(min(data.shape[2:]) > 40 for data, *_ in without)
 
 
-def test_a_net_knows_the_units_that_were_measured():
+def test_measured_units_are_passed_to_the_net():
     proposals("regions.npz", {"wide": [NEAR, [42.0, 12, 59, 39]], "broad": [[7.0, 8, 35, 30], [12.0, 9, 39, 25]]})
     net = pb.NetParameter(layer=[message(FAST, REGIONS)])
     graph = resolve(net, Phase.TRAIN)
@@ -264,7 +264,7 @@ def test_several_sets_are_read_as_one(folder: Path):
     assert {find(data[0].numpy(), 50, 1000)[0] for data, *_ in found} == {"wide", "tall"}
 
 
-def test_an_image_of_another_size_is_told(folder: Path):
+def test_an_image_of_another_size_is_reported(folder: Path):
     cv2.imwrite("voc/JPEGImages/tall.jpg", np.zeros((30, 80, 3), np.uint8))
     with pytest.raises(DataError, match=r"tall.jpg: the image is 30 x 80 pixels .* its annotation is for 80 x 30"):
         batches(8, scales=[50])
@@ -284,19 +284,19 @@ def test_an_image_of_another_size_is_told(folder: Path):
         ({"tops": FAST, "batch_size": 5}, "batch_size 5 isn't a multiple of the 2 images"),
     ],
 )
-def test_settings_that_can_not_be_are_told(settings: dict, problem: str):
+def test_invalid_settings_are_refused(settings: dict, problem: str):
     known = {"bbox_normalize_targets_precomputed": True, **settings}
     with pytest.raises(NetError, match=problem):
         batches(1, known.pop("tops", RPN), known.pop("source", "voc:voc?set=trainval"), **known)
 
 
-def test_a_net_that_proposes_takes_no_proposals():
+def test_a_proposal_net_refuses_proposals():
     proposals("regions.npz", {"wide": [NEAR]})
     with pytest.raises(NetError, match="proposes regions itself; remove the proposals"):
         batches(1, source=REGIONS)
 
 
-def test_images_without_anything_to_learn_from_are_an_error(folder: Path):
+def test_only_images_without_objects_are_an_error(folder: Path):
     (folder / "voc" / "ImageSets" / "Main" / "plain.txt").write_text("plain\n")
     with pytest.raises(DataError, match="none of its 1 images has an object or a region to learn from"):
         batches(1, source="voc:voc?set=plain")

@@ -184,7 +184,7 @@ UNITS = (
 )
 
 
-def test_r_fcns_anchors_learn_targets_in_units():
+def test_r_fcns_anchors_learn_scaled_targets():
     shapes = [(1, 12, HEIGHT, WIDTH), (3, 5), (1, 3)]
     targets = []
     for units in ("", UNITS):
@@ -196,7 +196,7 @@ def test_r_fcns_anchors_learn_targets_in_units():
     torch.testing.assert_close(targets[1].movedim(1, -1)[inside], expected)
 
 
-def test_r_fcns_regions_are_in_units_while_it_trains():
+def test_r_fcns_regions_have_scaled_targets_in_training():
     scores, codes = predictions(1, 6)
     shapes = [scores.shape, codes.shape, (1, 3)]
     rest = "'feat_stride': 16, 'scales': [2, 4], 'rpn_min_size': 1"
@@ -209,7 +209,7 @@ def test_r_fcns_regions_are_in_units_while_it_trains():
     torch.testing.assert_close(units[False](scores, codes, IMAGE)[0], usual(scores, codes, IMAGE)[0])
 
 
-def test_nets_that_propose_normalize_box_targets_unless_they_say_otherwise():
+def test_proposal_nets_normalize_box_targets_by_default():
     targets = {}
     for setting in ("", "'bbox_normalize_targets': False"):
         settings = f"{{'num_classes': 9, 'batch_size': -1, {setting}}}"
@@ -261,7 +261,7 @@ def test_a_batch_of_regions_is_not_too_large(size, positives, count):
     assert len(labels) == (positives + 2 if size > 0 else count)
 
 
-def test_the_phase_says_how_many_proposals():
+def test_the_phase_determines_the_number_of_proposals():
     scores, codes = predictions(1, 9)
     counts = {
         train: made("ProposalLayer", "'feat_stride': 16", [scores.shape, codes.shape, (1, 3)], 1, train).top_shapes(
@@ -280,7 +280,7 @@ def test_the_phase_says_how_many_proposals():
         (["data", "rois", "labels", "t", "w"], [(2, 3, -1, -1), (128, 5), (128,), (128, 84), (128, 84)]),
     ],
 )
-def test_what_data_layers_make(tops, shapes):
+def test_data_layers_state_their_tops(tops, shapes):
     layer = made("RoIDataLayer", "'num_classes': 21", [], len(tops))
     layer.layer.top[:] = tops  # the tops' names determine whether the net proposes regions
     assert isinstance(layer, BringsData)
@@ -308,13 +308,13 @@ def test_shapes_of_data_can_be_assumed():
         ("ProposalTargetLayer", "'num_classes': 1", "2 or more"),
     ],
 )
-def test_wrong_settings_are_told(layer, settings, says):
+def test_wrong_settings_are_refused(layer, settings, says):
     shapes = [(1, 18, 5, 6), (1, 36, 5, 6), (1, 3)][: 2 if "Target" in layer else 3]
     with pytest.raises(NetError, match=says):
         made(layer, settings, shapes, 5 if "Target" in layer else 1)
 
 
-def test_what_does_not_fit_is_told():
+def test_data_that_do_not_fit_are_refused():
     with pytest.raises(ShapeError, match="one image"):
         made("ProposalLayer", "'feat_stride': 16", [(2, 18, 5, 6), (2, 36, 5, 6), (1, 3)], 1)
     with pytest.raises(ShapeError, match="scores of 18 channels and predictions of 36"):
@@ -325,7 +325,7 @@ def test_what_does_not_fit_is_told():
         layer(torch.zeros(1, 18, 1, 1), OBJECTS, IMAGE)
 
 
-def test_pvanets_anchors_have_ratios_of_their_own() -> None:
+def test_pvanets_anchors_have_their_own_ratios() -> None:
     shapes = [(1, 84, 3, 5), (1, 5), (1, 3)]
     settings = "{'feat_stride': 16, 'ratios': [0.333, 0.5, 0.667, 1, 1.5, 2, 3], 'scales': [2, 3, 5, 9, 16, 32]}"
     assert made("AnchorTargetLayer", settings, shapes, 4).top_shapes(shapes)[0] == (1, 1, 42 * 3, 5)

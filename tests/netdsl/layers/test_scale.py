@@ -95,7 +95,7 @@ def test_the_bottom_stays_as_it_is(made):
         ("axis: 3", [SHAPE, (5, 1)], r"the second bottom \[5, 1\] must match"),
     ],
 )
-def test_wrong_settings(made, kind, settings, shapes, message):
+def test_wrong_settings_are_refused(made, kind, settings, shapes, message):
     with pytest.raises(NetError, match=message):
         made(kind, f"{kind.lower()}_param {{ {settings} }}", *shapes)
 

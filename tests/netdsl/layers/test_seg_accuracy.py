@@ -54,12 +54,12 @@ def test_without_reset_batches_add_up():
     np.testing.assert_allclose(layer(y, other).flatten(), naive(counts + more))
 
 
-def test_of_equal_values_the_last_class_is_taken():
+def test_the_last_class_wins_among_equal_values():
     layer = make("", (1, 3, 1, 1), (1, 1, 1, 1))
     assert layer(torch.zeros(1, 3, 1, 1), torch.full((1, 1, 1, 1), 2.0)).flatten().tolist() == [1, 1, 1]
 
 
-def test_nothing_labelled_is_no_accuracy():
+def test_without_labels_there_is_no_accuracy():
     layer = make("ignore_label: 0", (1, 3, 1, 1), (1, 1, 1, 1))
     assert layer(torch.zeros(1, 3, 1, 1), torch.zeros(1, 1, 1, 1)).flatten().tolist() == [0, 0, 1]
 

@@ -41,7 +41,7 @@ def test_another_size():
     assert top.flatten().tolist() == pytest.approx([4 / 6, -1, 0])
 
 
-def test_wrong_settings():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="num_classes"):
         evaluation((1, 3, 2, 2), (1, 3, 2, 2), settings="")
     with pytest.raises(ShapeError, match="equal channels"):

@@ -68,7 +68,7 @@ def test_other_counts_are_refused():
         make(shapes=((2, 3), (2, 4)))
 
 
-def test_in_heds_fork_edges_and_all_else_weigh_the_same() -> None:
+def test_in_heds_fork_edges_and_other_pixels_have_equal_weight() -> None:
     text = "name: 'l' type: 'SigmoidCrossEntropyLoss' bottom: 'x' bottom: 't' top: 'loss'"
     message = from_text(text, pb.LayerParameter)
     message.dialects.append("hed")

@@ -36,7 +36,7 @@ def test_l1_is_the_distance_over_the_batch_and_goes_to_both_bottoms():
     torch.testing.assert_close(y.grad, -difference.reshape(3, 8).sign() / 3)
 
 
-def test_what_flownets_l1_does_besides_is_refused():
+def test_flownets_other_l1_modes_are_refused():
     with pytest.raises(NetError, match="'l2_per_location' is a setting of a fork"):
         make("L1Loss", ((3, 4), (3, 4)), "l1_loss_param { l2_per_location: true }")
 
@@ -62,7 +62,7 @@ def test_hinge_is_flat_at_the_margin():
     assert not x.grad.any()
 
 
-def test_multinomial_takes_probabilities():
+def test_multinomial_expects_probabilities():
     x = torch.tensor([[0.2, 0.8], [0.5, 0.5]], dtype=torch.float64, requires_grad=True)
     loss = make("MultinomialLogisticLoss", ((2, 2), (2, 1)))(x, torch.tensor([[1.0], [0.0]]))
     loss.backward()
@@ -87,6 +87,6 @@ def test_multinomial_learns_from_a_probability_of_zero_as_from_1e_20():
         ("MultinomialLogisticLoss", ((3, 4), (3, 2)), "one label for each of 3 items"),
     ],
 )
-def test_what_is_wrong_is_said(kind, shapes, message):
+def test_problems_are_reported(kind, shapes, message):
     with pytest.raises(ShapeError, match=message):
         make(kind, shapes)

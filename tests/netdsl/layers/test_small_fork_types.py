@@ -26,7 +26,7 @@ def some(*shape):
         ("squeeze_param { axis: -1 axis: 1 }", (1, 1, 3, 1), (1, 3)),
     ],
 )
-def test_squeeze_takes_axes_of_size_one_away(settings, shape, wanted):
+def test_squeeze_removes_axes_of_size_one(settings, shape, wanted):
     x = some(*shape)
     layer = layer_of("Squeeze", settings, shape)
     assert torch.equal(layer(x), x.reshape(wanted))
@@ -62,7 +62,7 @@ def test_two_blobs_value_by_value(kind, operation):
         layer_of(kind, "", (2, 3), (2, 4))
 
 
-def test_maximum_of_one_blob_says_where():
+def test_the_maximum_of_one_blob_includes_its_position():
     x = -torch.ones(2, 2, 3, 4)
     x[0, 1, 2, 3], x[1, 0, 1, 0], x[1, 1, 0, 2] = 5, 0.5, 2
     top = layer_of("Maximum", "", x.shape)(x)
@@ -151,7 +151,7 @@ def test_the_top_of_shuffle_channel_has_four_axes(shape, top):
     assert layer(x)[0, :, 0, 0].tolist() == [0, 2, 1, 3]
 
 
-def test_shuffle_channel_takes_four_axes_at_most():
+def test_shuffle_channel_accepts_at_most_four_axes():
     with pytest.raises(ShapeError, match="two further axes"):
         layer_of("ShuffleChannel", "shuffle_channel_param { group: 2 }", (1, 4, 1, 1, 1))
 

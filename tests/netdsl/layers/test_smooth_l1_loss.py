@@ -86,7 +86,7 @@ def test_missing_axes_are_one_long(made):
     assert layer(torch.ones(6, 8, 1, 1), torch.zeros(6, 8)).item() == 4
 
 
-def test_what_does_not_fit_is_told(made):
+def test_data_that_do_not_fit_are_refused(made):
     with pytest.raises(NetError, match="sigma"):
         made("SmoothL1Loss", "smooth_l1_loss_param { sigma: 0 }", SHAPE, SHAPE)
     with pytest.raises(ShapeError, match=r"\[2, 3, 4, 5\] and \[2, 3, 5, 4\]"):
@@ -99,31 +99,31 @@ WEIGHTLESS = ["fast-rcnn", "faster-rcnn", "rfcn", "pvanet", "intel", "tsn", "hap
 
 
 @pytest.mark.parametrize("dialect", [*WEIGHTLESS, "ssd", "synopsys", "mobilenet-yolo", "bvlc"])
-def test_what_a_loss_without_a_loss_weight_weighs(made, dialect):
+def test_a_loss_without_a_loss_weight_has_the_forks_default(made, dialect):
     layer = made("SmoothL1Loss", "", (2, 3), (2, 3), dialect=dialect)
     assert layer.loss_weights() == [0 if dialect in WEIGHTLESS else 1]
     assert not layer.doubts
 
 
-def test_a_weight_that_is_said_counts_in_every_fork(made):
+def test_an_explicit_weight_counts_in_every_fork(made):
     layer = made("SmoothL1Loss", "loss_weight: 2", (2, 3), (2, 3), dialect="intel")
     assert layer.loss_weights() == [2]
 
 
-def test_a_net_that_leaves_its_fork_open_is_in_doubt_about_the_weight(made):
+def test_a_net_with_an_ambiguous_fork_gives_a_warning_about_the_weight(made):
     layer = made("SmoothL1Loss", "", (2, 3), (2, 3))
     assert layer.loss_weights() == [1]
     assert "it is 0" in layer.doubts[0].sentence
     assert not made("SmoothL1Loss", "loss_weight: 1", (2, 3), (2, 3)).doubts
 
 
-def test_ohem_weighs_nothing_without_a_loss_weight(made):
+def test_ohem_has_no_weight_without_a_loss_weight(made):
     assert made("SmoothL1LossOHEM", "", (2, 3), (2, 3), tops=2).loss_weights() == [0, 0]
     assert made("SmoothL1LossOHEM", "loss_weight: 1 loss_weight: 0", (2, 3), (2, 3), tops=2).loss_weights() == [1, 0]
 
 
 @pytest.mark.parametrize(("dialect", "loss"), [("intel", 5.0), ("faster-rcnn", 2.5), ("ssd", 2.5)])
-def test_intel_divides_by_nothing_where_a_net_says_so(made, dialect, loss):
+def test_intel_does_not_divide_if_normalisation_is_none(made, dialect, loss):
     x, target = torch.tensor([[2.5], [0]]), torch.tensor([[0.0], [3.5]])  # losses of 2 and 3
     settings = "loss_weight: 1 loss_param { normalization: NONE }"
     assert made("SmoothL1Loss", settings, (2, 1), (2, 1), dialect=dialect)(x, target).item() == loss
@@ -141,7 +141,7 @@ def test_the_first_rfcn_divides_by_all_places(made):
     assert layer(*bottoms)[0].item() == 16 / 2
 
 
-def test_synopsys_sums_sizes_and_says_whether_the_gradient_is_weighed(made):
+def test_synopsys_has_an_l1_sum_and_a_setting_for_the_gradients_weight(made):
     ones = torch.ones(1, 2)
     outside = torch.tensor([[1.0, -3]])  # losses of 0.5 and -1.5
     shapes = [(1, 2)] * 4

@@ -58,7 +58,7 @@ def test_each_normalisation_is_caffes(settings, ignored, normaliser):
     np.testing.assert_allclose(x.grad, gradient, atol=1e-12)
 
 
-def test_segnet_weighs_classes_but_counts_places():
+def test_segnet_weights_classes_but_counts_places():
     x, labels = data()
     weights = [0.5, 2.0, 1.0, 4.0, 0.25]
     given = " ".join(f"class_weighting: {weight}" for weight in weights)
@@ -91,7 +91,7 @@ def test_scores_without_places_have_the_loss_of_images_of_one_place(settings, ig
 
 
 @pytest.mark.parametrize("label", [-100, -1, 5])
-def test_a_label_that_is_no_class_is_refused(label):
+def test_a_label_that_is_not_a_class_is_refused(label):
     """torch ignores -100 by default."""
     shapes = ((2, 5), (2,))
     with pytest.raises(NetError, match=rf"label {label} isn't among the 5 classes.* set it as ignore_label"):
@@ -106,7 +106,7 @@ def test_classes_on_another_axis():
     torch.testing.assert_close(last, first)
 
 
-def test_the_batch_size_is_what_lies_before_the_axis_of_classes():
+def test_the_batch_size_is_the_product_of_the_axes_before_the_classes():
     shapes = ((2, 3, 5, 4), (2, 3, 1, 4))
     x, labels = data(shapes)
     settings = "softmax_param {{ axis: 2 }} loss_param {{ normalization: {} }}"
@@ -143,7 +143,7 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(lambda x: make("loss_param { ignore_label: 1 }")(x, labels), x)
 
 
-def test_another_number_of_items_may_come():
+def test_the_number_of_items_may_change():
     layer = make("loss_param { normalization: BATCH_SIZE }")
     x, labels = data(((7, 5, 1, 2), (7, 1, 1, 2)))
     torch.testing.assert_close(layer(x, labels), torch.nn.functional.cross_entropy(x, labels.squeeze(1).long()) * 2)
@@ -160,6 +160,6 @@ def test_another_number_of_items_may_come():
         ("softmax_param { class_weight: 1 class_weight: 2 }", ((4, 5), (4,)), NetError, "class_weight"),
     ],
 )
-def test_what_is_wrong_is_said(settings, shapes, error, message):
+def test_problems_are_reported(settings, shapes, error, message):
     with pytest.raises(error, match=message):
         make(settings, shapes)

@@ -53,7 +53,7 @@ def test_batch_to_space_is_the_inverse():
         ("BatchToSpaceND", "block_shape: [1, 1, 1] crops: [0, 0, 0, 0, 0, 0]", "more than 3 axes"),
     ],
 )
-def test_what_does_not_fit_is_refused(kind, settings, message):
+def test_shapes_that_do_not_fit_are_refused(kind, settings, message):
     block = {"SpaceToBatchND": "space_to_batch_nd_param", "BatchToSpaceND": "batch_to_space_nd_param"}[kind]
     with pytest.raises(NetError, match=message):
         layer_of(kind, f"{block} {{ {settings} }}", (6, 5, 3))

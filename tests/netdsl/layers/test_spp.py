@@ -31,7 +31,7 @@ def test_sizes_that_bins_do_not_divide_are_padded():
     torch.testing.assert_close(y, torch.tensor([[1, 2 / 3, 2 / 3, 1, 1]]))
 
 
-def test_any_size_of_image_gives_as_many_values():
+def test_every_image_size_gives_the_same_number_of_values():
     layer = spp("pyramid_height: 3")
     assert {layer.top_shapes([(2, 3, height, 9)])[0] for height in (4, 7, 8, 13)} == {(2, 3 * 21)}
 
@@ -48,7 +48,7 @@ def test_stochastic_levels():
     torch.testing.assert_close(layer.eval()(x)[:, :3], weighed)
 
 
-def test_wrong_settings_are_told():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="pyramid_height is missing"):
         spp("")
     with pytest.raises(ShapeError, match="4 axes"):

@@ -8,7 +8,7 @@ import torch
 from netdsl.errors import ShapeError
 
 
-def test_the_last_bottom_is_taken(made):
+def test_the_last_bottom_is_the_selector(made):
     layer = made("Switch", "", (2, 3), (2, 3), (2, 3))
     bottoms = [torch.rand(2, 3, requires_grad=True) for _ in range(3)]
     top = layer(*bottoms)

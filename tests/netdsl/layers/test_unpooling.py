@@ -21,7 +21,7 @@ def spread(x, divide):
     return top
 
 
-def test_values_go_back_where_a_mask_says(made):
+def test_a_mask_puts_values_back_in_their_places(made):
     layer = made("Unpooling", SETTINGS % "", SHAPE, SHAPE)
     draw = np.random.default_rng(1)
     x, mask = draw.normal(size=SHAPE), np.stack([draw.permutation(30)[:6] for _ in range(6)]).reshape(SHAPE)
@@ -69,11 +69,11 @@ def test_values_are_spread_over_windows(made, method):
         ("unpool: AVE kernel_size: 2 stride: 2 unpool_size: 2", "starts beyond the top"),
     ],
 )
-def test_wrong_settings(made, settings, says):
+def test_wrong_settings_are_refused(made, settings, says):
     with pytest.raises(NetError, match=says):
         made("Unpooling", f"unpooling_param {{ {settings} }}", (1, 1, 2, 3))
 
 
-def test_a_mask_of_another_shape(made):
+def test_a_mask_of_another_shape_is_refused(made):
     with pytest.raises(ShapeError, match="the mask has shape"):
         made("Unpooling", SETTINGS % "", SHAPE, (2, 3, 3, 3))

@@ -178,7 +178,7 @@ def test_every_field_for_the_settings_of_a_type_is_read() -> None:
         ("ReLU6", "relu6_param { maximum: 5 }", (1, 2), "maximum"),
     ],
 )
-def test_what_would_compute_something_else_is_refused(
+def test_settings_that_would_change_results_are_refused(
     made, kind: str, settings: str, shape: tuple[int, ...], name: str
 ):
     with pytest.raises(NetError, match=f"'{name}' is a setting of a fork"):

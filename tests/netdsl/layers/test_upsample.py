@@ -45,7 +45,7 @@ def test_unpooling(settings, height, width):
         assert bottom.grad[n, c, i, j] == back[n, c].flat[mask[n, c, i, j]]
 
 
-def test_every_value_of_a_place_gets_its_gradient():
+def test_all_values_of_a_place_get_the_gradient():
     x = torch.rand(1, 1, 1, 3, requires_grad=True)
     mask = torch.tensor([4.0, 4.0, 0.0]).view(1, 1, 1, 3)
     upsample("scale: 2", shape=(1, 1, 1, 3))(x, mask).backward(torch.arange(12.0).view(1, 1, 2, 6))
@@ -71,12 +71,12 @@ def test_repeating(scale):
         ("upsample_h: 1 upsample_w: 9", 2, "2 or more"),
     ],
 )
-def test_wrong_settings(settings, bottoms, says):
+def test_wrong_settings_are_refused(settings, bottoms, says):
     with pytest.raises(NetError, match=says):
         upsample(settings, bottoms)
 
 
-def test_mask_of_another_shape():
+def test_a_mask_of_another_shape_is_refused():
     layer = from_text("top: 't'", pb.LayerParameter)
     with pytest.raises(ShapeError, match="the mask has shape"):
         Upsample(layer, [SHAPE, (2, 3, 5, 5)])
@@ -84,7 +84,7 @@ def test_mask_of_another_shape():
         Upsample(layer, [(2, 3)])
 
 
-def test_without_a_scale_segnets_doubles_and_yolos_keeps_the_size():
+def test_without_a_scale_segnets_layer_doubles_the_size_and_yolos_keeps_it():
     shape = (1, 1, 2, 2)
     assert upsample("", 2, shape).top_shapes([shape] * 2) == [(1, 1, 4, 4)]
     assert upsample("", 1, shape).top_shapes([shape]) == [shape]

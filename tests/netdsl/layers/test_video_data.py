@@ -58,7 +58,7 @@ def test_the_frames_of_a_file_are_prepared_as_images_and_have_the_label_0() -> N
         assert labels.tolist() == [0, 0]
 
 
-def test_frames_are_passed_over() -> None:
+def test_frames_can_be_skipped() -> None:
     ((images, _),) = batches(VIDEO % "skip_frames: 1", 1)
     assert np.array_equal(images, FRAMES[[1, 3]])
 
@@ -71,7 +71,7 @@ def test_a_place_in_the_data_is_one_number(settings: str) -> None:
         assert all(np.array_equal(*pair) for pair in zip(one, other, strict=True))
 
 
-def test_training_takes_any_part_of_any_video_and_tests_the_middle_in_their_order() -> None:
+def test_training_uses_random_parts_and_tests_the_middle_of_videos() -> None:
     settings = FLOW.replace("num_segments: 3", "num_segments: 1") % (PATTERN, "shuffle: true")
     parts = {FLOWS[video, first : first + 2].tobytes() for video in range(2) for first in (0, 2, 4)}
     drawn = batches(settings, 20, phase=Phase.TRAIN)
@@ -85,7 +85,7 @@ def test_stacks_of_flows_and_their_labels() -> None:
     assert np.array_equal(stacks, FLOWS.astype(np.float32) - 128) and labels.tolist() == [4, 5]
 
 
-def test_mirrored_flows_of_training_go_the_other_way_across() -> None:
+def test_mirroring_in_training_inverts_horizontal_flows() -> None:
     settings = FLOW % (PATTERN, "") + "transform_param { mirror: true is_flow: true }"
     mirrored = FLOWS[0, :, :, ::-1].astype(np.float32)
     mirrored[::2] = 255 - mirrored[::2]
@@ -113,7 +113,7 @@ def test_mirrored_flows_of_training_go_the_other_way_across() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_told(settings: str, why: str) -> None:
+def test_unreadable_files_are_reported(settings: str, why: str) -> None:
     with pytest.raises((DataError, NetError), match=why):
         batches(settings, 1)
 
@@ -123,7 +123,7 @@ def test_shapes_need_no_camera_and_no_file() -> None:
     assert Model(from_text(text, pb.NetParameter)).layers(Phase.TEST).shapes == [(2, 3, 224, 224)]
 
 
-def test_a_net_that_is_only_made_switches_no_camera_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_building_a_net_does_not_switch_on_a_camera(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = list[CameraSource]()
     monkeypatch.setattr(CameraSource, "_opened", opened.append)
     text = "layer { name: 'v' type: 'VideoData' top: 'x' data_param { batch_size: 2 } }"

@@ -97,7 +97,7 @@ def test_third_version(gaussian):
     np.testing.assert_allclose(layer(*map(torch.from_numpy, grids)), wanted)
 
 
-def test_an_overlap_of_just_the_threshold_is_too_much():
+def test_an_overlap_equal_to_the_threshold_is_suppressed():
     grid = torch.full((1, 16, 2, 2), -50.0)
     layer = second("nms_threshold: 0.5", grid.shape)
     raw = grid.view(2, 8, 2, 2)
@@ -113,11 +113,11 @@ def test_nothing_found():
     assert top.tolist() == [[[[0, *[-1] * 6], [1, *[-1] * 6]]]]
 
 
-def test_shape_before_it_is_known():
+def test_the_shape_before_a_run_is_a_guess():
     assert second().top_shapes([(2, 16, 4, 4)]) == [(1, 1, 1, 7)]
 
 
-def test_wrong_settings():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="4 biases"):
         second("biases: 1")
     with pytest.raises(ShapeError, match="square with 16 channels"):

@@ -18,7 +18,7 @@ def yolo_seg(*shapes) -> YoloSeg:
 
 
 @pytest.mark.parametrize("weighed", [True, False])
-def test_beside_a_loop(weighed):
+def test_values_equal_those_of_a_loop(weighed):
     draw = np.random.default_rng(1)
     x, label = draw.normal(size=SHAPE), draw.integers(0, 2, SHAPE).astype(float)
     counts = label.sum((2, 3))

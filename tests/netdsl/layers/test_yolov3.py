@@ -217,7 +217,7 @@ def some():
         ("iou_thresh: 0.1 use_logic_gradient: true", {"fit": 0.1, "through": True}),
     ],
 )
-def test_beside_loops(kind, settings, options):
+def test_values_equal_those_of_loops(kind, settings, options):
     layer = yolov3(f"iou_loss: {kind} iou_normalizer: 0.5 max_delta: 0.8 {settings}")
     naive, x = Naive(some(), kind=kind, **options), torch.from_numpy(some()).requires_grad_()
     loss = layer(x, label())
@@ -246,7 +246,7 @@ def test_no_truths():
     assert loss.item() == pytest.approx((x.view(ITEMS, 3, 8, -1)[:, :, 4].sigmoid() ** 2).sum().item() / ITEMS)
 
 
-def test_wrong_settings():
+def test_wrong_settings_are_refused():
     with pytest.raises(NetError, match="mask must name the 3"):
         Yolov3(
             from_text("top: 't' yolov3_param { num: 3 biases: 1 biases: 2 mask: 0 }", pb.LayerParameter),

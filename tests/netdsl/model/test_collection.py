@@ -22,7 +22,7 @@ def counted(start: float = 0.0) -> WeightCollection:
     return WeightCollection(LAYOUT, np.arange(17, dtype=np.float32) + np.float32(start))
 
 
-def test_arrays_are_views_on_one_buffer():
+def test_arrays_are_views_of_one_buffer():
     weights = counted()
     assert [*weights] == ["ip", "scalar", "none"]
     assert [array.shape for arrays in weights.values() for array in arrays] == [(4, 3), (4,), (), (0, 2)]
@@ -33,7 +33,7 @@ def test_arrays_are_views_on_one_buffer():
     assert weights["scalar"][0] == 5
 
 
-def test_what_is_put_in_an_array_s_place_is_copied_into_it():
+def test_an_assigned_array_is_copied_into_the_buffer():
     weights, given = counted(), np.full((4, 3), 9.0)
     weights["ip"][0] = given
     weights["ip"][1] *= 2
@@ -56,7 +56,7 @@ def test_a_collection_of_arrays_has_copies_of_them():
         (np.zeros(34, np.float32)[::2], "17 of float32 with gaps"),
     ],
 )
-def test_a_buffer_that_does_not_fit(flat, why):
+def test_a_buffer_that_does_not_fit_is_refused(flat, why):
     with pytest.raises(WeightsError, match=why):
         WeightCollection(LAYOUT, flat)
 
@@ -83,7 +83,7 @@ def test_arithmetic_in_place_keeps_the_buffer():
     assert view.tolist() == [26, 28, 30, 32]
 
 
-def test_only_weights_of_the_same_net_go_together():
+def test_only_weights_of_the_same_net_can_be_combined():
     other = WeightCollection({**LAYOUT, "ip": ((3, 4), (4,)), "more": ((2,),)})
     turned = WeightCollection(dict(reversed(LAYOUT.items())))
     for call in (
@@ -104,7 +104,7 @@ def test_only_weights_of_the_same_net_go_together():
             weights -= wrong
 
 
-def test_equal_are_names_shapes_and_values_and_nan_too():
+def test_equality_covers_names_shapes_values_and_nans():
     weights, other = counted(), counted()
     assert weights == other
     weights.flat[3] = np.nan
@@ -115,13 +115,13 @@ def test_equal_are_names_shapes_and_values_and_nan_too():
     assert counted() != dict(counted().items())
 
 
-def test_the_mean_of_equal_weights_is_to_the_bit_what_they_are():
+def test_the_mean_of_equal_weights_has_the_same_bits():
     one = WeightCollection({"a": ((1000,),)}, np.random.default_rng(0).normal(size=1000).astype(np.float32))
     for count in (3, 7):
         assert WeightCollection.mean([one] * count) == one
 
 
-def test_the_mean_may_weigh():
+def test_the_mean_may_be_weighted():
     one, other = counted(), counted(10)
     assert WeightCollection.mean(iter([one, other])) == counted(5)
     assert WeightCollection.mean([one, other], [3, 1]) == counted(2.5)
@@ -130,12 +130,12 @@ def test_the_mean_may_weigh():
 
 
 @pytest.mark.parametrize("weights", [[1], [0, 0], [2, -1], [np.nan, 1], [np.inf, 1]])
-def test_what_cannot_weigh(weights):
+def test_invalid_weights_of_a_mean_are_refused(weights):
     with pytest.raises(WeightsError, match="2 collections can't be averaged with the weights"):
         WeightCollection.mean([counted(), counted()], weights)
 
 
-def test_the_mean_of_nothing():
+def test_the_mean_of_no_collections_is_refused():
     with pytest.raises(WeightsError, match="nothing to average"):
         WeightCollection.mean([])
 
@@ -148,7 +148,7 @@ def test_distance():
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, WeightCollection.copy, lambda it: pickle.loads(pickle.dumps(it))])
-def test_copies_are_whole_and_stand_alone(copied):
+def test_copies_are_complete_and_independent(copied):
     weights = counted()
     other = copied(weights)
     other["ip"][0] += 1
@@ -156,7 +156,7 @@ def test_copies_are_whole_and_stand_alone(copied):
     assert weights == counted()
 
 
-def test_a_collection_says_what_is_in_it():
+def test_a_collections_repr_describes_its_content():
     assert repr(counted()) == "WeightCollection(3 layers, 17 values: ip 4x3, 4; scalar one value; none 0x2)"
     many = WeightCollection({str(index): ((index,),) for index in range(9)})
     assert repr(many) == "WeightCollection(9 layers, 36 values: 0 0; 1 1; 2 2; 3 3; ...)"
@@ -169,7 +169,7 @@ def test_a_notebook_shows_a_table_of_the_layers():
 
 
 @pytest.mark.parametrize("name", ["x.caffemodel", "x.caffemodel.h5"])
-def test_what_is_saved_is_what_is_loaded(tmp_path: Path, name: str) -> None:
+def test_saved_weights_are_loaded_unchanged(tmp_path: Path, name: str) -> None:
     weights = WeightCollection({"ip": ((4, 3), (4,)), "a/b": ((2,),)}, np.arange(18, dtype=np.float32))
     weights.flat[1] = np.nan
     if name.endswith(".h5"):

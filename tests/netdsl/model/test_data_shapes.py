@@ -44,18 +44,18 @@ def weights_for(channels: int, inner: int) -> Weights:
     return {name: [np.zeros(size, np.float32), np.zeros(bias, np.float32)] for name, (size, bias) in sizes.items()}
 
 
-def test_what_the_user_says_counts_before_all_else() -> None:
+def test_the_users_shape_takes_precedence() -> None:
     assert shape_of(model("transform_param { crop_size: 9 }", "digits", data=(2, 7, 8))) == ((2, 7, 8), Known.SAID)
 
 
-def test_settings_state_a_shape_only_when_they_say_all_of_it() -> None:
+def test_settings_state_a_shape_only_if_it_is_complete() -> None:
     colour = DATA.replace("batch_size: 4", "batch_size: 4 force_encoded_color: true")
     stated = Model(from_text(colour % ("transform_param { crop_size: 9 }", "nowhere") + BODY, pb.NetParameter))
     assert shape_of(stated) == ((3, 9, 9), Known.STATED)
     assert shape_of(model("transform_param { crop_size: 9 }")) == ((3, 9, 9), Known.GUESSED)
 
 
-def test_data_that_are_there_are_looked_at() -> None:
+def test_existing_data_determine_the_shape() -> None:
     assert shape_of(model(source="digits")) == ((1, 8, 8), Known.READ)
     assert shape_of(model(source="digits"), "label") == ((), Known.READ)
 
@@ -67,7 +67,7 @@ def test_the_data_of_the_other_phase_have_the_same_items() -> None:
 
 
 @pytest.mark.parametrize("side", [8, 31, 57, 150, 401])
-def test_weights_tell_the_channels_and_the_side_of_images(side: int) -> None:
+def test_weights_determine_the_channels_and_the_size_of_images(side: int) -> None:
     """A convolution shows the channels, and an inner product how many pixels remain. Two sides lead to that number, and
     one of them is chosen."""
     (channels, *sides), known = shape_of(model(weights=weights_for(5, (side - 3) // 2 + 1)))
@@ -75,14 +75,14 @@ def test_weights_tell_the_channels_and_the_side_of_images(side: int) -> None:
     assert [(found - 3) // 2 for found in sides] == [(side - 3) // 2] * 2
 
 
-def test_weights_that_no_other_shape_fits_tell_it() -> None:
+def test_weights_that_fit_only_one_shape_determine_it() -> None:
     body = BODY.replace("stride: 2", "stride: 1")
     told = Model(from_text(DATA % ("", "nowhere") + body, pb.NetParameter), weights_for(5, 38))
     assert shape_of(told) == ((5, 40, 40), Known.WEIGHTS)
     assert guess_sentence(told.data(Phase.TRAIN)) == ""
 
 
-def test_weights_tell_the_length_of_vectors() -> None:
+def test_weights_determine_the_length_of_vectors() -> None:
     text = """layer { name: 'rows' type: 'HDF5Data' top: 'data' hdf5_data_param { source: 'gone' batch_size: 2 } }
     layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 5 } }"""
     weights = {"ip": [np.zeros((5, 77), np.float32), np.zeros(5, np.float32)]}
@@ -97,7 +97,7 @@ def test_a_net_for_use_in_the_same_folder_states_the_shape(tmp_path: Path) -> No
     assert shape_of(open_model(tmp_path / "train_val.prototxt")) == ((2, 21, 33), Known.BESIDE)
 
 
-def test_a_guess_is_said_in_one_line_and_a_net_of_it_is_built() -> None:
+def test_a_guess_is_reported_in_one_line_and_a_net_is_built_with_it() -> None:
     with pytest.warns(
         ShapeWarning, match=r"'data' is assumed to be 3x224x224; to set it, use --assume data=SHAPE"
     ) as told:
@@ -106,7 +106,7 @@ def test_a_guess_is_said_in_one_line_and_a_net_of_it_is_built() -> None:
     assert net.module.built.shapes[0] == (4, 3, 224, 224)
 
 
-def test_a_net_takes_the_shape_that_its_weights_want() -> None:
+def test_a_net_gets_the_shape_that_its_weights_need() -> None:
     net = from_text(DATA % ("", "nowhere") + BODY, pb.NetParameter)
     with pytest.warns(ShapeWarning):
         trained = Net(net, shapes={"data": (1, 12, 12)}).get_weights() and Net(net, weights=weights_for(1, 13))
@@ -114,19 +114,19 @@ def test_a_net_takes_the_shape_that_its_weights_want() -> None:
     assert trained.module.built.shapes[2] == (4, 6, 13, 13)
 
 
-def test_a_shape_that_fits_nothing_is_the_nets_own_error() -> None:
+def test_a_shape_that_fits_no_layer_raises_the_nets_own_error() -> None:
     with pytest.raises(NetError, match="layer 'conv': group 4 doesn't divide"):
         model_of_groups = DATA % ("transform_param { crop_size: 9 force_gray: true }", "nowhere") + BODY
         Model(from_text(model_of_groups.replace("stride: 2", "group: 4"), pb.NetParameter)).layers(Phase.TRAIN)
 
 
-def test_a_stage_may_be_the_name_of_one() -> None:
+def test_a_stage_may_be_given_as_a_string() -> None:
     late = DATA % ("include { stage: 'late' } transform_param { crop_size: 9 force_gray: true }", "nowhere") + BODY
     for stages in ("late", ["late"]):
         assert Net(from_text(late, pb.NetParameter), stages=stages).module.built.shapes[0] == (4, 1, 9, 9)
 
 
-def test_json_has_every_shape_and_how_it_is_known() -> None:
+def test_json_contains_every_shape_and_its_origin() -> None:
     data = {"data": DataShape((1, 8, 8), Known.READ), "x": DataShape((3,), Known.GUESSED)}
     assert json.loads(json.dumps(plain_data(data))) == {
         "data": {"data": {"shape": [1, 8, 8], "known": "read"}, "x": {"shape": [3], "known": "guessed"}},

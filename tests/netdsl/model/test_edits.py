@@ -36,12 +36,12 @@ def test_a_shared_data_layer_becomes_one_for_each_phase(rules: str) -> None:
     assert batches(with_batch(separate, Phase.TRAIN, 7)) == {Phase.TRAIN: [7], Phase.TEST: [4]}
 
 
-def test_a_data_layer_of_one_phase_stays_alone() -> None:
+def test_a_data_layer_of_one_phase_is_unchanged() -> None:
     model = model_of("include { phase: TRAIN }")
     assert separate_phases(model).net == model.net
 
 
-def test_each_phase_has_the_rules_that_were_for_it() -> None:
+def test_each_phase_keeps_its_own_rules() -> None:
     rules = "include { phase: TRAIN } include { phase: TEST stage: 'x' } include { min_level: 0 }"
     layers = separate_phases(model_of(rules)).net.layer[:2]
     assert [[(rule.phase, list(rule.stage)) for rule in layer.include] for layer in layers] == [
@@ -50,13 +50,13 @@ def test_each_phase_has_the_rules_that_were_for_it() -> None:
     ]
 
 
-def test_another_batch_is_of_another_model() -> None:
+def test_another_batch_size_makes_another_model() -> None:
     model = model_of("")
     assert batches(with_batch(model, Phase.TEST, 3)) == {Phase.TRAIN: [3], Phase.TEST: [3]}
     assert batches(model) == {Phase.TRAIN: [4], Phase.TEST: [4]}
 
 
-def test_a_layer_that_says_no_batch_is_an_error() -> None:
+def test_a_layer_that_states_no_batch_is_an_error() -> None:
     model = open_net(pb.NetParameter(layer=[pb.LayerParameter(name="d", type="MemoryData", top=["a", "b"])]))
     with pytest.raises(NetError, match="layer 'd': a layer of type MemoryData doesn't state its batch size"):
         with_batch(model, Phase.TRAIN, 2)

@@ -16,7 +16,7 @@ from netdsl.model.model import open_net
 from netdsl.registry import register_format
 
 
-def test_names_and_onnx_need_no_other_import_than_netdsl(tmp_path: Path) -> None:
+def test_names_and_onnx_only_require_importing_netdsl(tmp_path: Path) -> None:
     named = """
 import netdsl
 assert netdsl.Net("shapes").message.name == "Shapes"
@@ -30,7 +30,7 @@ export_onnx(open_model("shapes", deployed=True), "net.onnx")
         subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
-def test_who_has_a_file_imports_nothing_that_knows_names(tmp_path: Path) -> None:
+def test_opening_a_file_imports_no_package_for_names(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text('layer { name: "x" type: "Input" top: "x" }')
     program = (
         "import sys; from netdsl.model.model import open_net; open_net('net.prototxt'); print('zoo' in sys.modules)"
@@ -50,11 +50,11 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         open_net("lenett")
 
 
-def test_a_file_that_nobody_knows_by_name_stands_for_itself() -> None:
+def test_an_unknown_name_is_treated_as_a_file() -> None:
     assert named_model("other.prototxt") == FileModel(Path("other.prototxt"))
 
 
 @pytest.mark.parametrize("suffix", [".caffemodel", ".onnx"])
-def test_suffixes_of_netdsl_are_taken(suffix: str) -> None:
+def test_netdsls_suffixes_cannot_be_registered_again(suffix: str) -> None:
     with pytest.raises(RegistryError, match=rf"the format '{suffix}' is defined twice, by netdsl\.model"):
         register_format(suffix)(lambda path: None)

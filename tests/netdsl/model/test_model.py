@@ -63,7 +63,7 @@ def test_only_modules_have_memory_and_each_its_own() -> None:
     assert kept is model.layers(Phase.TEST)
 
 
-def test_what_a_module_keeps_of_a_batch_the_next_does_not_have() -> None:
+def test_modules_do_not_share_state_between_batches() -> None:
     text = """
     layer { name: "x" type: "Input" top: "x" top: "cont"
       input_param { shape { dim: 2 dim: 1 dim: 1 } shape { dim: 2 dim: 1 } } }
@@ -78,7 +78,7 @@ def test_what_a_module_keeps_of_a_batch_the_next_does_not_have() -> None:
     assert torch.equal(model.module(Phase.TEST)(*inputs)["y"], before)
 
 
-def test_a_layer_without_weights_is_told() -> None:
+def test_a_layer_without_weights_is_reported() -> None:
     with pytest.raises(WeightsError, match="there are no weights for layer 'bn'; name the file that contains them"):
         Model(NET, {"one": [SHARED]}).module(Phase.TEST)
     with pytest.raises(WeightsError, match="net 'net' has no weights here; name the files that contain them"):

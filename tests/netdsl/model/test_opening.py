@@ -49,7 +49,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_weights(filled(3, "one", "other"), "both.caffemodel")
 
 
-def test_the_last_file_that_has_a_layer_counts(saved: None) -> None:
+def test_the_last_file_with_a_layer_counts(saved: None) -> None:
     model = open_model("whole.caffemodel", ["other.npz"])
     assert values(model) == {"one": 1, "other": 2}
     assert {name: path.name for name, path in model.sources.items()} == {
@@ -61,19 +61,19 @@ def test_the_last_file_that_has_a_layer_counts(saved: None) -> None:
     assert not any(layer.blobs for layer in model.net.layer)
 
 
-def test_the_file_that_has_exactly_the_weights_is_known(saved: None) -> None:
+def test_a_file_with_exactly_the_weights_is_found(saved: None) -> None:
     for model in (open_model("both.caffemodel"), open_model(PARAMS, ["both.caffemodel"])):
         assert model.file is not None and model.file.message.layer[0].name == "one"
     assert open_model(PARAMS, ["both.caffemodel", "other.npz"]).file is None
 
 
-def test_nets_come_as_messages_descriptions_and_files_that_were_read(saved: None) -> None:
+def test_nets_are_accepted_as_messages_descriptions_and_open_files(saved: None) -> None:
     file = read_net("whole.caffemodel")
     assert open_net(PARAMS).net == open_net(PARAMS.message).net == PARAMS.message
     assert values(open_net(file)) == {"one": 1, "other": 1} and file.message.layer[1].blobs
 
 
-def test_an_input_without_a_shape_takes_a_typical_one_unless_its_shape_is_said(tmp_path: Path) -> None:
+def test_an_input_without_a_shape_gets_a_typical_one_by_default(tmp_path: Path) -> None:
     (tmp_path / "old.prototxt").write_text(OLD)
     net = open_net(tmp_path / "old.prototxt").net
     assert ([*net.input], [layer.type for layer in net.layer]) == (["data"], ["InnerProduct"])
@@ -83,7 +83,7 @@ def test_an_input_without_a_shape_takes_a_typical_one_unless_its_shape_is_said(t
     assert Net(net, shapes={"data": (7,)}).get_weights()["ip"][0].shape == (5, 7)
 
 
-def test_what_names_nothing_of_the_net_is_refused(saved: None) -> None:
+def test_names_without_a_counterpart_in_the_net_are_refused(saved: None) -> None:
     write_weights(WeightCollection.of({"third": [np.zeros(2)]}), "third.npz")
     reason = r"third.npz: the file has weights for 'third', but not for a layer of net 'two', which has 'data', 'one'"
     with pytest.raises(WeightsError, match=reason):
@@ -99,7 +99,7 @@ def test_what_names_nothing_of_the_net_is_refused(saved: None) -> None:
         open_weights("x.solverstate")
 
 
-def test_weights_alone_are_a_model_without_layers(saved: None) -> None:
+def test_weights_without_a_net_are_a_model_without_layers(saved: None) -> None:
     for name, value in (("both.caffemodel", 3), ("other.npz", 2)):
         opened = open_weights(name)
         assert not opened.net.layer and set(values(opened).values()) == {value}
@@ -127,7 +127,7 @@ def test_another_format_is_registered_and_opened_everywhere(tmp_path: Path) -> N
         assert WeightCollection.load(tmp_path / "x.mine") == filled(7, "one", "other")
 
 
-def test_whoever_imports_converters_waits_for_nothing_that_is_slow() -> None:
+def test_importing_converters_loads_no_slow_modules() -> None:
     program = "import sys, converters; print(*{'torch', 'numpy', 'google.protobuf', 'onnx'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_exchanges(ranks: int) -> None:
+def test_exchanges_are_exact(ranks: int) -> None:
     """Means have the same bits as over every other transport, and close values across machines. No update of a variable
     is lost."""
     command = [mpiexec(), "-n", str(ranks), sys.executable, str(PROGRAM)]

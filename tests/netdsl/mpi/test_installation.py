@@ -27,7 +27,7 @@ def test_two_ranks_find_each_other() -> None:
     assert found["library"].startswith(found["program_kind"])
 
 
-def test_an_mpiexec_of_another_mpi_is_told(tmp_path: Path) -> None:
+def test_an_mpiexec_of_another_mpi_is_reported(tmp_path: Path) -> None:
     """It starts the ranks, but without the settings that the library needs, so that each is the first and only rank."""
     other = tmp_path / "mpiexec"
     other.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpiexec (OpenRTE) 4.1" && exit\nshift 2\n"$@"\n"$@"\n')

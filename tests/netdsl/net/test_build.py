@@ -33,7 +33,7 @@ def layer(kind: str, more: str, *, name: str = "one", bottom: str = "x", top: st
 IP = "inner_product_param { num_output: 4 weight_filler { type: 'gaussian' std: 1 } }"
 
 
-def test_shapes_are_inferred_and_can_be_again():
+def test_shapes_can_be_inferred_repeatedly():
     net = built(layer("InnerProduct", IP))
     assert net.shapes == [(2, 6), (2, 4), (2, 4)]
     assert all(parameter.is_meta for parameter in net.layers[1].parameters())
@@ -43,7 +43,7 @@ def test_shapes_are_inferred_and_can_be_again():
         reshape(net, {0: (5, 7)})
 
 
-def test_all_unknown_types_are_told_at_once_with_what_may_be_meant():
+def test_all_unknown_types_are_reported_at_once_with_suggestions():
     text = layer("Pooling2", "") + "".join(layer("Foo", "", name=f"foo{n}", top=f"f{n}") for n in range(5))
     with pytest.raises(UnknownLayerError) as raised:
         built(text)
@@ -52,7 +52,7 @@ def test_all_unknown_types_are_told_at_once_with_what_may_be_meant():
     )
 
 
-def test_types_of_one_s_own():
+def test_users_own_types_are_built():
     class TwiceAsWide(Layer):
         def forward(self, x):
             return torch.cat([x, x], 1)
@@ -75,12 +75,12 @@ def test_types_of_one_s_own():
         (layer("Slice", "top: 'v' slice_param { slice_point: 99 }"), NetError, "layer 'one'"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_layer(text, error, why):
+def test_mismatched_shapes_are_reported_with_their_layer(text, error, why):
     with pytest.raises(error, match=why):
         built(text)
 
 
-def test_a_top_without_values_is_refused_when_the_net_is_built_but_a_batch_of_none_is_not():
+def test_an_empty_top_is_refused_at_build_time_but_not_an_empty_batch():
     with pytest.raises(
         ShapeError, match=r"layer 'none': top 'none' has shape \[0, 3\], which has no values; make every"
     ):
@@ -90,7 +90,7 @@ def test_a_top_without_values_is_refused_when_the_net_is_built_but_a_batch_of_no
     assert net.shapes[-1] == (0, 4)
 
 
-def test_what_a_gpu_says_of_numbers_out_of_range_is_a_sentence():
+def test_a_gpus_error_about_an_index_becomes_a_readable_message():
     net = built(layer("InnerProduct", IP))
 
     def forward(self: object) -> None:
@@ -113,7 +113,7 @@ def second(settings: str, param: str) -> str:
 W = "param { name: 'w' }"
 
 
-def test_layers_whose_parameters_have_one_name_have_one_parameter():
+def test_parameters_with_the_same_name_are_shared():
     text = layer("InnerProduct", IP + "param { name: 'w' } param { lr_mult: 0 }")
     text += layer("InnerProduct", IP + W, name="two", top="w")
     net = NetModule(built(text)).allocate()
@@ -141,7 +141,7 @@ def test_layers_that_share_a_parameter_must_agree_on_its_multipliers(name, mine)
         shared(f"{name}: 3", f"{name}: {mine}")
 
 
-def test_a_permissive_layer_takes_a_parameter_in_its_own_shape():
+def test_a_permissive_layer_uses_a_parameter_in_its_own_shape():
     permissive = "param { name: 'w' share_mode: PERMISSIVE }"
     text = layer("InnerProduct", IP + W) + second("num_output: 6 bias_term: false", permissive)
     net = NetModule(built(text)).allocate()
@@ -154,7 +154,7 @@ def test_a_permissive_layer_takes_a_parameter_in_its_own_shape():
 
 
 @pytest.mark.parametrize(("mode", "outputs"), [("STRICT", 6), ("PERMISSIVE", 5)])
-def test_parameters_of_one_name_that_cannot_be_one(mode, outputs):
+def test_mismatched_parameters_with_the_same_name_are_refused(mode, outputs):
     text = layer("InnerProduct", IP + W) + second(f"num_output: {outputs}", f"param {{ name: 'w' share_mode: {mode} }}")
     why = rf"layer 'two': the parameter .* layer 'one' has shape \[4, 6\] there and \[{outputs}, 4\] here"
     with pytest.raises(ShapeError, match=why):
@@ -204,21 +204,21 @@ def faulty(where: str) -> str:
         ("reshape", AssertionError, "layer 'one' (faulty_layers.Faulty), faulty_layers.py:16: AssertionError: no"),
     ],
 )
-def test_what_goes_wrong_in_a_user_s_layer_passes_and_is_told_with_its_line(where, cause, why):
+def test_an_exception_in_a_users_layer_passes_with_the_layers_line(where, cause, why):
     with pytest.raises(cause) as raised:
         built(faulty(where))
     assert user_code_problem(raised.value) == why
 
 
 @pytest.mark.usefixtures("own_layers")
-def test_what_goes_wrong_in_a_user_s_layer_while_the_net_runs():
+def test_an_exception_in_a_users_layer_at_run_time_passes():
     net = NetModule(built(faulty("forward"))).allocate()
     with pytest.raises(ValueError, match=r"^cannot reshape") as raised, running(net.built):
         net(torch.ones(2, 6), torch.ones(2, 4))
     assert raised.value.__notes__ == ["layer 'one' (faulty_layers.Faulty), faulty_layers.py:19"]
 
 
-def test_what_goes_wrong_while_a_net_runs_is_told_with_its_layer():
+def test_errors_at_run_time_are_reported_with_their_layer():
     net = NetModule(built(layer("InnerProduct", IP))).allocate()
     with (
         pytest.raises(ShapeError, match=r"layer 'one': the weights are for 6 values per item, but .* has 7$"),
@@ -229,7 +229,7 @@ def test_what_goes_wrong_while_a_net_runs_is_told_with_its_layer():
         net(torch.ones(2, 7))
 
 
-def test_our_own_mistakes_stay_what_they_are():
+def test_bugs_in_netdsl_keep_their_exception_type():
     class Wrong(Layer):
         def forward(self, x):
             return x.not_there

@@ -290,7 +290,7 @@ def differ(first: Sequence[Array], second: Sequence[Array]) -> bool:
 
 
 @pytest.mark.parametrize("kinds", [(), *((kind,) for kind in RULES), *product(RULES, SECOND)])
-def test_layers_in_place_have_caffes_gradients_if_asked_and_true_ones_otherwise(kinds: tuple[str, ...]) -> None:
+def test_in_place_layers_have_caffes_gradients_on_request_and_true_ones_by_default(kinds: tuple[str, ...]) -> None:
     data = torch.randn(ITEMS, INPUTS, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     true_net, net = module(chain(kinds), as_caffe=False), module(chain(kinds), as_caffe=True)
     weights = [blob.detach().numpy() for made in ("hidden", "out") for blob in net.layers[made].parameters()]
@@ -320,7 +320,7 @@ READ_BESIDE = (
 )
 
 
-def test_a_layer_that_reads_its_bottom_finds_what_a_layer_in_place_wrote_there_through_another_name() -> None:
+def test_a_layer_reads_in_place_changes_of_its_bottom_under_another_name() -> None:
     data = torch.randn(ITEMS, INPUTS, dtype=torch.float64)
     for as_caffe in (False, True):
         net = module(READ_BESIDE, as_caffe=as_caffe)
@@ -376,7 +376,7 @@ def test_normalize_reads_its_top_for_the_gradient_of_its_scale() -> None:
     assert net.layers["y"].scale.grad.sum().item() == pytest.approx((3 + 4) * 0.25 / 10, rel=1e-6)
 
 
-def test_happynears_normalize_reads_its_top_for_that_of_its_bottom() -> None:
+def test_happynears_normalize_reads_its_top_for_the_bottoms_gradient() -> None:
     data = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     text = (
         input_layer(1, 2)
@@ -391,7 +391,7 @@ def test_happynears_normalize_reads_its_top_for_that_of_its_bottom() -> None:
     assert net.layers["x"].weight.grad.item() == pytest.approx((0.25 - 0.5 * 0.5 * 0.25) / 3, rel=1e-5)
 
 
-def test_a_layer_in_python_finds_what_lies_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_layer_reads_the_overwritten_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "squaring.py").write_text(
         "from netdsl.pycaffe.python_layer import Layer\n\n\n"
         "class Square(Layer):\n"
@@ -418,7 +418,7 @@ def test_a_layer_in_python_finds_what_lies_there(tmp_path: Path, monkeypatch: py
     assert net.layers["x"].weight.grad.item() == 2 * (2 * 6**2)
 
 
-def test_what_lies_in_caffes_memory_is_not_written_over_by_a_relu_that_is_not_in_place_there() -> None:
+def test_a_relu_only_writes_in_place_where_caffes_does() -> None:
     text = (
         DATA
         + inner_product("hidden", "data", WIDTH)
@@ -436,7 +436,7 @@ def test_what_lies_in_caffes_memory_is_not_written_over_by_a_relu_that_is_not_in
     assert torch.allclose(net.layers["hidden"].bias.grad, expected.sum(0))
 
 
-def test_half_precision_has_them_too() -> None:
+def test_half_precision_has_caffes_gradients_too() -> None:
     net = module(READ_BESIDE, as_caffe=True).float()
     data = torch.randn(ITEMS, INPUTS)
     with torch.autocast("cpu", torch.bfloat16):
@@ -447,7 +447,7 @@ def test_half_precision_has_them_too() -> None:
     assert torch.allclose(out.weight.grad, 2 * out(hidden).T @ hidden.tanh(), rtol=0.05, atol=0.05)
 
 
-def test_two_passes_are_free_of_each_other() -> None:
+def test_two_passes_are_independent() -> None:
     net = module(chain(["Sigmoid", "TanH"]), as_caffe=True)
     data = torch.randn(2, ITEMS, INPUTS, dtype=torch.float64)
     first = [gradient.copy() for gradient in gradients(net, data[0])]

@@ -61,7 +61,7 @@ def notes(text: str, end: str = "x") -> list[str]:
         in_place("ReLU") + layer("Flatten", "x", "flat") + layer("Dropout", "flat", "flat"),
     ],
 )
-def test_what_is_usual_in_nets_is_not_said(text: str) -> None:
+def test_common_in_place_layers_are_not_reported(text: str) -> None:
     assert not notes(text, from_text(text, pb.NetParameter).layer[-1].top[0])
 
 
@@ -110,7 +110,7 @@ def test_layers_whose_gradients_differ_are_named_in_one_line(text: str, layers: 
         ("Permute", ""),
     ],
 )
-def test_a_top_that_lies_in_its_bottoms_memory_is_written_over_with_it(kind: str, settings: str) -> None:
+def test_a_top_in_its_bottoms_memory_is_overwritten_with_it(kind: str, settings: str) -> None:
     (note,) = notes(
         CONV + layer("Sigmoid", "x", "s") + layer(kind, "s", "y", settings) + layer("Dropout", "y", "y"), "y"
     )
@@ -125,13 +125,13 @@ def test_a_top_that_lies_in_its_bottoms_memory_is_written_over_with_it(kind: str
         ("Tile", "tile_param { tiles: 1 }"),
     ],
 )
-def test_a_top_in_memory_of_its_own_is_not(kind: str, settings: str) -> None:
+def test_a_top_in_separate_memory_is_not_overwritten(kind: str, settings: str) -> None:
     filters = FILTERS.replace("num_output: 6", "num_output: 8")
     conv = layer("Convolution", "data", "x", filters, "conv") + layer("Sigmoid", "x", "s")
     assert not notes(conv + layer(kind, "s", "y", settings) + layer("Dropout", "y", "y"), "y")
 
 
-def test_only_what_learns_from_a_loss_counts() -> None:
+def test_only_layers_that_learn_from_a_loss_count() -> None:
     frozen = CONV.replace("} }", "} } param { lr_mult: 0 } param { lr_mult: 0 }", 1)
     assert not notes(in_place("Clip"), end="")
     assert not notes(frozen + layer("Clip", "x", "x"))
@@ -141,20 +141,20 @@ def test_only_what_learns_from_a_loss_counts() -> None:
     )
 
 
-def test_a_blob_that_is_written_over_under_another_name_before_somebody_reads_it_is_said() -> None:
+def test_a_blob_overwritten_under_another_name_before_a_read_is_reported() -> None:
     flat = layer("Flatten", "x", "flat") + layer("ReLU", "flat", "flat")
     assert not notes(CONV + layer("Pooling", "x", "p", POOL) + flat, "p")
     (note,) = notes(CONV + flat + layer("Pooling", "x", "p", POOL), "p")
     assert note.startswith("layer 'pooling': Caffe finds other values")
 
 
-def test_a_net_that_caffe_refuses_is_said_to_be_and_has_no_other_gradients_there() -> None:
+def test_a_net_that_caffe_refuses_is_reported_without_other_gradients() -> None:
     """Another layer reads a blob that an in-place layer then changes. Caffe finds two sources of that blob."""
     sigmoid_and_clip = layer("Sigmoid", "x", "s") + layer("Clip", "x", "x")
     (note,) = notes(CONV + sigmoid_and_clip + layer("Eltwise", "s x", "sum"), "sum")
     assert note.startswith("layer 'clip': Caffe refuses")
 
 
-def test_gradients_are_said_of_the_net_that_is_trained() -> None:
+def test_gradients_are_reported_for_the_training_net() -> None:
     message = from_text(DATA + in_place("Clip") + LOSS % "x", pb.NetParameter)
     assert not memory_notes(build(resolve(message, Phase.TEST)))

@@ -101,7 +101,7 @@ def batch_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "netdsl batches"}
 
 
-def test_a_net_has_the_shapes_of_what_it_reads() -> None:
+def test_a_net_has_the_shapes_of_its_data() -> None:
     before = batch_threads()
     net = graph(TWO)
     feeds = Feeds.open(net)
@@ -114,7 +114,7 @@ def test_a_net_has_the_shapes_of_what_it_reads() -> None:
     assert batch_threads() <= before
 
 
-def test_several_layers_go_on_from_their_positions() -> None:
+def test_several_layers_continue_from_their_positions() -> None:
     net = graph(TWO)
     feeds = Feeds.open(net)
     found = [named(net, feeds.next()) for _ in range(4)]
@@ -139,7 +139,7 @@ def test_only_training_is_shared_by_ranks() -> None:
         feeds.close()
 
 
-def test_the_layer_is_named_where_reading_fails() -> None:
+def test_an_error_while_reading_names_the_layer() -> None:
     net = graph(TWO.replace("num_output: 5", "num_output: 10"))
     feeds = Feeds.open(net)
     feeds.seek({"one": 4})
@@ -158,14 +158,14 @@ def test_the_layer_is_named_where_reading_fails() -> None:
         ("type: 'OfAnotherProgram' top: 'a' top: 'b'", "layer 'l': data of type OfAnotherProgram can't be read"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_closes_the_rest(layer: str, why: str) -> None:
+def test_an_unreadable_source_closes_the_others(layer: str, why: str) -> None:
     opened.clear()
     with pytest.raises((DataError, NetError), match=why):
         Feeds.open(graph(f"{TWO} layer {{ name: 'l' {layer} }}"))
     assert [source.closed for source in opened[:2]] == [True, True]
 
 
-def test_what_nobody_reads_is_wanted_from_the_program() -> None:
+def test_inputs_without_a_reader_are_expected_from_the_program() -> None:
     net = graph(GIVING)
     feeds = Feeds.open(net)
     assert {net.blobs[edge]: shape for edge, shape in feeds.input_shapes.items()} == {
@@ -214,7 +214,7 @@ layer { name: "sum" type: "Reduction" bottom: "data" top: "sum" reduction_param 
 """
 
 
-def test_blobs_of_several_layers_are_taken_from_one_table(table: Table) -> None:
+def test_several_layers_blobs_are_read_from_one_table(table: Table) -> None:
     before = batch_threads()
     net = graph(BOUND)
     feeds = Feeds.open(net, table=table)
@@ -243,7 +243,7 @@ def test_workers_divide_a_batch_of_a_table(table: Table) -> None:
     feeds.close()
 
 
-def test_a_table_stands_in_for_layers_that_read_data(table: Table) -> None:
+def test_a_table_replaces_layers_that_read_data(table: Table) -> None:
     net = graph("""
 layer { name: "d" type: "Data" top: "volume" data_param { source: "nowhere" batch_size: 2 } }
 layer { name: "m" type: "MemoryData" top: "data" top: "label"
@@ -267,12 +267,12 @@ layer { name: "m" type: "MemoryData" top: "data" top: "label"
          r"t.arrow: item 0: a value of shape \[60\] doesn't fit 'data', which needs \[61\]"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_a_table_is_told(table: Table, layers: str, why: str) -> None:
+def test_columns_that_do_not_fit_are_reported(table: Table, layers: str, why: str) -> None:
     with pytest.raises((DataError, NetError), match=why):
         Feeds.open(graph(layers), table=replace(table, source=f"{table.source}/t.arrow", columns={"data": "volume"}))
 
 
-def test_rows_for_which_no_layer_states_a_batch_come_32_at_once() -> None:
+def test_the_batch_size_is_32_if_no_layer_states_one() -> None:
     net = graph("layer { name: 'd' type: 'Input' top: 'data' }")
     feeds = Feeds.open(net)
     feeds.give(ArrayRows((np.zeros((40, 3)),)))

@@ -44,7 +44,7 @@ def pages(process: str, **variables: str) -> int:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator can be told")
-def test_freed_memory_is_used_again_without_asking_the_system() -> None:
+def test_freed_memory_is_reused_without_a_system_call() -> None:
     given_back = pages("without")
     assert pages("with a net") < given_back / 10
     assert pages("with a net", MALLOC_TRIM_THRESHOLD_="100000") >= given_back

@@ -41,7 +41,7 @@ RULED = message("""state { level: 2 stage: "own" }
     layer { name: "either" include { stage: "other" } include { not_stage: "deploy" } }""")
 
 
-def test_a_net_that_is_asked_for_has_the_phase_and_level_of_whoever_asks_and_all_stages():
+def test_a_net_gets_the_callers_phase_and_level_and_all_stages():
     assert names(resolve(RULED)) == ["always", "test", "low", "own", "either"]
     assert names(resolve(RULED, Phase.TRAIN, level=3, stages=["deploy"])) == [
         *("always", "train", "not test", "high"),
@@ -49,7 +49,7 @@ def test_a_net_that_is_asked_for_has_the_phase_and_level_of_whoever_asks_and_all
     ]
 
 
-def test_a_solver_s_net_has_the_state_that_the_solver_made():
+def test_a_solvers_net_has_the_solvers_state():
     state = pb.NetState(phase=pb.TRAIN)
     state.MergeFrom(RULED.state)
     graph = connect(filter_layers(RULED, state))
@@ -57,7 +57,7 @@ def test_a_solver_s_net_has_the_state_that_the_solver_made():
     assert names(graph) == ["always", "train", "not test", "high", "own", "either"]
 
 
-def test_one_stage_may_be_a_text():
+def test_a_single_stage_may_be_a_string():
     assert state_of(RULED, Phase.TEST, stages="deploy").stage == ["own", "deploy"]
     assert RULED.state.stage == ["own"]
 
@@ -80,12 +80,12 @@ def test_every_part_of_a_rule_counts(rule, met):
 
 
 @pytest.mark.parametrize("phase", ["TRAIN", "train", 0, Phase.TRAIN])
-def test_a_phase_by_name_or_number(phase):
+def test_a_phase_is_given_by_name_or_number(phase):
     assert phase_of(phase) is Phase.TRAIN
 
 
 @pytest.mark.parametrize("phase", ["training", "", 7])
-def test_an_unknown_phase(phase):
+def test_an_unknown_phase_is_refused(phase):
     with pytest.raises(NetError, match=f"phase {phase!r} is unknown; use TRAIN or TEST"):
         phase_of(phase)
 
@@ -97,7 +97,7 @@ IN_PLACE = """layer { name: "in" top: "x" top: "z" }
     layer { name: "sum" bottom: "y" bottom: "x" top: "sum" }"""
 
 
-def test_every_layer_in_place_makes_an_edge_of_its_own():
+def test_every_in_place_layer_makes_its_own_edge():
     graph = resolve(message(IN_PLACE))
     assert graph.blobs == ["x", "z", "x", "y", "x", "sum"]
     assert [(node.bottoms, node.tops) for node in graph.nodes] == [
@@ -107,13 +107,13 @@ def test_every_layer_in_place_makes_an_edge_of_its_own():
     assert graph.outputs == [1, 5]
 
 
-def test_layers_of_one_name_and_without_a_name_are_all_there():
+def test_unnamed_layers_and_layers_with_the_same_name_are_all_kept():
     graph = resolve(message('layer { name: "a" top: "x" } layer { name: "a" bottom: "x" top: "y" } layer { top: "z" }'))
     assert names(graph) == ["a", "a", ""]
     assert [graph.blobs[edge] for edge in graph.outputs] == ["y", "z"]
 
 
-def test_the_net_that_was_given_stays_as_it_is():
+def test_the_given_net_is_unchanged():
     net = message('layer { name: "a" top: "x" } layer { name: "b" top: "y" include { phase: TRAIN } }')
     before = net.SerializeToString()
     resolve(net, Phase.TEST, level=1, stages=["s"])
@@ -151,7 +151,7 @@ def test_the_net_that_was_given_stays_as_it_is():
         ),
     ],
 )
-def test_what_does_not_connect_is_told_with_its_layer(text, why):
+def test_an_unconnected_bottom_is_reported_with_its_layer(text, why):
     with pytest.raises(GraphError, match=why):
         resolve(message(text))
 
@@ -167,7 +167,7 @@ def test_a_net_without_data_for_a_phase_is_not_for_that_phase():
     assert resolve_all(message("")) == []
 
 
-def test_a_layer_goes_with_those_that_read_what_only_it_makes():
+def test_leaving_out_a_layer_leaves_out_the_readers_of_its_tops():
     net = message("""input: "x"
         layer { name: "a" bottom: "x" top: "a" } layer { name: "b" bottom: "x" top: "b" }
         layer { name: "of a" bottom: "a" top: "of a" } layer { name: "of both" bottom: "b" bottom: "of a" top: "both" }

@@ -38,7 +38,7 @@ def test_a_timing_counts_bottoms_and_tops_too(text: str, what: str) -> None:
         time_net(Model(from_text(text, pb.NetParameter)), Phase.TEST, iterations=1)
 
 
-def test_an_allocator_without_memory_is_a_sentence_with_the_layer() -> None:
+def test_a_failed_allocation_is_reported_with_the_layer() -> None:
     text = 'layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 } } }'
     built = build(resolve(from_text(text, pb.NetParameter), Phase.TEST))
 
@@ -52,7 +52,7 @@ def test_an_allocator_without_memory_is_a_sentence_with_the_layer() -> None:
         forward(built.layers[0])
 
 
-def test_sizes_that_no_number_holds_are_a_sentence_with_the_layer() -> None:
+def test_sizes_beyond_64_bits_are_reported_with_the_layer() -> None:
     text = """
 layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 dim: 8 dim: 8 } } }
 layer { name: "conv" type: "Convolution" bottom: "x" top: "y"
@@ -62,6 +62,6 @@ layer { name: "conv" type: "Convolution" bottom: "x" top: "y"
         Net(from_text(text, pb.NetParameter))
 
 
-def test_other_errors_are_not_about_memory() -> None:
+def test_other_errors_do_not_mention_memory() -> None:
     assert memory_shortage(RuntimeError("the sizes don't match")) is None
     assert memory_shortage(MemoryError("Unable to allocate 3 GiB")) is not None

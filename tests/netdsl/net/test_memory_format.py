@@ -66,7 +66,7 @@ def test_a_net_has_the_same_numbers_in_both_layouts() -> None:
     torch.testing.assert_close((found, gradients), (expected, expected_gradients), **CLOSE)
 
 
-def test_layers_between_convolutions_see_channels_last_and_others_do_not() -> None:
+def test_only_layers_between_convolutions_get_channels_last() -> None:
     net = module()
     seen = {}
     for name, layer in net.layers.items():
@@ -77,7 +77,7 @@ def test_layers_between_convolutions_see_channels_last_and_others_do_not() -> No
     assert all(seen[name].is_contiguous() for name in seen.keys() - last)
 
 
-def test_outputs_lie_in_memory_as_in_caffe() -> None:
+def test_outputs_have_caffes_memory_layout() -> None:
     net = module(NET[: NET.index('layer { name: "flat"')])
     outputs = net(torch.randn(3, 2, 9, 8))
     assert outputs["both"].is_contiguous()
@@ -131,7 +131,7 @@ def test_a_layer_has_the_same_numbers_in_both_layouts_and_keeps_them(case: str) 
 
 
 @pytest.mark.parametrize("case", NETS)
-def test_a_layer_on_a_gpu_has_the_same_numbers_in_whatever_layout_images_come(case: str) -> None:
+def test_a_layer_on_a_gpu_has_the_same_numbers_for_every_image_layout(case: str) -> None:
     with pretend_gpu():
         found = []
         for layout in LAYOUTS:
@@ -146,7 +146,7 @@ def _lies_in(top: Tensor, layout: torch.memory_format) -> bool:
     return top.is_contiguous(memory_format=layout) or top._is_view()
 
 
-def test_filters_lie_as_their_images_also_in_the_solvers_buffer() -> None:
+def test_filters_have_their_images_layout_even_in_the_solvers_buffer() -> None:
     net = module()
     filters = net.layers["conv"].weight
     expected = filters.detach().clone()
@@ -157,7 +157,7 @@ def test_filters_lie_as_their_images_also_in_the_solvers_buffer() -> None:
     torch.testing.assert_close(in_buffer, expected, rtol=0, atol=0)
 
 
-def test_filters_that_another_layer_has_in_another_shape_lie_as_in_caffe() -> None:
+def test_filters_shared_in_another_shape_have_caffes_layout() -> None:
     shared = 'param { name: "w" share_mode: PERMISSIVE } convolution_param'
     layer = (
         'layer { name: "%s" type: "Convolution" bottom: "%s" top: "%s" ' + shared + " { num_output: %d kernel_size: 3 "

@@ -57,7 +57,7 @@ def in_place(net: NetModule, x: Tensor) -> bool:
 
 @pytest.mark.parametrize("settings", ["", "relu_param { negative_slope: 0.1 }"])
 @pytest.mark.parametrize("learning", [False, True])
-def test_a_relu_writes_over_what_only_it_reads(settings: str, learning: bool) -> None:
+def test_a_relu_overwrites_a_bottom_without_other_readers(settings: str, learning: bool) -> None:
     net = module(DATA + CONV + layer("ReLU", "conv", "relu", settings))
     with torch.set_grad_enabled(learning):
         assert in_place(net, torch.randn(2, 3, 5, 4))
@@ -77,7 +77,7 @@ def test_a_relu_writes_over_what_only_it_reads(settings: str, learning: bool) ->
         layer("Parameter", "", "p", "parameter_param { shape { dim: 3 dim: 4 } }") + layer("ReLU", "p", "relu"),
     ],
 )
-def test_a_relu_writes_over_nothing_that_others_need(text: str) -> None:
+def test_a_relu_keeps_a_bottom_that_others_need(text: str) -> None:
     net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
     before = x.clone(), {name: value.clone() for name, value in net.state_dict().items()}
     with torch.no_grad():
@@ -115,9 +115,7 @@ def summed(net: NetModule, x: Tensor) -> tuple[list[bool], list[Tensor]]:
     ],
     ids=["two convolutions", "shortcut", "difference", "twice the same", "maximum", "three"],
 )
-def test_a_sum_writes_over_a_bottom_that_only_it_reads_with_the_same_numbers(
-    text: str, written_over: list[bool]
-) -> None:
+def test_a_sum_overwrites_a_bottom_without_other_readers(text: str, written_over: list[bool]) -> None:
     net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
     found, numbers = summed(net, x)
     assert found == written_over
@@ -139,7 +137,7 @@ NORMALISED = CONV + layer("BatchNorm", "conv", "norm", "", "norm") + layer("Scal
     ],
     ids=["only it", "another reader", "a loss"],
 )
-def test_in_a_test_a_normalisation_writes_over_a_bottom_that_only_it_reads(text: str, writes_over: bool) -> None:
+def test_in_a_test_a_normalisation_overwrites_a_bottom_without_other_readers(text: str, writes_over: bool) -> None:
     net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
     with torch.no_grad():
         found, outputs = overwritten(net, "norm", x, "forward_merged")
@@ -161,7 +159,7 @@ HOOKED = (
 
 @pytest.mark.parametrize("names", [["conv"], ["norm"], ["scale"], ["conv", "norm", "scale", "relu", "second", "sum"]])
 @pytest.mark.parametrize("learning", [False, True])
-def test_what_hooks_see_stays_as_it_was(names: list[str], learning: bool) -> None:
+def test_tensors_that_hooks_received_are_not_overwritten(names: list[str], learning: bool) -> None:
     net, x = module(HOOKED), torch.randn(2, 3, 5, 4)
     with torch.no_grad():
         expected = net(x)["sum"]
@@ -230,7 +228,7 @@ def backward_names(root: Any) -> set[str]:
     return names
 
 
-def test_a_data_blob_gets_no_gradient_unless_it_is_asked_for() -> None:
+def test_a_data_blob_gets_a_gradient_only_on_request() -> None:
     net, x = module(CLASSIFIER), torch.randn(2, 3, 5, 4)
     convolutions = []
     net.layers["conv"].register_forward_hook(lambda _, bottoms, top: convolutions.append(top.grad_fn))
@@ -241,7 +239,7 @@ def test_a_data_blob_gets_no_gradient_unless_it_is_asked_for() -> None:
     assert x.grad is not None
 
 
-def test_nothing_is_computed_behind_frozen_params() -> None:
+def test_no_gradients_are_computed_below_frozen_params() -> None:
     frozen = CONV.replace("convolution_param", "param { lr_mult: 0 } param { lr_mult: 0 } convolution_param")
     net = module(CLASSIFIER.replace(CONV, frozen))
     loss = net(torch.randn(2, 3, 5, 4), torch.zeros(2))["loss"]
@@ -258,7 +256,7 @@ def test_propagate_down_false_stops_the_gradient_there() -> None:
     assert net.layers["innerproduct"].weight.grad is not None
 
 
-def test_inputs_go_by_position_or_by_name_and_missing_ones_are_named() -> None:
+def test_inputs_are_passed_by_position_or_name_and_missing_ones_are_named() -> None:
     net, x, label = module(CLASSIFIER), torch.randn(2, 3, 5, 4), torch.ones(2)
     assert net(x, label)["loss"] == net(label=label, data=x)["loss"] == net(x, label=label)["loss"]
     for wrong in ({}, {"data": x}, {"data": x, "label": label, "more": x}):
@@ -266,7 +264,7 @@ def test_inputs_go_by_position_or_by_name_and_missing_ones_are_named() -> None:
             net(**wrong)
 
 
-def test_batches_and_images_of_other_sizes_go_through() -> None:
+def test_batches_and_images_of_other_sizes_are_accepted() -> None:
     net = module(DATA + CONV + layer("ReLU", "conv", "conv") + layer("Pooling", "conv", "pool", POOL))
     for shape in ((2, 3, 5, 4), (7, 3, 5, 4), (1, 3, 11, 9)):
         x = torch.randn(shape)

@@ -42,7 +42,7 @@ def built() -> Built:
     return build(resolve(from_text("".join(inputs) + losses, pb.NetParameter), Phase.TEST))
 
 
-def test_inputs_are_as_plausible_as_layers_need_them() -> None:
+def test_inputs_are_plausible_for_their_layers() -> None:
     found = sample_inputs(built(), SHAPES, seed=4)
     assert {name: value.shape for name, value in found.items()} == SHAPES
     assert all(value.dtype == np.float32 for value in found.values())
@@ -64,12 +64,12 @@ def test_inputs_are_the_same_for_a_seed_in_any_batch() -> None:
     assert sample_inputs(built(), {**SHAPES, "data": (5, 3, 20, 30)})["data"].shape == (5, 3, 20, 30)
 
 
-def test_a_single_input_is_as_plausible() -> None:
+def test_a_single_input_is_plausible_too() -> None:
     net = built()
     assert sample_input(net, net.graph.blobs.index("objects"))[0].tolist() == [0, 0, 15, 10, 1]
 
 
-def test_labels_are_classes_also_if_they_are_reshaped_before_they_are_read() -> None:
+def test_labels_are_classes_even_if_they_are_reshaped_first() -> None:
     net = from_text(
         """
         layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 6 dim: 4 } } }

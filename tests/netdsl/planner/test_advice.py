@@ -9,7 +9,7 @@ from netdsl.errors import DistributedError
 from netdsl.planner.advice import acceptable_overhead, efficiency, gpus_for, parameter_servers, speedup
 
 
-def test_the_papers_examples() -> None:
+def test_the_papers_examples_are_reproduced() -> None:
     assert acceptable_overhead(0.8, 4) == pytest.approx(0.09, abs=0.001)  # "must not exceed 9%"
     assert gpus_for(3, 0.1) == 4  # "3x speedup", "R_O = 10%", "a 4 GPU system"
     assert speedup(0.1, 4) >= 3 > speedup(0.1, 3)
@@ -17,7 +17,7 @@ def test_the_papers_examples() -> None:
 
 @pytest.mark.parametrize("gpus", [2, 3, 8, 100])
 @pytest.mark.parametrize("overhead", [0.001, 0.09, 0.5, 2.0])
-def test_the_lemma_is_amdahls_law_both_ways(overhead: float, gpus: int) -> None:
+def test_the_lemma_equals_amdahls_law_in_both_directions(overhead: float, gpus: int) -> None:
     computing = 1 / (1 + overhead)
     assert speedup(overhead, gpus) == pytest.approx(1 / ((1 - computing) + computing / gpus))
     assert acceptable_overhead(efficiency(overhead, gpus), gpus) == pytest.approx(overhead)
@@ -29,14 +29,14 @@ def test_without_overhead_every_gpu_counts() -> None:
     assert acceptable_overhead(1.0, 4) == 0
 
 
-def test_as_fast_as_one_are_gpus_whatever_the_overhead() -> None:
+def test_a_speedup_of_one_is_possible_with_any_overhead() -> None:
     assert acceptable_overhead(0.25, 4) == math.inf
     assert acceptable_overhead(0.5, 1) == math.inf
     assert gpus_for(1.0, 5.0) == gpus_for(0.5, 5.0) == 1
 
 
 @pytest.mark.parametrize("wanted", [11, 12])
-def test_beyond_the_limit_one_hears_what_comes_near_it(wanted: float) -> None:
+def test_beyond_the_limit_the_message_states_what_comes_near_it(wanted: float) -> None:
     with pytest.raises(DistributedError) as caught:
         gpus_for(wanted, 0.1)
     said = str(caught.value)
@@ -47,11 +47,11 @@ def test_beyond_the_limit_one_hears_what_comes_near_it(wanted: float) -> None:
     assert f"reduce the overhead to less than {1 / (wanted - 1):.1%}" in said
 
 
-def test_just_within_the_limit_there_is_a_number() -> None:
+def test_just_within_the_limit_there_is_a_finite_number() -> None:
     assert speedup(0.1, gpus_for(10.99, 0.1)) >= 10.99
 
 
-def test_parameter_servers_hide_what_alexnets_workers_exchange() -> None:
+def test_parameter_servers_hide_alexnets_exchanges() -> None:
     gigabit = 125e6
     assert parameter_servers(180_000_000, 4, gigabit, 1.0) == 12  # 2 * 180 MB * 4 / 125 MB
     assert parameter_servers(180_000_000, 4, 10 * gigabit, 1.0) == 2

@@ -42,7 +42,7 @@ TABLE_2 = [
 
 
 @pytest.mark.parametrize(("row", "paper"), TABLE_2)
-def test_memory_of_fft_over_gemm_is_the_papers(row: tuple[int, ...], paper: float) -> None:
+def test_the_memory_ratio_of_fft_and_gemm_equals_the_papers(row: tuple[int, ...], paper: float) -> None:
     assert round(fft_over_gemm(shape(*row)), 1) == paper
 
 
@@ -50,7 +50,7 @@ def costs(convolution: ConvolutionShape, value_bytes: int = 4) -> dict[Convoluti
     return {cost.algorithm: (cost.flops, cost.workspace) for cost in algorithm_costs(convolution, value_bytes)}
 
 
-def test_an_implicit_product_needs_nothing_and_windows_of_one_image_are_written_out() -> None:
+def test_an_implicit_product_needs_no_memory_and_im2col_one_images_windows() -> None:
     found = costs(shape(5, 12, 4, 6, 8, 3, stride=(3, 3), pad=(1, 1), groups=2))
     products = 2 * (5 * 8 * 4 * 4) * (6 // 2 * 3 * 3)
     assert found[ConvolutionAlgorithm.IMPLICIT_GEMM] == (products, 0)
@@ -77,7 +77,7 @@ def test_fft_saves_arithmetic_where_windows_are_large() -> None:
 
 
 @pytest.mark.parametrize(("algorithm", "saving"), [("winograd-2x2", 2.25), ("winograd-4x4", 4.0)])
-def test_winograd_saves_the_multiplications_that_its_authors_say(algorithm: str, saving: float) -> None:
+def test_winograd_saves_the_published_number_of_multiplications(algorithm: str, saving: float) -> None:
     convolution = shape(4, 26, 24, 32, 48, 3)
     cost = next(cost for cost in algorithm_costs(convolution) if cost.algorithm.value == algorithm)
     gemm = 2 * 4 * 48 * 24 * 24 * 32 * 9
@@ -119,7 +119,7 @@ def by_trying(ways: dict[str, list[AlgorithmOption]], bound: int) -> float | Non
 
 @pytest.mark.parametrize("largest", [20, 10**10])
 @pytest.mark.parametrize("seed", range(8))
-def test_no_other_choice_is_quicker(seed: int, largest: int) -> None:
+def test_no_other_choice_is_faster(seed: int, largest: int) -> None:
     draw = random.Random(seed)
     ways = options(
         *([(draw.uniform(0.1, 9), draw.randint(0, largest)) for _ in range(draw.randint(1, 4))] for _ in range(5))
@@ -150,7 +150,7 @@ def test_a_byte_too_many_is_too_many() -> None:
     assert choose_algorithms(ways, 2 * 10**11 - 1).seconds == 5.0
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_memory_is_reported() -> None:
     ways = options([(1.0, 7_000_000)], [(1.0, 5_000_000), (0.5, 9_000_000)])
     with pytest.raises(
         MemoryBoundError, match=r"need 12\.0 MB, but only 10\.5 MB are available, which is 1\.5 MB too little"

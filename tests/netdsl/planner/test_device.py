@@ -16,13 +16,13 @@ from netdsl.planner.device import MeasuredOperation, NumberType, device_names, d
 
 
 @pytest.mark.parametrize("name", device_names())
-def test_devices_that_come_along_are_whole(name: str) -> None:
+def test_included_devices_are_complete(name: str) -> None:
     device = read_device(name)
     assert device.name == name
     assert NumberType.FLOAT32 in device.arithmetic
 
 
-def test_well_known_devices_come_along() -> None:
+def test_well_known_devices_are_included() -> None:
     known = {"laptop", "cpu-2", "k80", "p100", "v100", "t4", "rtx-4090", "a100", "h100", "h200"}
     assert known <= set(device_names())
 
@@ -78,7 +78,7 @@ def changed(**changes: Any) -> dict[str, Any]:
         ([], "not an object with fields"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, values: object, complaint: str) -> None:
+def test_errors_in_a_file_are_reported(tmp_path: Path, values: object, complaint: str) -> None:
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(values))
     with pytest.raises(CaffeError) as caught:
@@ -93,7 +93,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, values: object, compl
         ([("mm", [0.0])], "an operation 'mm' has a number that isn't above 0"),
     ],
 )
-def test_what_is_wrong_with_measured_operations_is_said(tmp_path: Path, rows: list[Any], complaint: str) -> None:
+def test_errors_in_measured_operations_are_reported(tmp_path: Path, rows: list[Any], complaint: str) -> None:
     measured = [{"name": name, "sizes": sizes, "flops": 1, "bytes": 1, "seconds": 1} for name, sizes in rows]
     path = tmp_path / "wrong.json"
     path.write_text(

@@ -80,14 +80,14 @@ def clock(strategy: str, machines: Machines, link: Link) -> float:
         "elastic:tau=1",
     ],
 )
-def test_it_is_the_time_of_the_simulators_clock(strategy: str, size: int, link: Link, model: ModelSize) -> None:
+def test_the_prediction_equals_the_simulators_clock(strategy: str, size: int, link: Link, model: ModelSize) -> None:
     machines = Machines(0.5, size)
     predicted = predict(parse(strategy), model, machines, link).run(13)
     assert predicted == pytest.approx(clock(strategy, machines, link), rel=1e-6)
 
 
 @pytest.mark.parametrize("bandwidth", [4e3, 4e4])
-def test_a_measured_tau_is_that_of_the_rule(bandwidth: float, model: ModelSize) -> None:
+def test_a_measured_tau_follows_the_rule(bandwidth: float, model: ModelSize) -> None:
     machines, link = Machines(0.5, 4), Link(bandwidth)
     time = predict(parse("averaging:tau=auto"), model, machines, link)
     assert time.tau == math.ceil(5 * link.seconds(ExchangeKind.MEAN, 4, model.bytes) / 0.5)
@@ -96,7 +96,9 @@ def test_a_measured_tau_is_that_of_the_rule(bandwidth: float, model: ModelSize) 
 
 @pytest.mark.parametrize(("size", "link"), [(2, "slow"), (4, "late"), (4, "two levels")])
 @pytest.mark.parametrize("strategy", ["averaging:tau=5", "averaging:seconds=1.3", "allreduce:tau=6", "outer:tau=5"])
-def test_stragglers_make_all_wait_as_they_do_there(strategy: str, size: int, link: str, model: ModelSize) -> None:
+def test_stragglers_delay_all_workers_as_in_the_simulator(
+    strategy: str, size: int, link: str, model: ModelSize
+) -> None:
     machines = Machines(0.5, size, stragglers=1, slowdown=3.0)
     predicted = predict(parse(strategy), model, machines, LINKS[link]).run(13)
     assert predicted == pytest.approx(clock(strategy, machines, LINKS[link]), rel=1e-6)
@@ -114,9 +116,7 @@ def test_at_a_server_stragglers_delay_only_themselves(
 @pytest.mark.parametrize("strategy", ["mpca:tau=5", "mpca:tau=5,shards=2", "mpca:tau=5,shards=1"])
 @pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_beside_exchanges_training_takes_what_it_takes_alone(
-    strategy: str, link: Link, size: int, model: ModelSize
-) -> None:
+def test_overlapped_exchanges_do_not_slow_training(strategy: str, link: Link, size: int, model: ModelSize) -> None:
     """The exchange that is under way at the end takes from no time to a full exchange. The prediction is the upper
     end."""
     machines = Machines(0.5, size, stragglers=1 if size > 2 else 0, slowdown=1.5)
@@ -126,7 +126,7 @@ def test_beside_exchanges_training_takes_what_it_takes_alone(
 
 
 @pytest.mark.parametrize("strategy", ["averaging:tau=4", "averaging:seconds=2", "allreduce:tau=4", "elastic:tau=2"])
-def test_with_jitter_it_is_the_mean_over_chance(strategy: str, model: ModelSize) -> None:
+def test_with_jitter_the_prediction_is_the_mean(strategy: str, model: ModelSize) -> None:
     link = Link(4e4, 0.01)
     machines = [Machines(0.5, 3, jitter=0.3, seed=seed) for seed in range(5)]
     mean = sum(clock(strategy, each, link) for each in machines) / len(machines)
@@ -148,7 +148,7 @@ def test_an_epoch_of_divided_batches_has_as_many_iterations_as_that_of_one_machi
     assert time.epoch(1000, 10) == pytest.approx(100 * 0.5)
 
 
-def test_a_server_that_is_asked_for_too_much_sets_the_pace(model: ModelSize) -> None:
+def test_an_overloaded_server_sets_the_pace(model: ModelSize) -> None:
     link, once = Link(4e3), model.bytes / 4e3
     quick = predict(parse("elastic:tau=1"), model, Machines(0.1, 8), link)
     assert quick.round.total == pytest.approx(8 * once)
@@ -158,7 +158,7 @@ def test_a_server_that_is_asked_for_too_much_sets_the_pace(model: ModelSize) -> 
     assert slow.round.waiting == pytest.approx(0.0)
 
 
-def test_gradients_hide_behind_the_backward_pass_but_for_the_last_bucket(model: ModelSize) -> None:
+def test_exchanges_overlap_the_backward_pass_except_the_last_bucket(model: ModelSize) -> None:
     strategy, link, machines = parse("allreduce:tau=1,bucket=0.001"), Link(4e3), Machines(10.0, 2)
     shown = predict(strategy, model, machines, link).round.exchanging
     pieces = strategy.traffic(model).iteration[0].pieces
@@ -187,15 +187,13 @@ def test_a_backward_pass_is_part_of_an_iteration(model: ModelSize) -> None:
         (Machines(2.0, 4, jitter=0.5), 0, 0.0),
     ],
 )
-def test_without_chance_it_is_the_time_of_the_slowest(machines: Machines, iterations: int, wanted: float) -> None:
+def test_without_jitter_the_slowest_worker_decides(machines: Machines, iterations: int, wanted: float) -> None:
     assert slowest_seconds(machines, iterations) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("jitter", [0.05, 0.3, 1.0])
 @pytest.mark.parametrize(("size", "stragglers"), [(2, 0), (8, 0), (8, 1), (64, 3)])
-def test_of_one_iteration_it_is_the_mean_of_the_largest_of_lognormal_times(
-    jitter: float, size: int, stragglers: int
-) -> None:
+def test_one_iteration_takes_the_mean_maximum_of_lognormal_times(jitter: float, size: int, stragglers: int) -> None:
     machines = Machines(2.0, size, stragglers, 1.2, jitter)
     times = np.random.default_rng(1).lognormal(-(jitter**2) / 2, jitter, (200_000, size)) * 2.0
     times[:, size - stragglers :] *= 1.2
@@ -203,7 +201,7 @@ def test_of_one_iteration_it_is_the_mean_of_the_largest_of_lognormal_times(
 
 
 @pytest.mark.parametrize("iterations", [2, 10])
-def test_of_several_iterations_it_is_close_to_the_mean_of_the_largest_sum(iterations: int) -> None:
+def test_several_iterations_take_nearly_the_mean_of_the_largest_sum(iterations: int) -> None:
     machines = Machines(2.0, 8, jitter=0.5)
     sums = sum(np.random.default_rng(n).lognormal(-(0.5**2) / 2, 0.5, (100_000, 8)) * 2.0 for n in range(iterations))
     assert slowest_seconds(machines, iterations) == pytest.approx(sums.max(axis=1).mean(), rel=0.01)
@@ -214,7 +212,7 @@ def test_an_iteration_that_is_begun_is_finished(seconds: float, step: float, wan
     assert steps_until(seconds, step, 0.0) == wanted
 
 
-def test_with_jitter_so_many_are_begun_on_the_average() -> None:
+def test_with_jitter_the_average_number_of_iterations_is_predicted() -> None:
     times = np.random.default_rng(1).lognormal(-(0.4**2) / 2, 0.4, (100_000, 40)) * 1.5
     begun = 1 + (times.cumsum(axis=1) < 10.0).sum(axis=1)
     assert steps_until(10.0, 1.5, 0.4) == pytest.approx(begun.mean(), rel=0.01)

@@ -59,7 +59,7 @@ def test_the_first_convolution_has_no_gradient_of_its_bottom() -> None:
     assert {operation.bytes for operation in found["second"].backward} == {SECOND_BYTES}
 
 
-def test_a_deconvolution_is_a_convolution_turned_round() -> None:
+def test_a_deconvolution_costs_as_much_as_the_reverse_convolution() -> None:
     text = """layer { name: "up" type: "Deconvolution" bottom: "x" top: "up" convolution_param {
               num_output: 3 kernel_size: 4 stride: 2 } }"""
     up = costs(INPUT + text)["up"]
@@ -82,7 +82,7 @@ def test_a_matrix_product_and_its_two_gradients() -> None:
     assert [operation.flops for operation in products] == [ip.forward[0].flops] * 2
 
 
-def test_batch_normalisation_is_done_along_with_the_scale_after_it() -> None:
+def test_batch_normalisation_is_combined_with_the_scale_after_it() -> None:
     text = (
         INPUT
         + CONVOLUTION
@@ -117,7 +117,7 @@ def test_dropout_keeps_a_byte_for_each_value_on_a_gpu() -> None:
     assert names(costs(text, "cpu")["drop"].forward) == ["bernoulli_", "div_", "mul"]
 
 
-def test_labels_are_looked_at_on_a_cpu_only() -> None:
+def test_labels_are_checked_on_a_cpu_only() -> None:
     text = """
     layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: 5 dim: 3 } shape { dim: 5 } } }
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "y" top: "loss" }"""
@@ -125,7 +125,7 @@ def test_labels_are_looked_at_on_a_cpu_only() -> None:
     assert "aminmax" not in names(costs(text, "cuda")["loss"].forward)
 
 
-def test_the_net_stays_as_it_is() -> None:
+def test_the_net_is_unchanged() -> None:
     built = net(INPUT + CONVOLUTION)
     weight = built.layers[1].weight
     layer_costs(built)
@@ -133,7 +133,7 @@ def test_the_net_stays_as_it_is() -> None:
     assert not isinstance(torch.zeros(1), torch._subclasses.FakeTensor)
 
 
-def test_a_layer_that_works_in_pieces_is_counted_whole_and_quickly() -> None:
+def test_a_layer_that_works_in_pieces_is_counted_completely_and_quickly() -> None:
     text = """
     layer {{ name: "x" type: "Input" top: "x" input_param {{ shape {{ dim: {} dim: 64 dim: 64 dim: 64 }} }} }}
     layer {{ name: "lrn" type: "LRN" bottom: "x" top: "lrn" }}"""
@@ -143,7 +143,7 @@ def test_a_layer_that_works_in_pieces_is_counted_whole_and_quickly() -> None:
     assert len(costs(text.format(5), "cuda")["lrn"].forward) == len(one)
 
 
-def test_of_code_that_needs_values_bottoms_are_read_and_tops_are_written(
+def test_code_that_needs_values_counts_as_reading_bottoms_and_writing_tops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "unknowable.py").write_text("""

@@ -58,7 +58,7 @@ def test_both_gradients_of_a_convolution_share_its_time() -> None:
     assert timed[0][1] == timed[1][1]
 
 
-def test_a_measured_machine_has_a_file_and_tells_the_time_of_a_step(tmp_path: Path) -> None:
+def test_a_measured_machine_has_a_file_that_predicts_a_steps_time(tmp_path: Path) -> None:
     parts: list[float] = []
     device = measure_device("mine", [small_net()], rounds=2, done=parts.append)
     assert sum(parts) == 1
@@ -82,7 +82,7 @@ def convolutions(built: Built) -> set[ConvolutionShape]:
     return {replace(shape, batch=1) for shape in shapes if shape is not None}
 
 
-def test_the_sample_nets_have_no_convolution_of_the_nets_that_predictions_are_judged_by() -> None:
+def test_the_sample_nets_share_no_convolutions_with_the_validation_nets() -> None:
     sampled = set().union(*(convolutions(built_of(net.message)) for net in sample_nets()))
     assert len(sampled) > 50
     for name in ("lenet", "alexnet", "googlenet", "vgg-16", "resnet-50"):

@@ -48,7 +48,7 @@ def solver(kind: str = "SGD", **settings: object) -> pb.SolverParameter:
 
 
 @pytest.mark.parametrize("precision", [ComputePrecision.BF16, ComputePrecision.FP16])
-def test_what_products_make_has_two_bytes_a_value_in_halves(precision: ComputePrecision) -> None:
+def test_products_take_two_bytes_per_value_in_half_precision(precision: ComputePrecision) -> None:
     text = CONVOLUTION.replace("num_output: 16", "num_output: 256")
     exact, found = training_memory(net(text), solver()), training_memory(net(text), solver(), precision=precision)
     bottom, top = 4 * 32 * 64 * 64, 4 * 256 * 64 * 64  # values
@@ -62,7 +62,7 @@ def use(text: str = NET, device: str = "cpu", kind: str = "SGD", **settings: obj
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_large_weight_is_there_with_its_gradient_and_its_history(kind: str) -> None:
+def test_a_large_weight_is_counted_with_its_gradient_and_history(kind: str) -> None:
     found = use(kind=kind)
     histories = 2 if kind in ("Adam", "AdaDelta") else 1
     assert found.parameters == WEIGHTS
@@ -81,7 +81,7 @@ def test_several_batches_in_an_iteration_take_no_more_than_one() -> None:
     assert use(iter_size=3) == use()
 
 
-def test_what_depends_on_the_batch_grows_with_it() -> None:
+def test_batch_dependent_memory_grows_with_the_batch() -> None:
     built = net(CONVOLUTION)
     set_batch(built, 12)
     small, large = use(CONVOLUTION), training_memory(built, solver())
@@ -90,14 +90,14 @@ def test_what_depends_on_the_batch_grows_with_it() -> None:
     assert large.parameters == small.parameters
 
 
-def test_batches_that_are_read_are_made_before_they_are_needed_but_not_in_a_gpus_memory() -> None:
+def test_prefetched_batches_use_main_memory_and_not_a_gpus() -> None:
     text = CONVOLUTION.replace('"Input"', '"Data"').replace("input_param", "data_param { batch_size: 4 } input_param")
     batch = 4 * 4 * 32 * 64 * 64
     assert training_memory(net(text), solver(), loading=Loading(prefetch=5)).data == 6 * batch
     assert training_memory(net(text), solver(), "cuda", loading=Loading(prefetch=5)).data == batch
 
 
-def test_a_layer_that_writes_over_its_bottom_takes_no_memory() -> None:
+def test_an_in_place_layer_takes_no_memory() -> None:
     relu = 'layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" } layer { name: "sigmoid"'
     assert use(CONVOLUTION.replace('layer { name: "sigmoid"', relu)).total == use(CONVOLUTION).total
 
@@ -108,7 +108,7 @@ def test_a_convolution_on_a_cpu_copies_its_tensors_into_another_layout() -> None
     assert use(CONVOLUTION, "cuda").workspace == 0
 
 
-def test_the_workspace_can_be_said_by_others() -> None:
+def test_the_workspace_can_be_given() -> None:
     def rule(operation: TensorOperation) -> int:
         return 100 * MB if operation.convolution else 0
 
@@ -123,7 +123,7 @@ def test_the_net_can_still_be_trained() -> None:
     assert torch.zeros(1).item() == 0
 
 
-def test_a_cpu_gives_what_is_asked_for_and_a_gpu_whole_blocks() -> None:
+def test_a_cpu_allocates_exactly_and_a_gpu_whole_blocks() -> None:
     exact, cached = Allocation(), CachedAllocation()
     for size in (100, 700, 3 * MB, 12 * MB + 1):
         exact.change(size)

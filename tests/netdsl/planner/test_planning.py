@@ -47,7 +47,7 @@ def sentences(planner: Planner, planning: Planning) -> str:
     return " ".join(advise(planner, planning).sentences)
 
 
-def test_one_device_trains_as_the_solver_says(planner: Planner) -> None:
+def test_one_device_trains_with_the_solvers_settings(planner: Planner) -> None:
     planning = planner.plan(request_for(DeviceCluster(SLOW)))
     plan = planning.plan()
     assert (plan.workers, plan.batch, plan.iter_size, plan.precision.value) == (1, 64, 1, "exact")
@@ -56,7 +56,7 @@ def test_one_device_trains_as_the_solver_says(planner: Planner) -> None:
     assert sentences(planner, planning).startswith("Train with one worker, a batch of 64.")
 
 
-def test_a_batch_that_does_not_fit_is_made_of_passes(planner: Planner) -> None:
+def test_a_batch_that_does_not_fit_is_split_into_passes(planner: Planner) -> None:
     whole = planner.plan(request_for(DeviceCluster(SLOW))).best.cost.bytes
     small = replace(SLOW, name="small", memory=int(0.9 * whole))
     planning = planner.plan(request_for(DeviceCluster(small)))
@@ -66,7 +66,7 @@ def test_a_batch_that_does_not_fit_is_made_of_passes(planner: Planner) -> None:
     assert "Memory limits the batch: a batch of 64 takes " in sentences(planner, planning)
 
 
-def test_where_nothing_fits_it_says_how_much_is_missing(planner: Planner) -> None:
+def test_if_no_batch_fits_the_missing_memory_is_reported(planner: Planner) -> None:
     with pytest.raises(PlanError, match=r"a batch of 1 takes 0\.\d\d GB, but a slow one has 0\.00 GB"):
         planner.plan(request_for(DeviceCluster(replace(SLOW, name="tiny", memory=1000))))
 
@@ -82,7 +82,7 @@ def test_a_slow_network_gets_long_rounds_and_a_fast_one_gradients(planner: Plann
     assert "an estimate" not in sentences(planner, fast)
 
 
-def test_workers_that_bring_nothing_are_left_out(planner: Planner) -> None:
+def test_useless_workers_are_left_out(planner: Planner) -> None:
     planning = planner.plan(request_for(DeviceCluster(GPU, machines=8, bandwidth=1e5)))
     assert planning.best.workers == 1
     assert "More of the 8 devices aren't worth it: " in sentences(planner, planning)
@@ -95,7 +95,7 @@ def test_slow_machines_are_used_last(planner: Planner) -> None:
     assert "Without the slow machines: " in sentences(planner, planning)
 
 
-def test_with_a_deadline_the_fewest_devices_that_meet_it(planner: Planner) -> None:
+def test_a_deadline_selects_the_fewest_devices_that_meet_it(planner: Planner) -> None:
     cluster = DeviceCluster(SLOW, machines=8, bandwidth=1e12)
     quickest = planner.plan(request_for(cluster)).best
     alone = planner.plan(request_for(DeviceCluster(SLOW))).best
@@ -105,7 +105,7 @@ def test_with_a_deadline_the_fewest_devices_that_meet_it(planner: Planner) -> No
         planner.plan(request_for(cluster, deadline=0.5 * quickest.forecast.training))
 
 
-def test_with_a_budget_the_quickest_way_that_it_pays(planner: Planner) -> None:
+def test_a_budget_selects_the_fastest_affordable_plan(planner: Planner) -> None:
     cluster = DeviceCluster(SLOW, machines=8, bandwidth=1e8)
     ways = planner.plan(request_for(cluster)).candidates
     cheapest = min((each for each in ways if each.measured), key=lambda each: each.device_seconds)
@@ -137,6 +137,6 @@ def test_devices_of_one_machine_exchange_over_its_own_links() -> None:
 
 
 @pytest.mark.parametrize(("devices", "machines", "stragglers"), [(0, 1, 0), (1, 0, 0), (1, 2, 2)])
-def test_machines_that_can_not_be(devices: int, machines: int, stragglers: int) -> None:
+def test_impossible_machines_are_refused(devices: int, machines: int, stragglers: int) -> None:
     with pytest.raises(PlanError):
         DeviceCluster(SLOW, devices, machines, stragglers=stragglers)

@@ -63,14 +63,14 @@ def test_slow_updates_are_overhead(solver: pb.SolverParameter, monkeypatch: pyte
     assert profile.compute + profile.data < SLOW
 
 
-def test_on_a_processor_nothing_is_transferred_and_parts_are_the_whole(solver: pb.SolverParameter) -> None:
+def test_on_a_cpu_there_are_no_transfers_and_the_parts_add_up(solver: pb.SolverParameter) -> None:
     profile = profile_step(Run(open_settings(solver), parse("allreduce"), workers=3))
     assert profile.transfer == 0 < min(profile.compute, profile.update)
     assert StepProfile(6.0, 1.0, 0.5, 1.5).overhead_ratio == 0.5
     assert StepProfile(6.0, 1.0, 0.5, 1.5).total == 9.0
 
 
-def test_the_rounds_of_a_run_tell_what_exchanges_cost(solver: pb.SolverParameter) -> None:
+def test_the_rounds_of_a_run_show_the_cost_of_exchanges(solver: pb.SolverParameter) -> None:
     machines = Machines(0.5, 3, stragglers=1, slowdown=2.0)
     found = simulate(Run(open_settings(solver), parse("averaging:tau=4"), 3), link=Link(1e4, 0.1), pace=machines)
     rounds = [record for records in found.records for record in records]
@@ -79,12 +79,12 @@ def test_the_rounds_of_a_run_tell_what_exchanges_cost(solver: pb.SolverParameter
     assert overhead_ratio(rounds) > 0.5
 
 
-def test_what_is_exchanged_beside_iterations_costs_nothing(solver: pb.SolverParameter) -> None:
+def test_overlapped_exchanges_cost_nothing(solver: pb.SolverParameter) -> None:
     found = simulate(Run(open_settings(solver), parse("mpca:tau=4"), 3), link=Link(1e4, 0.1), pace=Machines(0.5, 3))
     trained = [record for records in found.records for record in records if record.steps]
     assert overhead_ratio(trained) == pytest.approx(0.0)
 
 
-def test_rounds_without_iterations_tell_nothing() -> None:
+def test_rounds_without_iterations_are_ignored() -> None:
     with pytest.raises(DistributedError, match="no iterations"):
         overhead_ratio([RoundRecord(1, 0, 0.0, 3.0)])

@@ -48,11 +48,11 @@ def time_of(*operations: TensorOperation, device: Device = GPU, **settings: obje
     return step_time([LayerCost("layer", "Type", operations, (), 0, 0, 0, 0)], NOTHING, device, **settings)
 
 
-def test_what_is_no_product_takes_as_long_as_its_bytes() -> None:
+def test_operations_other_than_products_take_the_time_of_their_bytes() -> None:
     assert time_of(COPY).forward == 3 + 400 / (200 * 0.5)
 
 
-def test_products_take_as_long_as_arithmetic_or_bytes() -> None:
+def test_products_take_the_time_of_their_arithmetic_or_bytes() -> None:
     assert time_of(PRODUCT).forward == 3 + 1600 / (100 * 0.8)
     assert time_of(replace(PRODUCT, bytes=4000)).forward == 3 + 4000 / (200 * 0.5)
 
@@ -62,7 +62,7 @@ def test_a_convolution_is_slower_where_tiles_are_not_full_and_in_its_gradients()
     assert time_of(GRADIENT).forward == 3 + 3000 / (100 * 0.25 * 3 / 4)
 
 
-def test_halves_are_half_as_many_bytes_and_convolutions_turn_them() -> None:
+def test_half_precision_halves_the_bytes_and_convolutions_convert_layouts() -> None:
     halves = NumberType.FLOAT16
     assert time_of(COPY, number_type=halves).forward == 3 + 200 / (200 * 0.5)
     computing = 3000 / (1000 * 0.5 * 3 / 4)
@@ -71,7 +71,7 @@ def test_halves_are_half_as_many_bytes_and_convolutions_turn_them() -> None:
     assert last.forward == pytest.approx(3 + computing)
 
 
-def test_tf32_is_used_where_it_is_asked_for() -> None:
+def test_tf32_is_used_on_request() -> None:
     ampere = replace(GPU, arithmetic={**GPU.arithmetic, NumberType.TF32: Arithmetic(400, 0.5, 0.25, 0.8)})
     asked = {"device": ampere, "number_type": NumberType.TF32}
     last = MemoryLayout.CHANNELS_LAST
@@ -81,7 +81,7 @@ def test_tf32_is_used_where_it_is_asked_for() -> None:
     assert time_of(CONVOLUTION, device=ampere) == time_of(CONVOLUTION)
 
 
-def test_numbers_that_a_device_does_not_compute_with_are_an_error() -> None:
+def test_unsupported_number_types_are_an_error() -> None:
     with pytest.raises(NetError, match="device 'gpu' doesn't support bfloat16, only float32, float16"):
         time_of(COPY, number_type=NumberType.BFLOAT16)
 
@@ -104,7 +104,7 @@ def test_a_step_is_the_sum_of_its_parts() -> None:
         ("a100", "float16", "channels-last", 2470),
     ],
 )
-def test_resnet_50_is_about_as_quick_as_nvidia_measured(name: str, number_type: str, layout: str, images: int) -> None:
+def test_resnet_50_is_about_as_fast_as_nvidia_measured(name: str, number_type: str, layout: str, images: int) -> None:
     """The published figures are images per second on one GPU, from the README of ResNet50 v1.5 for PyTorch in NVIDIA's
     DeepLearningExamples."""
     costs, update = resnet_50(256)
@@ -127,7 +127,7 @@ def measured(operation: TensorOperation, seconds: float) -> MeasuredOperation:
     return MeasuredOperation(name, sizes, operation.flops, operation.bytes, seconds)
 
 
-def test_an_operation_that_was_measured_takes_what_it_took() -> None:
+def test_a_measured_operation_takes_its_measured_time() -> None:
     rows = measured(COPY, 40.0), measured(CONVOLUTION, 70.0), measured(GRADIENT, 90.0)
     device = replace(GPU, measured=rows)
     assert time_of(COPY, device=device).forward == pytest.approx(43)
@@ -137,7 +137,7 @@ def test_an_operation_that_was_measured_takes_what_it_took() -> None:
     assert time_of(COPY, device=device, number_type=NumberType.FLOAT16) == time_of(COPY, number_type=NumberType.FLOAT16)
 
 
-def test_an_operation_is_as_fast_as_those_of_nearly_its_sizes() -> None:
+def test_an_operation_is_as_fast_as_measured_ones_of_similar_size() -> None:
     larger = replace(COPY, flops=20, bytes=1600)
     between = replace(COPY, flops=10, bytes=800)
     # 2 and 8 times the minimum time

@@ -31,7 +31,7 @@ def layers(times: NetTime) -> dict[str, LayerTime]:
     return {layer.name: layer for layer in times.layers}
 
 
-def test_the_work_of_a_convolution_is_what_it_is_by_hand() -> None:
+def test_the_work_of_a_convolution_equals_a_count_by_hand() -> None:
     (conv,) = timed(INPUT + CONVOLUTION).layers
     tops = 3 * 6 * 7 * 6
     assert conv.type == "Convolution"
@@ -58,14 +58,14 @@ def test_backward_takes_time_only_where_there_are_gradients() -> None:
     assert layers(timed("force_backward: true" + text))["first"].backward > 0
 
 
-def test_the_whole_net_is_timed_in_as_many_passes_as_asked_for() -> None:
+def test_the_whole_net_is_timed_in_the_requested_number_of_passes() -> None:
     times = timed(INPUT + CONVOLUTION + RELU, iterations=3)
     assert len(times.passes) == 3
     assert times.forward == pytest.approx(sum(each.forward for each in times.passes) / 3)
     assert times.backward == pytest.approx(sum(each.backward for each in times.passes) / 3) != 0
 
 
-def test_labels_are_numbers_that_a_loss_takes() -> None:
+def test_labels_are_numbers_that_a_loss_accepts() -> None:
     times = timed("""
     layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: 5 dim: 3 } shape { dim: 5 } } }
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "y" top: "loss" }
@@ -73,7 +73,7 @@ def test_labels_are_numbers_that_a_loss_takes() -> None:
     assert [layer.name for layer in times.layers] == ["loss"]
 
 
-def test_another_batch_is_that_of_all_inputs_that_have_the_nets() -> None:
+def test_another_batch_size_applies_to_all_inputs_with_the_nets_batch() -> None:
     text = """
     layer { name: "in" type: "Input" top: "x" top: "boxes"
             input_param { shape { dim: 2 dim: 3 } shape { dim: 5 dim: 4 } } }

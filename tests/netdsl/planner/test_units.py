@@ -26,18 +26,18 @@ def test_times(text: str, wanted: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "-1s", "1hour", "s", "1.s"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     with pytest.raises(DistributedError, match=r"isn't a time; write it as in 50us, 0\.3s or 20h"):
         seconds(text)
 
 
 @pytest.mark.parametrize("text", ["0Gbit", "Gbit", "1", "1gigabit", "-1MB"])
-def test_what_is_no_bandwidth(text: str) -> None:
+def test_invalid_bandwidths_are_refused(text: str) -> None:
     with pytest.raises(DistributedError, match="isn't a bandwidth"):
         bandwidth(text)
 
 
-def test_words_for_people() -> None:
+def test_quantities_are_printed_readably() -> None:
     times = [format_seconds(each) for each in (0, 2.5e-5, 0.0031, 0.25, 75.2, 1234, 50_000)]
     assert times == ["0 us", "25 us", "3.1 ms", "250 ms", "75.2 s", "20.6 min", "13.9 h"]
     assert [format_bytes(each) for each in (0, 999, 1720, 5.16e6, 2.1e9)] == [

@@ -122,7 +122,7 @@ def test_a_narrow_beam_keeps_the_best_beginnings(seed: int, beam: int) -> None:
     assert [str(caption) for caption in captions] == [text(each) for each in naive_beams(all_sentences(weights), beam)]
 
 
-def test_chance_follows_the_likelihoods_and_the_seed() -> None:
+def test_sampling_follows_the_likelihoods_and_the_seed() -> None:
     weights = random_weights(2)
     scores, features = all_sentences(weights), {"image_features": FEATURES}
     generator = CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(WORDS))
@@ -138,7 +138,7 @@ def test_chance_follows_the_likelihoods_and_the_seed() -> None:
     assert str(cold[0]) == str(generator.write(features, CaptionSettings(LENGTH))[0])
 
 
-def test_what_doesnt_fit_is_said() -> None:
+def test_nets_that_do_not_fit_are_refused() -> None:
     weights = random_weights(0)
     with pytest.raises(NetError, match="distinguishes 4 words, but the vocabulary has 2"):
         CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(("<EOS>", "a")))

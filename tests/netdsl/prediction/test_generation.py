@@ -49,7 +49,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Alphabet, 
         return Model(net, weights), Alphabet.of(text), solver.loss
 
 
-def test_the_loss_is_what_the_grammar_leaves_open(trained) -> None:
+def test_the_loss_equals_the_grammars_entropy(trained) -> None:
     assert trained[2] < 0.45  # down from log 5; the choice of the next word is a third of log 3 for each character
 
 
@@ -61,7 +61,7 @@ def test_the_text_follows_the_grammar(trained) -> None:
     assert all(re.fullmatch(WORD, word) for word in words)
 
 
-def test_the_same_seed_gives_the_same_text_and_each_text_begins_anew(trained) -> None:
+def test_the_same_seed_gives_the_same_text_and_each_text_starts_afresh(trained) -> None:
     generator = TextGenerator(*trained[:2])
     first, second, other = ("".join(generator.write("abc d", 60, seed=seed)) for seed in (5, 5, 6))
     assert first == second != other
@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_text_and_each_text_begins_anew(trained) ->
     assert likeliest[0] == likeliest[1] and likeliest[0].startswith("c")
 
 
-def test_what_cant_be_written_is_said(trained) -> None:
+def test_unknown_characters_are_refused(trained) -> None:
     model, alphabet, _ = trained
     generator = TextGenerator(model, alphabet)
     with pytest.raises(DataError, match="the beginning: the character 'z' isn't in the alphabet"):

@@ -68,7 +68,7 @@ def test_an_error_names_the_row_and_the_others_are_left_out_or_kept(row: list | 
     assert [each["prediction"] for each in kept[:2]] == [0, 0] and np.isfinite(kept[3]["probability"]).all()
 
 
-def test_a_batch_in_which_no_row_has_values(weights) -> None:
+def test_a_batch_without_valid_rows_is_handled(weights) -> None:
     assert [each["id"] for each in predicted(weights, InvalidRows.SKIP, None, None)] == [0, 1, 4]
     kept = predicted(weights, InvalidRows.KEEP, None, None)
     assert [each["id"] for each in kept] == [0, 1, 2, 3, 4]
@@ -76,7 +76,7 @@ def test_a_batch_in_which_no_row_has_values(weights) -> None:
     assert np.shape(kept[2]["raw"]) == np.shape(kept[4]["raw"]) == (4,)
 
 
-def test_rows_that_are_finite_are_the_same_whatever_becomes_of_others(weights) -> None:
+def test_finite_rows_do_not_depend_on_invalid_ones(weights) -> None:
     assert predicted(weights, InvalidRows.ERROR) == predicted(weights, InvalidRows.SKIP)
     assert predicted(weights, InvalidRows.ERROR) == predicted(weights, InvalidRows.KEEP)
 
@@ -88,6 +88,6 @@ def test_rows_that_are_finite_are_the_same_whatever_becomes_of_others(weights) -
         (HUGE, "rows 2 to 3 of rows: '.*' isn't finite for these rows"),
     ],
 )
-def test_a_score_is_of_finite_rows_only(row: list[float], reason: str, weights) -> None:
+def test_scores_count_finite_rows_only(row: list[float], reason: str, weights) -> None:
     with pytest.raises(DataError, match=reason):
         Scorer(Model(NET.message, weights), {}).score(rows(row), "rows")

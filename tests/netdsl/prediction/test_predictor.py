@@ -72,7 +72,7 @@ def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetPar
     return params, open_weights(tmp_path / "net.caffemodel").weights, net
 
 
-def test_blobs_and_probabilities_are_those_of_the_net(tmp_path: Path) -> None:
+def test_blobs_and_probabilities_equal_those_of_the_net(tmp_path: Path) -> None:
     params, weights, net = made(tmp_path, (5, 7))
     predictor = Predictor(Model(params.message, weights), ["scores", "conv"]).load()
     found = predictor({"data": IMAGES.astype(np.float32)}, random())
@@ -109,7 +109,7 @@ def test_encoded_images_have_the_channels_of_the_blob() -> None:
         assert np.array_equal(found, IMAGES[:, :1].repeat(channels, 1))
 
 
-def test_mirroring_is_by_chance_that_is_given(tmp_path: Path) -> None:
+def test_mirroring_uses_the_given_random_numbers(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7), transform_param={"mirror": True})
     predictor = Predictor(Model(params.message, weights), ["scores"]).load()
     edge = predictor.outputs["scores"]
@@ -121,7 +121,7 @@ def test_mirroring_is_by_chance_that_is_given(tmp_path: Path) -> None:
     assert same.any() and not same.all()
 
 
-def test_encoded_images_of_different_sizes(tmp_path: Path) -> None:
+def test_encoded_images_may_have_different_sizes(tmp_path: Path) -> None:
     sizes = (IMAGES, IMAGES[:, :, :4, :6])
     images: Any = np.array([encode(each[0], ImageFormat.PNG, "image") for each in sizes], object)
     params, weights, _ = made(tmp_path, (4, 4), transform_param=CROP)
@@ -131,14 +131,14 @@ def test_encoded_images_of_different_sizes(tmp_path: Path) -> None:
         Predictor(Model(params.message, weights), []).load()({"data": images}, random())
 
 
-def test_what_has_no_row_for_each_row_is_refused(tmp_path: Path) -> None:
+def test_blobs_without_one_row_per_item_are_refused(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7))
     predictor = Predictor(Model(params.message, weights), ["accuracy"]).load()
     with pytest.raises(ShapeError, match=r"blob 'accuracy' has shape \[\] for 6 rows"):
         predictor({"data": IMAGES, "label": np.zeros((6, 1), np.float32)}, random())
 
 
-def test_problems_are_told(tmp_path: Path) -> None:
+def test_problems_are_reported(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7))
     predictor = Predictor(Model(params.message, weights), []).load()
     with pytest.raises(DataError, match="column 'data': row 0 of the batch: can't be decoded as an image"):
@@ -159,7 +159,7 @@ def inputs(head: Predictor) -> list[str]:
     return [head.built.graph.blobs[edge] for edge in head.input_edges]
 
 
-def test_a_loss_gives_way_to_probabilities() -> None:
+def test_a_loss_is_replaced_by_probabilities() -> None:
     measure = Accuracy("accuracy", ["scores", "label"], include={"phase": "TEST"})
     loss = SoftmaxWithLoss("loss", ["scores", "label"])
     head = Predictor(Model(NetParams(DATA, LABEL, SCORES, measure, loss).message))
@@ -169,20 +169,20 @@ def test_a_loss_gives_way_to_probabilities() -> None:
     assert head.built.graph.nodes[-1].layer.type == "Softmax"
 
 
-def test_a_loss_of_training_says_what_a_test_predicts() -> None:
+def test_the_training_loss_determines_the_predictions() -> None:
     loss = SoftmaxWithLoss("loss", ["scores", "label"], include={"phase": "TRAIN"})
     head = Predictor(Model(NetParams(DATA, LABEL, SCORES, loss).message))
     assert layers(head) == ["data", "scores", "(prediction)"]
 
 
-def test_a_net_that_is_only_for_training_predicts_as_in_a_test() -> None:
+def test_a_training_only_net_predicts_as_in_a_test() -> None:
     label = RDDLayer("label", shape=[6, 1], include={"phase": "TRAIN"})
     head = Predictor(Model(NetParams(DATA, label, SCORES, SoftmaxWithLoss("loss", ["scores", "label"])).message))
     assert head.built.graph.phase is Phase.TEST
     assert {node.layer.phase for node in head.built.graph.nodes} == {Phase.TEST}
 
 
-def test_of_several_losses_the_heaviest_counts() -> None:
+def test_the_loss_with_the_largest_weight_counts() -> None:
     other = LinearLayer("other", ["data"], num_outputs=5)
     losses = [
         SoftmaxWithLoss("loss1", ["scores", "label"]),
@@ -191,7 +191,7 @@ def test_of_several_losses_the_heaviest_counts() -> None:
     assert Predictor(Model(NetParams(DATA, LABEL, SCORES, other, *losses).message)).classes() == 3
 
 
-def test_a_regression_predicts_what_is_learned() -> None:
+def test_a_regression_predicts_the_learned_value() -> None:
     price = LinearLayer("price", ["data"], num_outputs=1)
     for bottoms in (["price", "label"], ["label", "price"]):
         head = Predictor(Model(NetParams(DATA, LABEL, price, EuclideanLoss("loss", bottoms)).message))
@@ -213,7 +213,7 @@ def test_a_net_with_several_outputs_predicts_none_of_them() -> None:
     assert layers(head) == ["data", "other"]
 
 
-def test_a_name_means_what_the_last_layer_in_place_leaves() -> None:
+def test_a_blobs_name_means_its_value_after_the_last_in_place_layer() -> None:
     inner = LinearLayer("inner", ["data"], num_outputs=5)
     in_place = ActivationLayer("relu", ["inner"], activation=ReLU, tops=["inner"])
     after = LinearLayer("scores", ["inner"], num_outputs=3)
@@ -222,7 +222,7 @@ def test_a_name_means_what_the_last_layer_in_place_leaves() -> None:
     assert maker.layer.name == "relu"
 
 
-def test_a_softmax_that_is_there_already_is_not_doubled() -> None:
+def test_an_existing_softmax_is_not_repeated() -> None:
     softmax = Softmax("prob", ["scores"], include={"phase": "TEST"})
     head = Predictor(Model(NetParams(DATA, LABEL, SCORES, softmax, LOSS).message))
     assert layers(head) == ["data", "scores", "prob"]
@@ -237,12 +237,12 @@ def test_settings_that_a_loss_and_its_prediction_share_are_kept() -> None:
     assert head.built.graph.nodes[-1].layer.softmax_param.axis == -1
 
 
-def test_what_is_silenced_is_what_a_net_predicts_that_has_nothing_else() -> None:
+def test_a_net_with_only_silenced_outputs_predicts_those() -> None:
     head = Predictor(Model(NetParams(DATA, SCORES, Silence("silence", ["scores"])).message))
     assert (layers(head), head.classes()) == (["data", "scores"], 3)
 
 
-def test_a_layer_that_only_helps_to_train_gives_way_unless_its_other_tops_are_wanted() -> None:
+def test_a_training_layer_is_removed_unless_its_other_tops_are_used() -> None:
     net = from_text(PROPOSALS, pb.NetParameter)
     head = Predictor(Model(net), ["score"])
     assert [node.layer.type for node in head.built.graph.nodes] == [
@@ -256,12 +256,12 @@ def test_a_layer_that_only_helps_to_train_gives_way_unless_its_other_tops_are_wa
     assert "gt_boxes" in inputs(Predictor(Model(net), ["targets"]))
 
 
-def test_an_unknown_blob() -> None:
+def test_an_unknown_blob_is_refused() -> None:
     with pytest.raises(GraphError, match="doesn't have the blob 'prob'; its blobs are data, scores"):
         Predictor(Model(NetParams(DATA, SCORES).message), ["prob"])
 
 
-def test_predictors_of_one_model_have_memory_of_their_own() -> None:
+def test_predictors_of_one_model_have_separate_memory() -> None:
     model = Model(NetParams(DATA, SCORES, Softmax("prob", ["scores"])).message, SCORE_WEIGHTS)
     first, second = (Predictor(model, blobs).load() for blobs in ((), ("scores",)))
     assert not set(first.built.layers).intersection(second.built.layers)
@@ -272,14 +272,14 @@ def test_predictors_of_one_model_have_memory_of_their_own() -> None:
     assert np.array_equal(both[second.prediction], prob)
 
 
-def test_layers_that_only_train_need_not_be_known() -> None:
+def test_training_layers_may_have_unknown_types() -> None:
     net = NetParams(DATA, LABEL, SCORES, Softmax("prob", ["scores"])).message
     net.layer.add(name="loss", type="OwnLoss", bottom=["scores", "label"], top=["loss"])
     head = Predictor(Model(net), ["prob"])
     assert (layers(head), head.values(head.outputs["prob"])) == (["data", "scores", "prob"], 3)
 
 
-def test_rows_say_the_shapes_that_data_layers_read() -> None:
+def test_rows_determine_the_shapes_of_data_layers() -> None:
     data = Data("data", tops=["data", "label"], source="none", batch_size=5)
     model = Model(NetParams(data, SCORES, LOSS).message, SCORE_WEIGHTS)
     head = Predictor(model, ["scores"])

@@ -12,7 +12,7 @@ from netdsl.errors import ShapeError
 from netdsl.pycaffe.blob import ArrayMemory, ArrayMirror
 
 
-def test_the_old_names_of_axes(make_net) -> None:
+def test_legacy_axis_names_work(make_net) -> None:
     net = make_net(
         'input: "x" input_shape { dim: 2 dim: 3 } input: "y" input_shape { dim: 1 dim: 1 dim: 1 dim: 1 dim: 1 }'
     )
@@ -40,7 +40,7 @@ class Remote:
         return self.data.clone()
 
 
-def test_an_array_of_a_tensor_elsewhere_goes_there_and_back() -> None:
+def test_an_array_of_a_remote_tensor_is_copied_there_and_back() -> None:
     remote, mirror = Remote(torch.zeros(2, 3)), ArrayMirror()
     held = mirror.show(remote)
     held[0, 1] = 5
@@ -58,7 +58,7 @@ def test_an_array_of_a_tensor_elsewhere_goes_there_and_back() -> None:
 CPU = torch.device("cpu")
 
 
-def test_an_array_that_was_asked_for_once_shows_what_is_computed_later(learning) -> None:
+def test_an_array_that_a_script_keeps_shows_later_values(learning) -> None:
     held = {name: learning.blobs[name].data for name in ("conv", "scores", "loss")}
     held_diff = learning.blobs["conv"].diff
     out = learning.forward()
@@ -73,7 +73,7 @@ def test_an_array_that_was_asked_for_once_shows_what_is_computed_later(learning)
     assert out["loss"] == held["loss"]
 
 
-def test_holding_arrays_changes_no_gradient(learning) -> None:
+def test_keeping_arrays_changes_no_gradient(learning) -> None:
     learning.blobs["data"].data[...] = np.random.default_rng(3).standard_normal((5, 2, 3, 4))
     learning.forward()
     learning.backward()
@@ -87,7 +87,7 @@ def test_holding_arrays_changes_no_gradient(learning) -> None:
     np.testing.assert_allclose(learning.params["conv"][0].diff, wanted, rtol=1e-6)
 
 
-def test_a_blob_that_another_layer_only_passes_on_has_values_of_its_own(make_net) -> None:
+def test_a_blob_that_a_layer_passes_on_has_its_own_values(make_net) -> None:
     net = make_net(
         """
         input: "x" input_shape { dim: 2 dim: 3 }

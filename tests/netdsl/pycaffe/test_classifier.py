@@ -39,7 +39,7 @@ def test_ten_crops_are_averaged(files) -> None:
     np.testing.assert_allclose(found, 2 * crops.mean((1, 2, 3)), rtol=1e-4)
 
 
-def test_images_of_other_sizes_are_resized_to_the_input_unless_said_otherwise(files) -> None:
+def test_images_of_other_sizes_are_resized_to_the_input_by_default(files) -> None:
     net = pycaffe.Classifier(*files)
     assert list(net.image_dims) == [4, 5]
     found = net.predict([IMAGES[0], IMAGES[1, :5]], oversample=False)

@@ -39,13 +39,13 @@ def numbers(found: Any) -> tuple[Any, list[float], list[float]]:
         ({"pool": 3}, (1, [1.5], [-0.25])),
     ],
 )
-def test_windows_scale_and_shift(settings, wanted) -> None:
+def test_windows_scale_and_shift_coordinates(settings, wanted) -> None:
     n = spec(**settings)
     axis, scale, shift = numbers(coord_map_from_to(n.up, n.data))
     assert (axis, scale, shift) == (wanted[0], pytest.approx(wanted[1]), pytest.approx(wanted[2]))
 
 
-def test_layers_that_work_on_each_place_change_nothing() -> None:
+def test_pointwise_layers_keep_coordinates() -> None:
     n = spec()
     n.relu = L.ReLU(n.up)
     n.one = L.Convolution(L.Eltwise(n.relu, n.up), num_output=10, kernel_size=1)
@@ -54,7 +54,7 @@ def test_layers_that_work_on_each_place_change_nothing() -> None:
     assert coord_map_from_to(n.relu, n.relu) == (None, 1, 0)
 
 
-def test_two_blobs_meet_in_one_that_both_come_from() -> None:
+def test_two_blobs_are_related_through_a_common_ancestor() -> None:
     n = spec()
     n.other = L.Convolution(n.data, num_output=10, kernel_size=5, stride=2)
     assert numbers(coord_map_from_to(n.up, n.other)) == (1, [0.5], [-1])
@@ -94,7 +94,7 @@ def test_crop_makes_the_layer() -> None:
         ({"kernel": 4, "pad": 2}, "noninteger offset"),
     ],
 )
-def test_what_can_not_be_cropped_is_refused(settings, why) -> None:
+def test_impossible_crops_are_refused(settings, why) -> None:
     n = spec(**settings)
     with pytest.raises(AssertionError, match=why):
         crop(n.up, n.data)
@@ -113,7 +113,7 @@ def test_layers_without_a_map_end_the_search() -> None:
         coord_map_from_to(n.old, n.data)
 
 
-def test_many_ways_between_two_blobs_take_no_longer_than_one() -> None:
+def test_many_paths_between_two_blobs_take_no_longer_than_one() -> None:
     data = L.Input(shape={"dim": [1, 1, 9, 9]})
     top = L.Convolution(data, num_output=1, kernel_size=1)
     for _ in range(60):

@@ -30,7 +30,7 @@ def same(one: pycaffe.Net, other: pycaffe.Net) -> bool:
 
 
 @pytest.mark.parametrize("name", ["x.caffemodel", "without_a_suffix", "x.weights"])
-def test_what_is_saved_is_what_is_loaded(make_net, tmp_path: Path, name: str) -> None:
+def test_saved_weights_are_loaded_unchanged(make_net, tmp_path: Path, name: str) -> None:
     net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("ip", 4, "true"))
     net.save(tmp_path / name)
     assert not same(net, other)
@@ -40,7 +40,7 @@ def test_what_is_saved_is_what_is_loaded(make_net, tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize("name", ["x.caffemodel.h5", "without_a_suffix", "x.caffemodel"])
-def test_hdf5_is_hdf5_whatever_it_is_called(make_net, tmp_path: Path, name: str) -> None:
+def test_hdf5_is_recognised_under_any_name(make_net, tmp_path: Path, name: str) -> None:
     net = make_net(ONE % ("ip", 4, "true"))
     path = str(tmp_path / name)
     net.save_hdf5(path)
@@ -61,7 +61,7 @@ def test_a_file_of_the_other_kind_is_refused(make_net, tmp_path: Path) -> None:
         net.copy_from(tmp_path / "missing")
 
 
-def test_layers_that_only_one_side_has_are_passed_over(make_net, tmp_path: Path) -> None:
+def test_layers_on_only_one_side_are_skipped(make_net, tmp_path: Path) -> None:
     both = make_net(ONE % ("ip", 4, "true") + MORE)
     net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("fc", 9, "true") + MORE)
     both.save(tmp_path / "x")

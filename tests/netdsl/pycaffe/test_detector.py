@@ -50,7 +50,7 @@ def test_context_surrounds_the_window(files) -> None:
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-def test_the_mean_stands_where_the_image_ends(files) -> None:
+def test_the_mean_fills_pixels_outside_the_image(files) -> None:
     mean = np.array([10.0, 20, 30])
     net = pycaffe.Detector(*files, context_pad=2, mean=mean, raw_scale=10, channel_swap=(2, 1, 0))
     found = net.crop(IMAGE, [0, 0, 11, 11])

@@ -52,7 +52,7 @@ def test_labels_are_on_one_line_where_there_is_room() -> None:
     ]
 
 
-def test_kinds_of_layers_have_colours() -> None:
+def test_layer_kinds_have_different_colours() -> None:
     types = ["Convolution", "Deconvolution", "Pooling", "InnerProduct", "Softmax", "Strange"]
     colours = [draw.choose_color_by_layertype(kind) for kind in types]
     assert colours[0] == colours[1] and colours[4] == colours[5]
@@ -64,7 +64,7 @@ def test_a_phase_leaves_out_layers_that_are_not_in_it() -> None:
     assert "data_Data" not in draw.get_pydot_graph(NET, "LR", phase=pycaffe.TEST).nodes
 
 
-def test_names_with_quotes_stay_names() -> None:
+def test_names_with_quotes_are_escaped() -> None:
     net = from_text("layer { name: 'a\"b' type: 'Input' top: 'x' }", pb.NetParameter)
     assert r'"a\"b_Input" [label="a\"b\n(Input)"' in draw.draw_net(net, "LR", "dot").decode()
 
@@ -78,7 +78,7 @@ def test_pictures_are_drawn_without_graphviz(rankdir: str, monkeypatch: pytest.M
     assert len(set(image.convert("RGB").get_flattened_data())) > 5
 
 
-def test_the_suffix_says_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_suffix_decides_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     draw.draw_net_to_file(NET, tmp_path / "net.svg")
     assert "<svg" in (tmp_path / "net.svg").read_text()
@@ -89,7 +89,7 @@ def test_the_suffix_says_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not (tmp_path / "net.gold").exists()
 
 
-def test_graphviz_draws_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphviz_is_used_if_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "dot"
     program.write_text('#!/bin/sh\n/bin/echo "$1"; exec /bin/cat\n')
     program.chmod(0o755)

@@ -21,7 +21,7 @@ RECORDED_AREAS = [[0.75, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 3.0], [5.25, 7.25, 
 RECORDED_POINTS = [[0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0], [8.0, 8.5, 9.0, 9.5, 10.0, 10.5, 11.0]]
 
 
-def test_images_of_one_or_three_channels_are_areas() -> None:
+def test_images_of_one_or_three_channels_are_resampled_as_areas() -> None:
     """The expected values are from scipy 1.17's zoom with grid_mode=True and mode='grid-constant', which scikit-image
     calls."""
     found = resize_image(RAMP, (2, 8))[:, :, 0]
@@ -29,13 +29,13 @@ def test_images_of_one_or_three_channels_are_areas() -> None:
     np.testing.assert_allclose(resize_image(np.repeat(RAMP, 3, 2), (2, 8))[:, :, 1], RECORDED_AREAS, atol=1e-6)
 
 
-def test_images_of_other_channels_are_points() -> None:
+def test_images_with_other_channels_are_resampled_as_points() -> None:
     """The expected values are from scipy 1.17's zoom."""
     found = resize_image(np.repeat(RAMP, 2, 2), (2, 7))
     np.testing.assert_allclose(found[:, :, 1], RECORDED_POINTS, atol=1e-6)
 
 
-def test_the_nearest_pixel_is_taken_if_asked() -> None:
+def test_the_nearest_pixel_is_used_on_request() -> None:
     assert resize_image(RAMP, (3, 8), interp_order=0)[0, :, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert resize_image(np.repeat(RAMP, 2, 2), (3, 2), 0)[0, :, 0].tolist() == [0, 3]
     with pytest.raises(NetError, match="interp_order 3"):
@@ -47,7 +47,7 @@ def test_a_constant_image_stays_constant() -> None:
     assert found.shape == (9, 3, 3) and found.dtype == np.float32 and (found == -7.5).all()
 
 
-def test_ten_crops_of_every_image() -> None:
+def test_every_image_gets_ten_crops() -> None:
     images = [np.arange(7 * 6 * 2).reshape(7, 6, 2), np.arange(7 * 6 * 2).reshape(7, 6, 2) + 1000]
     crops = oversample(images, (4, 3))
     assert crops.shape == (20, 4, 3, 2) and crops.dtype == np.float32
@@ -111,7 +111,7 @@ def test_all_images_have_values_up_to_one_in_colour_or_grey(opened, mode, pixels
         np.testing.assert_allclose(found, first, rtol=1e-6)
 
 
-def test_grey_is_how_bright_colours_are(opened) -> None:
+def test_grey_values_are_luminances(opened) -> None:
     opened(Opened("RGB", np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]]], np.uint8)))
     np.testing.assert_allclose(load_image("x.png", color=False).ravel(), [0.2125, 0.7154, 0.0721], rtol=1e-6)
 
@@ -123,7 +123,7 @@ def test_without_pillow_an_error_names_the_extra(monkeypatch) -> None:
         load_image("x.png")
 
 
-def test_real_files(tmp_path: Path) -> None:
+def test_real_files_are_loaded(tmp_path: Path) -> None:
     pillow = pytest.importorskip("PIL.Image")
     pixels = np.random.default_rng(1).integers(0, 255, (5, 4, 4)).astype(np.uint8)
     pillow.fromarray(pixels).save(tmp_path / "x.png")
@@ -179,7 +179,7 @@ def test_an_image_goes_into_a_datum_and_back(dtype) -> None:
     assert not io.array_to_datum(VALUES).HasField("label")
 
 
-def test_what_is_no_image_is_refused() -> None:
+def test_arrays_that_are_not_images_are_refused() -> None:
     with pytest.raises(ValueError, match="3 axes"):
         io.array_to_datum(VALUES[0])
     with pytest.raises(ValueError, match="encoded"):
@@ -199,7 +199,7 @@ def transformer() -> Transformer:
     return made
 
 
-def test_every_step_is_done_in_its_turn() -> None:
+def test_the_steps_run_in_order() -> None:
     before = IMAGE.copy()
     wanted = (IMAGE[:, :, ::-1].transpose(2, 0, 1) * 255 - np.array([104.0, 117, 123])[:, None, None]) * 0.5
     found = transformer().preprocess("data", IMAGE)
@@ -208,13 +208,13 @@ def test_every_step_is_done_in_its_turn() -> None:
     np.testing.assert_array_equal(IMAGE, before)
 
 
-def test_deprocess_is_the_way_back() -> None:
+def test_deprocess_is_the_inverse() -> None:
     made = transformer()
     back = made.deprocess("data", made.preprocess("data", IMAGE)[np.newaxis])
     np.testing.assert_allclose(back, IMAGE, atol=1e-6)
 
 
-def test_nothing_is_done_that_is_not_set_but_resizing() -> None:
+def test_only_resizing_happens_without_a_setting() -> None:
     made = Transformer({"data": (1, 3, 8, 5)})
     np.testing.assert_array_equal(made.preprocess("data", IMAGE), resize_image(IMAGE, (8, 5)))
     assert made.preprocess("data", (IMAGE * 255).astype(np.uint8)).dtype == np.float32

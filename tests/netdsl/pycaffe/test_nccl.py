@@ -84,7 +84,7 @@ def blobs_of(path: Path) -> list[np.ndarray]:
     return [blob for blobs in arrays_of(read_net(path)).values() for blob in blobs]
 
 
-def test_two_solvers_learn_what_one_learns_from_twice_the_batch(tmp_path: Path) -> None:
+def test_two_solvers_learn_the_same_as_one_with_twice_the_batch(tmp_path: Path) -> None:
     two, one = tmp_path / "two", tmp_path / "one"
     done = train(two, solvers=2, batch=8)
     assert done.stdout == "0 0\n", done.stderr
@@ -102,7 +102,7 @@ def test_a_solver_that_ends_ends_the_others(tmp_path: Path) -> None:
     assert "PeerLostError: solver 1 has ended" in done.stderr
 
 
-def test_a_uid_is_of_new_uid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_uid_must_come_from_new_uid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     Path("net.prototxt").write_text(NET % 8)
     Path("solver.prototxt").write_text(SOLVER)
@@ -110,7 +110,7 @@ def test_a_uid_is_of_new_uid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         pycaffe.NCCL(pycaffe.SGDSolver("solver.prototxt"), b"uid")
 
 
-def test_a_gpu_must_be_there_where_there_are_some() -> None:
+def test_a_requested_gpu_must_exist_on_machines_with_gpus() -> None:
     check_gpu(1, count=2)
     check_gpu(1, count=0)
     with pytest.raises(NetError, match="there is no GPU 2; use one from 0 to 1"):

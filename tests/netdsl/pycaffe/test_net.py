@@ -33,7 +33,7 @@ def test_layers_belong_to_a_phase_level_and_stage(make_net) -> None:
     assert layers_of(make_net(BY_STATE, pycaffe.TEST, 1, ["a"])) == ["one", "two"]
 
 
-def test_the_level_that_is_asked_for_is_taken_even_if_the_file_has_one(make_net) -> None:
+def test_the_requested_level_overrides_the_files(make_net) -> None:
     assert layers_of(make_net('state { level: 1 stage: "a" }' + BY_STATE, pycaffe.TEST)) == ["two"]
 
 
@@ -47,7 +47,7 @@ def test_file_phase_and_weights_can_be_named(make_net, tmp_path: Path) -> None:
     assert layers_of(named) == ["two"] and named._built.graph.phase == pycaffe.TRAIN
 
 
-def test_the_old_constructor_still_works_and_says_so(make_net, tmp_path: Path) -> None:
+def test_the_old_constructor_still_works_with_a_warning(make_net, tmp_path: Path) -> None:
     net = make_net(BY_STATE, pycaffe.TEST)
     net.params["two"][0].data[...] = 7
     net.save(tmp_path / "x.caffemodel")
@@ -56,7 +56,7 @@ def test_the_old_constructor_still_works_and_says_so(make_net, tmp_path: Path) -
     assert old.params["two"][0].data.mean() == 7 and old._built.graph.phase == pycaffe.TEST
 
 
-def test_a_phase_that_is_none_is_refused(make_net) -> None:
+def test_an_invalid_phase_is_refused(make_net) -> None:
     with pytest.raises(NetError, match="is unknown; use TRAIN or TEST"):
         make_net(BY_STATE, 3)
 
@@ -79,7 +79,7 @@ def test_names_and_numbers_of_blobs_are_caffes(learning) -> None:
     assert learning.blob_loss_weights["loss"] == 1 and sum(learning._blob_loss_weights) == 1
 
 
-def test_outputs_are_sorted_and_data_layers_are_no_inputs(make_net) -> None:
+def test_outputs_are_sorted_and_data_layers_are_not_inputs(make_net) -> None:
     net = make_net(
         """
         layer { type: "DummyData" name: "d" top: "data" dummy_data_param { shape { dim: 2 dim: 3 } } }
@@ -107,7 +107,7 @@ def test_every_loss_without_a_top_counts(make_net) -> None:
     assert net.outputs == [] and net._blob_names[-2:] == ["(automatic)", "(automatic)"]
 
 
-def test_forward_gives_the_outputs_or_the_tops_of_its_end(learning) -> None:
+def test_forward_returns_the_outputs_or_the_end_layers_tops(learning) -> None:
     assert set(learning.forward()) == {"loss", "prob"}
     assert set(learning.forward(blobs=["conv"])) == {"loss", "prob", "conv"}
     assert set(learning.forward(end="ip")) == {"scores"}
@@ -116,7 +116,7 @@ def test_forward_gives_the_outputs_or_the_tops_of_its_end(learning) -> None:
     assert set(learning.backward(end="ip", diffs=["loss"])) == {"conv", "loss"}
 
 
-def test_forward_takes_all_inputs_or_none(learning) -> None:
+def test_forward_requires_all_inputs_or_none(learning) -> None:
     data, label = np.ones((5, 2, 3, 4)), np.zeros(5)
     assert learning.forward(data=data, label=label)["loss"] > 0
     assert (learning.blobs["data"].data == 1).all()
@@ -135,7 +135,7 @@ def test_unknown_names_are_errors(learning) -> None:
         learning._forward(0, 9)
 
 
-def test_what_is_written_to_a_blob_is_what_the_next_layer_reads(learning) -> None:
+def test_the_next_layer_reads_values_that_were_written_to_a_blob(learning) -> None:
     learning.forward()
     values = np.random.default_rng(1).standard_normal(learning.blobs["conv"].shape, np.float32)
     learning.blobs["conv"].data[...] = values
@@ -144,7 +144,7 @@ def test_what_is_written_to_a_blob_is_what_the_next_layer_reads(learning) -> Non
     np.testing.assert_allclose(scores, values.reshape(5, -1) @ weight.T + bias, rtol=1e-4, atol=1e-5)
 
 
-def test_backward_starts_from_the_diffs_that_are_there_even_without_a_forward_pass(learning) -> None:
+def test_backward_starts_from_existing_diffs_even_without_a_forward_pass(learning) -> None:
     diff = np.random.default_rng(1).standard_normal((5, 6), np.float32)
     learning.blobs["scores"].diff[...] = diff
     found = learning.backward(start="ip", end="ip")["conv"]
@@ -152,7 +152,7 @@ def test_backward_starts_from_the_diffs_that_are_there_even_without_a_forward_pa
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_backward_of_a_part_goes_on_where_another_ended(learning) -> None:
+def test_a_partial_backward_pass_continues_an_earlier_one(learning) -> None:
     learning.forward()
     learning.backward()
     whole = learning.params["conv"][0].diff.copy()
@@ -211,7 +211,7 @@ def test_the_diff_of_an_in_place_blob_is_the_one_before_the_layer(learning) -> N
     assert (learning.blobs["conv"].data == 0).any() and (learning.blobs["conv"].data >= 0).all()
 
 
-def test_callbacks_come_layer_by_layer_and_can_change_what_follows(learning) -> None:
+def test_callbacks_run_layer_by_layer_and_can_change_later_values(learning) -> None:
     calls: list[tuple[str, int]] = []
     learning.before_forward(lambda index: calls.append(("before", index)))
     learning.after_forward(lambda index: calls.append(("after", index)))
@@ -226,7 +226,7 @@ def test_callbacks_come_layer_by_layer_and_can_change_what_follows(learning) -> 
     assert not learning.params["ip"][0].diff.any()
 
 
-def test_dummy_data_is_there_at_once_and_constants_can_be_written_to(make_net) -> None:
+def test_dummy_data_is_filled_at_once_and_constants_are_writable(make_net) -> None:
     net = make_net(
         """
         layer { type: "DummyData" name: "d" top: "drawn" top: "label" dummy_data_param { shape { dim: 5 }
@@ -243,7 +243,7 @@ def test_dummy_data_is_there_at_once_and_constants_can_be_written_to(make_net) -
     assert net.blobs["drawn"].data.any() and not np.array_equal(net.blobs["drawn"].data, before)
 
 
-def test_a_blob_that_is_a_parameter_is_what_is_written_to_either(make_net) -> None:
+def test_a_parameters_blob_shares_the_parameters_memory(make_net) -> None:
     net = make_net(
         """
         layer { type: "Parameter" name: "p" top: "p" parameter_param { shape { dim: 3 } } }
@@ -293,7 +293,7 @@ layer { type: "Power" name: "p" bottom: "data" top: "p" power_param { scale: 2 }
 """
 
 
-def test_batches_come_in_turn_and_again(make_net) -> None:
+def test_batches_are_read_in_turn_and_repeat(make_net) -> None:
     net = make_net(MEMORY)
     data = np.arange(18, dtype=np.float32).reshape(6, 1, 1, 3)
     net.set_input_arrays(data, np.arange(6, dtype=np.float32))
@@ -320,7 +320,7 @@ def test_arrays_that_do_not_fit_are_refused(make_net, data, labels, why: str) ->
         make_net(MEMORY).set_input_arrays(data, labels)
 
 
-def test_only_a_memory_data_layer_takes_arrays(learning) -> None:
+def test_only_a_memory_data_layer_accepts_arrays(learning) -> None:
     with pytest.raises(NetError, match="MemoryData"):
         learning.set_input_arrays(np.zeros((2, 1, 1, 3), np.float32), np.zeros(2, np.float32))
 
@@ -355,7 +355,7 @@ def test_a_net_reads_a_batch_whenever_its_data_layer_runs(reading) -> None:
     assert held.tolist() == [12, 13, 14, 15]
 
 
-def test_the_seed_is_the_one_of_caffe(reading) -> None:
+def test_set_random_seed_makes_nets_repeatable(reading) -> None:
     orders = []
     for seed in (3, 3, 4):
         pycaffe.set_random_seed(seed)
@@ -365,7 +365,7 @@ def test_the_seed_is_the_one_of_caffe(reading) -> None:
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_solvers_share_what_they_train_on(reading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solvers_share_their_training_data(reading, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pycaffe.process._mode, "solver_count", 3)
     monkeypatch.setattr(pycaffe.process._mode, "solver_rank", 1)
     for phase, wanted in ((pycaffe.TRAIN, [1, 4, 7, 10]), (pycaffe.TEST, [0, 1, 2, 3])):
@@ -386,14 +386,14 @@ layer { type: "Power" name: "twice" bottom: "x" top: "y" power_param { scale: 2 
 
 
 @pytest.mark.parametrize("count", [1, 4, 10])
-def test_all_items_run_and_nothing_else_comes_back(make_net, count: int) -> None:
+def test_forward_all_runs_all_items_and_returns_no_padding(make_net, count: int) -> None:
     x = np.random.default_rng(1).standard_normal((count, 3))
     found = make_net(TWICE).forward_all(blobs=["x"], x=x)
     np.testing.assert_allclose(found["y"], 2 * x, rtol=1e-6)
     np.testing.assert_allclose(found["x"], x, rtol=1e-6)
 
 
-def test_all_items_run_back(make_net) -> None:
+def test_backward_all_runs_all_items(make_net) -> None:
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((10, 3)), rng.standard_normal((10, 3))
     found, gradients = make_net(TWICE).forward_backward_all(diffs=["y"], x=x, y=y)
@@ -402,6 +402,6 @@ def test_all_items_run_back(make_net) -> None:
     np.testing.assert_allclose(gradients["y"], y, rtol=1e-6)
 
 
-def test_nothing_to_run_is_an_error(make_net) -> None:
+def test_running_without_items_is_an_error(make_net) -> None:
     with pytest.raises(NetError, match="pass the net's inputs"):
         make_net(TWICE).forward_all()

@@ -48,7 +48,7 @@ def counting(make_net, monkeypatch) -> pycaffe.Net:
     )
 
 
-def test_layers_in_python_run_forward_and_back(counting) -> None:
+def test_python_layers_run_forward_and_backward(counting) -> None:
     counting.blobs["two"].diff[...] = 7
     counting.backward()
     assert (counting.blobs["x"].diff == 700).all()
@@ -57,7 +57,7 @@ def test_layers_in_python_run_forward_and_back(counting) -> None:
     assert counting.params["one"][0].data[0] == 0 and counting.params["one"][0].diff[0] == 1
 
 
-def test_what_a_layer_in_python_has_can_be_reached_through_the_net(counting) -> None:
+def test_a_python_layers_attributes_are_accessible_through_the_net(counting) -> None:
     layer = counting.layers[1]
     assert (layer.type, layer.factor, len(layer.blobs)) == ("Python", 10, 1)
     counting.layer_dict["two"].factor = 3
@@ -66,7 +66,7 @@ def test_what_a_layer_in_python_has_can_be_reached_through_the_net(counting) -> 
     assert layer.passes == before + 1
 
 
-def test_other_layers_have_what_pycaffe_shows(learning) -> None:
+def test_other_layers_have_pycaffes_attributes(learning) -> None:
     layer = learning.layer_dict["conv"]
     assert layer.type == "Convolution" and layer.blobs[0] is learning.params["conv"][0]
     assert not hasattr(layer, "factor")
@@ -74,7 +74,7 @@ def test_other_layers_have_what_pycaffe_shows(learning) -> None:
     assert layer.note == "mine"
 
 
-def test_a_layer_can_be_set_up_and_reshaped_by_itself(learning) -> None:
+def test_a_layer_can_be_set_up_and_reshaped_alone(learning) -> None:
     layer, data, conv = learning.layer_dict["conv"], learning.blobs["data"], learning.blobs["conv"]
     data.reshape(2, 2, 6, 5)
     layer.setup([data], [conv])
@@ -87,14 +87,14 @@ def test_a_layer_can_be_set_up_and_reshaped_by_itself(learning) -> None:
         layer.setup([data, data], [conv])
 
 
-def test_setup_and_reshape_of_a_layer_in_python_are_its_own(counting) -> None:
+def test_setup_and_reshape_call_a_python_layers_own_methods(counting) -> None:
     layer, x, one = counting.layers[1], counting.blobs["x"], counting.blobs["one"]
     x.reshape(4, 5)
     layer.reshape([x], [one])
     assert one.shape == (4, 5)
 
 
-def test_what_is_written_between_the_passes_counts_in_the_second(learning) -> None:
+def test_values_written_between_the_passes_count_in_the_second(learning) -> None:
     learning.forward()
     values = np.random.default_rng(4).standard_normal(learning.blobs["conv"].shape, np.float32)
     learning.blobs["conv"].data[...] = values
@@ -115,7 +115,7 @@ def test_a_layer_that_runs_again_before_the_backward_pass_counts_once(learning) 
     np.testing.assert_allclose(learning.params["conv"][0].diff, wanted, rtol=1e-6)
 
 
-def test_a_scale_in_place_learns_from_what_it_read(make_net) -> None:
+def test_an_in_place_scale_learns_from_the_values_that_it_read(make_net) -> None:
     net = make_net(
         """
         force_backward: true
@@ -167,7 +167,7 @@ def test_a_parameter_that_two_layers_share_has_the_sum_of_their_gradients(make_n
 
 
 @pytest.mark.parametrize("name", ["Split", "Slice"])
-def test_every_top_of_a_layer_can_be_written_to_by_itself(make_net, name: str) -> None:
+def test_every_top_of_a_layer_can_be_written_separately(make_net, name: str) -> None:
     net = make_net(
         f"""
         input: "x" input_shape {{ dim: 1 dim: 4 }}
@@ -179,7 +179,7 @@ def test_every_top_of_a_layer_can_be_written_to_by_itself(make_net, name: str) -
     assert (net.blobs["x"].data == 1).all() and (net.blobs["b"].data == 1).all()
 
 
-def test_what_a_layer_only_passes_on_stays_when_the_other_blob_is_written_to(make_net) -> None:
+def test_a_passed_on_blob_is_independent_of_the_original(make_net) -> None:
     net = make_net(
         """
         force_backward: true
@@ -227,13 +227,13 @@ def touched(net) -> set[str]:
     return blobs | {name.upper() for name, own in net.params.items() if (own[0].diff != 1e6).any()}
 
 
-def test_gradients_go_from_the_loss_to_what_learns_and_no_further(make_net) -> None:
+def test_gradients_flow_from_the_loss_only_as_far_as_layers_that_learn(make_net) -> None:
     assert touched(make_net(INPUTS + IP % ("a", "x", "a", "") + IP % ("b", "a", "b", "") + LOSS % ("b", ""))) == {
         "a", "b", "A", "B"
     }  # fmt: skip
 
 
-def test_a_layer_that_does_not_learn_stops_nothing_but_costs_nothing(make_net) -> None:
+def test_a_layer_that_does_not_learn_passes_gradients_at_no_cost(make_net) -> None:
     frozen = "param { lr_mult: 0 } param { lr_mult: 0 }"
     net = make_net(INPUTS + IP % ("a", "x", "a", frozen) + IP % ("b", "a", "b", "") + LOSS % ("b", ""))
     assert touched(net) == {"b", "B"}
@@ -241,7 +241,7 @@ def test_a_layer_that_does_not_learn_stops_nothing_but_costs_nothing(make_net) -
     assert touched(net) == {"a", "b", "A"}
 
 
-def test_without_a_loss_there_is_nothing_to_do_unless_it_is_forced(make_net) -> None:
+def test_without_a_loss_backward_runs_only_if_forced(make_net) -> None:
     net = (
         INPUTS
         + IP % ("a", "x", "a", "")
@@ -256,7 +256,7 @@ def test_a_branch_without_a_loss_is_left_out(make_net) -> None:
     assert touched(make_net(net)) == {"a", "A"}
 
 
-def test_a_layer_whose_tops_all_end_or_are_stopped_is_left_out(make_net) -> None:
+def test_a_layer_without_a_gradient_from_any_top_is_left_out(make_net) -> None:
     """One top of the slice has no loss, and the gradient of the other is stopped, so Caffe doesn't run the layer's
     backward pass."""
     six = """layer { type: "InnerProduct" name: "a" bottom: "x" top: "a" inner_product_param { num_output: 6
@@ -278,7 +278,7 @@ def test_propagate_down_stops_and_sends_gradients(make_net) -> None:
     assert touched(make_net(sent)) == {"x", "a", "A"}
 
 
-def test_labels_get_no_gradient_even_if_it_is_forced(make_net) -> None:
+def test_labels_get_no_gradient_even_if_forced(make_net) -> None:
     net = make_net(
         """
         force_backward: true

@@ -46,7 +46,7 @@ def test_attributes_name_blobs_and_layers() -> None:
     """)
 
 
-def test_what_has_no_name_is_called_by_its_type_with_a_number() -> None:
+def test_unnamed_tops_are_named_by_type_and_number() -> None:
     data, label = L.DummyData(**DATA)
     one = L.ReLU(L.InnerProduct(data, num_output=3), in_place=True)
     two = L.Dropout(L.InnerProduct(one, num_output=3))
@@ -63,7 +63,7 @@ def test_what_has_no_name_is_called_by_its_type_with_a_number() -> None:
     assert [layer.name for layer in to_proto(one, label).layer] == ["DummyData1", "InnerProduct1", "ReLU1"]
 
 
-def test_names_given_and_made_up_go_together() -> None:
+def test_given_and_generated_names_do_not_clash() -> None:
     n = NetSpec()
     data = L.Input(shape={"dim": [1, 2]})
     n.out = L.Eltwise(L.Power(data), L.Power(data))
@@ -85,7 +85,7 @@ def test_layers_without_tops_are_named_too() -> None:
     assert to_proto(L.Silence(n.data, ntop=0), L.Silence(n.more, ntop=0)).layer[2].name == "Silence2"
 
 
-def test_a_layer_may_be_of_a_type_that_nobody_knows_or_has_the_settings_of_another() -> None:
+def test_a_layers_type_may_be_unknown_or_use_another_types_settings() -> None:
     n = NetSpec()
     n.mine = L.Nobodys(propagate_down=[], python_param={"module": "m", "layer": "x"})
     n.up = L.Deconvolution(n.mine, num_output=2, kernel_size=[3, 4])
@@ -96,14 +96,14 @@ def test_a_layer_may_be_of_a_type_that_nobody_knows_or_has_the_settings_of_anoth
     assert six.relu_param.negative_slope == 0.5
 
 
-def test_a_net_of_a_thousand_layers_without_names() -> None:
+def test_a_net_of_a_thousand_unnamed_layers_is_written() -> None:
     top = L.Input(shape={"dim": 1})
     for _ in range(1500):
         top = L.Power(top)
     assert to_proto(top).layer[-1].name == "Power1500"
 
 
-def test_only_blobs_are_read_by_layers() -> None:
+def test_layers_accept_only_blobs_as_bottoms() -> None:
     data = L.DummyData(ntop=2)
     with pytest.raises(TypeError, match=r"^Silence input 0 is not a Top \(type is <class 'tuple'>\)$"):
         L.Silence(data, ntop=0)
@@ -124,7 +124,7 @@ def test_wrong_settings_are_named() -> None:
         _ = NetSpec().fc
 
 
-def test_a_value_is_put_where_its_type_belongs() -> None:
+def test_a_value_is_stored_in_the_field_of_its_type() -> None:
     layer = pb.LayerParameter()
     assign_proto(layer, "top", "one")
     assign_proto(layer, "top", ("two", "three"))

@@ -12,7 +12,7 @@ from google.protobuf import text_format
 from netdsl import pycaffe
 
 
-def test_all_public_names_are_there() -> None:
+def test_all_public_names_exist() -> None:
     assert all(hasattr(pycaffe, name) for name in pycaffe.__all__)
     assert (pycaffe.TRAIN, pycaffe.TEST) == (0, 1)
     assert pycaffe.__version__.startswith("1.")
@@ -32,7 +32,7 @@ def test_the_types_of_layers_are_listed() -> None:
     assert types == sorted(types) and {"Convolution", "InnerProduct", "Data"} <= set(types)
 
 
-def test_solvers_can_say_how_many_they_are(monkeypatch) -> None:
+def test_solver_count_can_be_set(monkeypatch) -> None:
     assert (pycaffe.solver_count(), pycaffe.solver_rank(), pycaffe.has_nccl()) == (1, 0, True)
     pycaffe.set_solver_count(4)
     pycaffe.set_solver_rank(3)
@@ -45,7 +45,7 @@ def test_solvers_can_say_how_many_they_are(monkeypatch) -> None:
         pycaffe.set_multiprocess(False)
 
 
-def test_a_gpu_that_is_not_there_is_told(monkeypatch) -> None:
+def test_a_missing_gpu_is_reported(monkeypatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     with pytest.warns(UserWarning, match="torch finds no GPU, so nets are created on the CPU"):
         pycaffe.set_mode_gpu()
@@ -58,7 +58,7 @@ def test_a_timer_measures_milliseconds() -> None:
     assert 0 <= timer.ms < 1000
 
 
-def test_the_log_is_pythons(caplog) -> None:
+def test_messages_go_to_pythons_log(caplog) -> None:
     pycaffe.init_log(0)
     with caplog.at_level(logging.INFO, "netdsl.pycaffe"):
         pycaffe.log("hello %s")
@@ -68,7 +68,7 @@ def test_the_log_is_pythons(caplog) -> None:
     pycaffe.init_log()
 
 
-def test_the_log_is_also_on_standard_error_if_asked_for(capsys) -> None:
+def test_the_log_goes_to_standard_error_on_request(capsys) -> None:
     pycaffe.log("unseen")
     pycaffe.init_log(0, True)
     pycaffe.log("hello")
@@ -78,7 +78,7 @@ def test_the_log_is_also_on_standard_error_if_asked_for(capsys) -> None:
     assert re.fullmatch(r"I\d{4} [\d:.]+ +\d+ _caffe\.cpp:84\] hello\n", capsys.readouterr().err)
 
 
-def test_caffe_s_own_modules_are_found_by_their_names() -> None:
+def test_caffes_own_modules_are_found_by_name() -> None:
     for name in ("pycaffe", "_caffe", "io", "net_spec", "classifier", "detector", "coord_map", "draw", "proto"):
         assert import_module(f"caffe.{name}") is import_module(f"netdsl.pycaffe.{name}")
     assert import_module("caffe") is pycaffe

@@ -54,23 +54,23 @@ def run(tmp_path: Path):
     return run
 
 
-def test_a_module_beside_the_script(run, tmp_path: Path) -> None:
+def test_a_module_next_to_the_script_is_allowed(run, tmp_path: Path) -> None:
     (tmp_path / "scripts/beside_layers.py").write_text(LAYERS)
     assert run("beside_layers").stdout == "[2.0, 4.0, 6.0]\n"
 
 
-def test_the_script_itself(run) -> None:
+def test_the_script_itself_is_allowed(run) -> None:
     assert run("__main__", LAYERS).stdout == "[2.0, 4.0, 6.0]\n"
 
 
-def test_an_installed_module_counts_if_the_script_imports_it(run, tmp_path: Path) -> None:
+def test_an_installed_module_is_allowed_if_the_script_imports_it(run, tmp_path: Path) -> None:
     (tmp_path / "installed").mkdir()
     (tmp_path / "installed/installed_layers.py").write_text(LAYERS)
     assert "allow it with" in run("installed_layers").stderr
     assert run("installed_layers", "import installed_layers").stdout == "[2.0, 4.0, 6.0]\n"
 
 
-def test_a_module_beside_a_downloaded_net_does_not(run, tmp_path: Path) -> None:
+def test_a_module_next_to_a_downloaded_net_is_not_allowed(run, tmp_path: Path) -> None:
     (tmp_path / "downloaded/strange_layers.py").write_text("open('it_ran', 'w')\n" + LAYERS)
     assert "runs Python code from module 'strange_layers'" in run("strange_layers").stderr
     assert not (tmp_path / "downloaded/it_ran").exists()
@@ -80,7 +80,7 @@ def test_a_module_without_layers_is_not_run_though_it_is_loaded(run) -> None:
     assert "runs Python code from module 'subprocess'" in run("subprocess", "import subprocess").stderr
 
 
-def test_what_a_solver_logs_is_on_standard_error(run, tmp_path: Path) -> None:
+def test_a_solver_logs_to_standard_error(run, tmp_path: Path) -> None:
     net = """
         layer { name: "d" type: "DummyData" top: "x" dummy_data_param { shape { dim: [2, 3] } } }
         layer { name: "ip" type: "InnerProduct" bottom: "x" top: "y" inner_product_param { num_output: 1 } }

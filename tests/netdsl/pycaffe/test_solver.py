@@ -48,7 +48,7 @@ def test_it_trains_to_the_end(solver_file: Path) -> None:
     assert np.array_equal(solver.test_nets[0].params["ip"][0].data, solver.net.params["ip"][0].data)
 
 
-def test_an_array_that_a_script_holds_sees_the_weights_change(solver_file: Path) -> None:
+def test_an_array_that_a_script_keeps_shows_changed_weights(solver_file: Path) -> None:
     solver = pycaffe.SGDSolver(str(solver_file))
     weights, bias = solver.net.params["conv"][0].data, solver.net.layers[2].blobs[1].data
     weights[...], bias[...] = 0, 0
@@ -58,7 +58,7 @@ def test_an_array_that_a_script_holds_sees_the_weights_change(solver_file: Path)
     assert solver.iter == 1
 
 
-def test_what_a_script_writes_before_a_step_counts(solver_file: Path) -> None:
+def test_values_that_a_script_writes_before_a_step_count(solver_file: Path) -> None:
     solver = pycaffe.SGDSolver(str(solver_file))
     for blob in solver.net.params["conv"]:
         blob.data[...] = 0
@@ -68,14 +68,14 @@ def test_what_a_script_writes_before_a_step_counts(solver_file: Path) -> None:
     assert solver.net.blobs["loss"].data == pytest.approx(np.log(6), rel=1e-6)  # six equally likely classes
 
 
-def test_the_type_is_the_files_or_the_classes(solver_file: Path) -> None:
+def test_the_solver_type_is_the_files_or_the_classs(solver_file: Path) -> None:
     assert type(pycaffe.get_solver(str(solver_file))) is pycaffe.SGDSolver
     solver_file.write_text(SETTINGS + 'type: "Adam"')
     assert type(pycaffe.get_solver(str(solver_file))) is pycaffe.AdamSolver
     assert pycaffe.NesterovSolver(str(solver_file)).param.type == "Nesterov"
 
 
-def test_snapshot_and_restore(solver_file: Path) -> None:
+def test_a_snapshot_can_be_restored(solver_file: Path) -> None:
     solver = pycaffe.AdamSolver(str(solver_file))
     solver.step(3)
     solver.snapshot()
@@ -105,7 +105,7 @@ def test_callbacks_and_shared_weights(solver_file: Path) -> None:
     assert np.array_equal(other.params["ip"][0].data, solver.net.params["ip"][0].data)
 
 
-def test_weights_that_the_settings_name(solver_file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_weights_in_the_settings_are_loaded(solver_file: Path, caplog: pytest.LogCaptureFixture) -> None:
     first = pycaffe.SGDSolver(str(solver_file))
     first.net.save("start.caffemodel")
     solver_file.write_text(SETTINGS + 'weights: "start.caffemodel"')

@@ -33,7 +33,7 @@ def test_all_sizes_and_limits_score_as_in_a_slow_program(seed: int) -> None:
                     assert precision == pytest.approx(wanted[label][0], abs=1e-6)
 
 
-def test_a_crowd_takes_any_number_of_detections_which_are_neither_right_nor_wrong() -> None:
+def test_a_crowd_absorbs_any_number_of_detections_without_counting_them() -> None:
     things = [Thing(0, 1, BOX), Thing(0, 1, (100, 0, 300, 100), crowd=True)]
     in_crowd = [Found(0, 1, 0.9, (100 + 20 * index, 0, 120 + 20 * index, 60)) for index in range(5)]
     assert scores_of([*in_crowd, Found(0, 1, 0.5, BOX)], things).precision() == pytest.approx(1)
@@ -41,7 +41,7 @@ def test_a_crowd_takes_any_number_of_detections_which_are_neither_right_nor_wron
     assert scores_of([*in_crowd, Found(0, 1, 0.5, BOX)], alone).precision() < 0.2
 
 
-def test_only_so_many_detections_of_a_class_in_an_image_count() -> None:
+def test_detections_per_class_and_image_are_limited() -> None:
     things = [Thing(0, 1, (50 * index, 0, 50 * index + 40, 40)) for index in range(20)]
     found = [Found(0, 1, 1 - index / 100, thing.box) for index, thing in enumerate(things)]
     scores = scores_of(found, things)
@@ -50,7 +50,7 @@ def test_only_so_many_detections_of_a_class_in_an_image_count() -> None:
     assert scores_of([*worse, *found], things).precision() == 0
 
 
-def test_a_second_best_object_is_taken_where_the_best_one_is() -> None:
+def test_a_detection_can_match_a_second_best_object() -> None:
     things = [Thing(0, 1, BOX), Thing(0, 1, NEAR)]
     scores = scores_of([Found(0, 1, 0.9, BOX), Found(0, 1, 0.8, BOX)], things)
     assert scores.recall() == 1 and scores.precision(overlap=0.5) == pytest.approx(1)

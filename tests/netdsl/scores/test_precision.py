@@ -33,7 +33,7 @@ def of_caffe(marks: list[bool], objects: int, points: int | None, *, best: bool)
         (PrecisionRule.SSD_INTEGRAL, None, False),
     ],
 )
-def test_the_rules_of_caffes_solver(rule: PrecisionRule, points: int | None, best: bool) -> None:
+def test_precision_follows_the_rules_of_caffes_solver(rule: PrecisionRule, points: int | None, best: bool) -> None:
     random = np.random.default_rng(0)
     for _ in range(200):
         marks = random.random(random.integers(0, 40)) < 0.6

@@ -27,7 +27,7 @@ def slow(labels: list[int], predicted: list[int], classes: int, ignored: int) ->
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_four_numbers_are_those_of_a_slow_program(seed: int) -> None:
+def test_the_four_numbers_equal_those_of_a_slow_program(seed: int) -> None:
     random = np.random.default_rng(seed)
     labels = random.choice([0, 1, 2, 4, 255], (3, 9, 7))  # 3 never occurs, and 5 is neither labelled nor predicted
     predicted = np.where(random.random(labels.shape) < 0.5, labels % 5, random.integers(0, 5, labels.shape))
@@ -35,7 +35,7 @@ def test_the_four_numbers_are_those_of_a_slow_program(seed: int) -> None:
     assert scores.summary() == pytest.approx(slow(labels.ravel().tolist(), predicted.ravel().tolist(), 6, 2))
 
 
-def test_classes_that_are_not_there() -> None:
+def test_absent_classes_have_no_score() -> None:
     labels, predicted = np.array([0, 0, 0, 1]), np.array([0, 0, 2, 0])
     classes = SegmentationScores(count_confusions(labels, predicted, 4)).by_class()
     assert [(each.pixels, each.accuracy, each.iou) for each in classes] == [
@@ -46,6 +46,6 @@ def test_classes_that_are_not_there() -> None:
     ]
 
 
-def test_nothing_but_what_doesnt_count() -> None:
+def test_only_ignored_pixels_give_no_score() -> None:
     scores = SegmentationScores(count_confusions(np.full((2, 2), 255), np.zeros((2, 2), int), 3))
     assert scores.summary() == dict.fromkeys(scores.summary())

@@ -19,7 +19,7 @@ def table_of(found: list[Found], things: list[Thing], rule=PrecisionRule.VOC_200
 
 @pytest.mark.parametrize(("rule", "points"), [(PrecisionRule.VOC_2007, 11), (PrecisionRule.VOC_2010, None)])
 @pytest.mark.parametrize("pixel", [0, 1])
-def test_every_class_has_the_average_precision_of_a_slow_program(rule, points: int | None, pixel: int) -> None:
+def test_average_precisions_equal_those_of_a_slow_program(rule, points: int | None, pixel: int) -> None:
     for seed in range(30):
         found, things = scene(seed)
         table = table_of(found, things, rule, pixel=pixel)
@@ -40,7 +40,7 @@ def test_a_class_without_detections_scores_nothing_and_one_without_objects_has_n
     assert (table.mean, table.mean_in_caffe) == (0.5, pytest.approx(1 / 3))
 
 
-def test_nothing_at_all() -> None:
+def test_no_objects_and_no_detections_give_no_score() -> None:
     assert table_of([], []).mean is None
     assert table_of([], [Thing(0, 1, LEFT)]).mean == 0
     assert table_of([Found(0, 1, 0.5, LEFT)], []).mean is None
@@ -69,7 +69,7 @@ def test_an_image_without_objects_makes_its_detections_wrong() -> None:
     assert table_of(found, [Thing(0, 1, LEFT)], PrecisionRule.VOC_2010).mean == 0.5
 
 
-def test_an_overlap_of_exactly_the_least_isnt_enough_and_the_last_pixel_belongs_to_a_box() -> None:
+def test_an_overlap_must_exceed_the_threshold_and_boxes_include_their_last_pixel() -> None:
     half = [Found(0, 1, 0.5, (0, 0, 9, 4))]
     assert table_of(half, [Thing(0, 1, (0, 0, 9, 9))]).mean == 0  # the overlap is 50 of 100 pixels
     assert table_of([Found(0, 1, 0.5, (0, 0, 9, 5))], [Thing(0, 1, (0, 0, 9, 9))]).mean == 1

@@ -22,7 +22,7 @@ def together(size: int, work: Callable[[SimulatedCommunicator, World], Any]) -> 
     return world.run(lambda rank: work(SimulatedCommunicator(network, rank), world)), world
 
 
-def test_a_weighted_mean_begins_when_the_last_one_comes_and_takes_a_rings_time() -> None:
+def test_a_weighted_mean_starts_with_the_last_worker_and_takes_a_rings_time() -> None:
     def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], float, float, int]:
         world.spend(each.rank, each.rank * 1.5)
         buffer = torch.tensor([1.0, 2.0, 6.0]) * (each.rank + 1)
@@ -34,7 +34,7 @@ def test_a_weighted_mean_begins_when_the_last_one_comes_and_takes_a_rings_time()
     assert world.now == [4.5, 4.5]
 
 
-def test_only_the_root_has_what_was_reduced_and_all_have_what_it_broadcasts() -> None:
+def test_only_the_root_gets_a_reduction_and_all_get_its_broadcast() -> None:
     def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], list[float]]:
         buffer = torch.tensor([2.0, 4.0]) * (each.rank + 1)
         each.reduce(buffer, root=1).wait()
@@ -47,7 +47,7 @@ def test_only_the_root_has_what_was_reduced_and_all_have_what_it_broadcasts() ->
     assert [broadcast for _, broadcast in found] == [[6.0, 12.0]] * 3
 
 
-def test_lanes_are_busy_at_once_and_one_lane_is_not() -> None:
+def test_different_lanes_overlap_and_a_single_lane_does_not() -> None:
     def work(each: SimulatedCommunicator, world: World) -> tuple[bool, float]:
         first, second = each.mean(torch.ones(2), lane=0), each.mean(torch.ones(3), lane=0)
         beside = each.mean(torch.ones(4), lane=1)
@@ -60,7 +60,7 @@ def test_lanes_are_busy_at_once_and_one_lane_is_not() -> None:
     assert found == [(True, 5.0)] * 2
 
 
-def test_two_workers_send_each_other() -> None:
+def test_two_workers_can_send_to_each_other() -> None:
     def work(each: SimulatedCommunicator, world: World) -> list[float]:
         mine, theirs = torch.full((3,), float(each.rank)), torch.empty(3)
         sent = each.send(mine, to=1 - each.rank)
@@ -71,7 +71,7 @@ def test_two_workers_send_each_other() -> None:
     assert together(2, work)[0] == [[1.0] * 3, [0.0] * 3]
 
 
-def test_a_shared_variable_is_sent_to_one_worker_after_the_other_and_pushes_block_nobody() -> None:
+def test_a_shared_variable_serves_one_worker_at_a_time_and_pushes_do_not_block() -> None:
     def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], float, bool, float, float]:
         variable = each.shared_variable(torch.zeros(3))
         buffer = torch.full((3,), 8.0)
@@ -85,7 +85,7 @@ def test_a_shared_variable_is_sent_to_one_worker_after_the_other_and_pushes_bloc
     assert found == [([6.0] * 3, 3.0, True, 2.0, 6.0), ([6.5] * 3, 6.0, True, 3.5, 9.0)]
 
 
-def test_no_change_is_lost_while_others_are_on_their_way() -> None:
+def test_no_change_is_lost_while_others_are_under_way() -> None:
     def work(each: SimulatedCommunicator, world: World) -> tuple[Tensor, Tensor]:
         variable = each.shared_variable(torch.full((3,), 5.0, dtype=torch.float64))
         buffer = torch.full((3,), 10.0 * each.rank, dtype=torch.float64)
@@ -113,7 +113,7 @@ def test_the_next_exchange_comes_after_the_push_of_the_last() -> None:
     assert together(1, work)[0] == [(0.75, 9.0)]
 
 
-def test_workers_go_on_without_one_that_is_lost() -> None:
+def test_workers_continue_without_a_lost_one() -> None:
     def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], float, list[list[float]]]:
         world.spend(each.rank, 1.0)
         buffer = torch.full((2,), 2.0 * each.rank)
@@ -128,7 +128,7 @@ def test_workers_go_on_without_one_that_is_lost() -> None:
     assert world.lost == {1}
 
 
-def test_the_one_that_others_need_may_not_be_lost() -> None:
+def test_the_loss_of_a_required_worker_is_an_error() -> None:
     def work(each: SimulatedCommunicator, world: World) -> None:
         if each.rank == 0:
             world.spend(each.rank, math.inf)
@@ -143,7 +143,7 @@ def test_numbers_of_all_are_gathered_by_rank() -> None:
     assert found == [[[0, 7.0], [1, 7.0], [2, 7.0]]] * 3
 
 
-def test_whoever_is_alone_sends_nothing() -> None:
+def test_a_single_worker_sends_nothing() -> None:
     def work(each: SimulatedCommunicator, world: World) -> int:
         each.mean(torch.ones(5)).wait()
         return each.traffic.bytes
@@ -151,7 +151,7 @@ def test_whoever_is_alone_sends_nothing() -> None:
     assert together(1, work)[0] == [0]
 
 
-def test_a_mean_that_not_all_ask_for_is_an_error_for_those_who_do() -> None:
+def test_a_mean_that_some_workers_skip_is_an_error_for_the_others() -> None:
     def work(each: SimulatedCommunicator, world: World) -> None:
         if each.rank:
             each.mean(torch.ones(2)).wait()

@@ -19,7 +19,7 @@ def simulated(param: pb.SolverParameter, size: int, link: Link | None = None, **
     )
 
 
-def test_time_is_what_the_papers_formula_says(param: pb.SolverParameter) -> None:
+def test_time_follows_the_papers_formula(param: pb.SolverParameter) -> None:
     link = Link(bandwidth=1e4)
     found = simulated(param, 3, link)
     size = found.records[0][0].bytes
@@ -32,14 +32,14 @@ def test_time_is_what_the_papers_formula_says(param: pb.SolverParameter) -> None
     assert [[record.iteration for record in records] for records in found.records] == [[3, 6, 9, 12]] * 3
 
 
-def test_it_comes_out_the_same_each_time_and_the_link_changes_only_times(param: pb.SolverParameter) -> None:
+def test_a_simulation_is_repeatable_and_the_link_changes_only_times(param: pb.SolverParameter) -> None:
     quick, slow, again = (simulated(param, 2, link) for link in (Link(), Link(1e4, 0.1), Link(1e4, 0.1)))
     assert slow == again
     assert [score.values for score in quick.scores] == [score.values for score in slow.scores]
     assert quick.time == 24.0 < slow.time
 
 
-def test_it_ends_when_the_goal_is_reached(param: pb.SolverParameter) -> None:
+def test_a_simulation_ends_when_the_goal_is_reached(param: pb.SolverParameter) -> None:
     whole = simulated(param, 2)
     accuracies = [score.accuracy for score in whole.scores]
     assert accuracies[0] is not None
@@ -56,7 +56,9 @@ def test_workers_without_rounds_in_common_end_too(param: pb.SolverParameter) -> 
     assert [len(records) for records in found.records] == [3, 2, 1]
 
 
-def test_nothing_is_written(param: pb.SolverParameter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulation_writes_no_files(
+    param: pb.SolverParameter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     param.snapshot, param.snapshot_prefix, param.snapshot_after_train, param.display = 3, "run", True, 1
     simulated(param, 2)

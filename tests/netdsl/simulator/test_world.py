@@ -7,7 +7,7 @@ from netdsl.errors import DistributedError, PeerLostError
 from netdsl.simulator.world import PendingEvent, World
 
 
-def test_whoever_is_furthest_behind_goes_on() -> None:
+def test_the_worker_furthest_behind_continues() -> None:
     world, order = World(3), []
 
     def work(rank: int) -> None:
@@ -19,7 +19,7 @@ def test_whoever_is_furthest_behind_goes_on() -> None:
     assert order == [(1, 2.0), (2, 3.0), (1, 4.0), (0, 5.0), (2, 6.0), (0, 10.0)]
 
 
-def test_a_worker_that_waits_is_there_when_it_is_over() -> None:
+def test_a_waiting_workers_clock_advances_to_the_end_of_the_wait() -> None:
     world, awaited = World(2), PendingEvent("it")
 
     def work(rank: int) -> float:
@@ -52,7 +52,7 @@ def test_each_worker_has_its_own_random_numbers() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_problem_of_one_worker_ends_all() -> None:
+def test_an_error_in_one_worker_ends_all() -> None:
     world = World(3)
 
     def work(rank: int) -> None:
@@ -65,7 +65,7 @@ def test_a_problem_of_one_worker_ends_all() -> None:
         world.run(work)
 
 
-def test_who_waits_for_one_that_ended_is_told() -> None:
+def test_waiting_for_an_ended_worker_is_an_error() -> None:
     world = World(2)
 
     def work(rank: int) -> None:

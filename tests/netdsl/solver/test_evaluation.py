@@ -98,7 +98,7 @@ def test_detections_of_all_batches_give_one_mean_average_precision(version: str,
     assert result.classes == ()
 
 
-def test_classes_are_told_where_the_settings_ask_for_them() -> None:
+def test_classes_are_reported_if_the_settings_request_them() -> None:
     lines: list[str] = []
     events: list[tell.Event] = []
     settings = {"eval_type": "detection", "ap_version": "MaxIntegral", "show_per_class_result": True}
@@ -112,7 +112,7 @@ def test_classes_are_told_where_the_settings_ask_for_them() -> None:
     assert lines[-3:] == ["class1: 0.666667", "class2: 0", "    Test net output #0: detection_eval = 0.222222"]
 
 
-def test_two_tests_score_the_same_and_nothing_is_left_in_the_net() -> None:
+def test_two_tests_score_the_same_and_leave_no_state_in_the_net() -> None:
     test = net_of(DETECTOR, detections())
     solver = solver_of(test, 2, eval_type="detection")
     assert solver.test() == solver.test()
@@ -143,7 +143,7 @@ def test_coco_counts_the_images_of_all_batches() -> None:
     assert detection.table(PrecisionRule.VOC_2010).mean == pytest.approx(1 / 3)
 
 
-def test_a_detection_isnt_compared_with_objects_of_another_batch() -> None:
+def test_detections_are_not_compared_with_another_batchs_objects() -> None:
     rows = [([(0, 1, 0.9, *RIGHT)], [(0, 1, 0, *LEFT, 0)]), ([(0, 1, 0.5, *LEFT)], [(0, 1, 0, *RIGHT, 0)])]
     batches = [{"d": np.array(d * 5)[None, None], "o": np.array(o * 3)[None, None]} for d, o in rows]
     test = net_of(DETECTOR, batches)
@@ -171,7 +171,7 @@ def test_pixels_of_all_batches_give_one_score(compiled: bool, monkeypatch: pytes
     assert [each.label for each in result.classes] == [0, 1, 2, 3]
 
 
-def test_what_a_test_net_cant_give_is_told() -> None:
+def test_scores_that_a_test_net_cannot_provide_are_refused() -> None:
     detector, segmenter = (net_of(text, [{}]).built for text in (DETECTOR, SEGMENTER))
     for asked, nets, says in [
         ("detection", [segmenter], "no layer of a test net judges detections"),
@@ -183,7 +183,7 @@ def test_what_a_test_net_cant_give_is_told() -> None:
         assert unsupported_scores(pb.SolverParameter(eval_type=asked), nets) == ""
 
 
-def test_a_version_that_isnt_known_is_refused_where_it_counts() -> None:
+def test_an_unknown_version_is_refused_if_it_is_used() -> None:
     with pytest.raises(SolverError, match="ap_version is '12point'; set it to one of 11point"):
         solver_of(net_of(DETECTOR, detections()), 1, eval_type="detection", ap_version="12point")
     solver_of(net_of(DETECTOR, detections()), 1, ap_version="12point")

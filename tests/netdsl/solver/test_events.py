@@ -24,7 +24,7 @@ def written(path: Path) -> list[dict[str, object]]:
     return list(read_event_log(path))
 
 
-def test_one_object_for_each_display_test_and_snapshot(tmp_path: Path) -> None:
+def test_each_display_test_and_snapshot_has_one_object(tmp_path: Path) -> None:
     found = written(tmp_path / "runs/log.jsonl")
     assert all(each.pop("seconds") >= 0 for each in found)
     numbers = {"loss": 0.5, "top[0]": 0.25, "top[1]": None}  # JSON doesn't support NaN
@@ -35,12 +35,12 @@ def test_one_object_for_each_display_test_and_snapshot(tmp_path: Path) -> None:
     ]
 
 
-def test_a_resumed_run_goes_on_in_it_after_a_line_that_was_cut_off(tmp_path: Path) -> None:
+def test_a_resumed_run_appends_after_a_truncated_line(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"event": "train"}) + '\n{"event": "tra')
     assert [each["event"] for each in written(path)] == ["train", "train", "test", "snapshot"]
 
 
-def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_log_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="can't be written"):
         EventLog(tmp_path)

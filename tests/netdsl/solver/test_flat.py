@@ -35,7 +35,7 @@ def test_blobs_keep_their_values_and_follow_the_buffer(regression) -> None:
     assert all((blob == 7).all() for layer in layers.values() for blob in layer.blob_tensors())
 
 
-def test_shared_blobs_are_there_once_in_caffes_order(regression) -> None:
+def test_shared_blobs_are_stored_once_in_caffes_order(regression) -> None:
     flat = FlatWeights(regression(text=SHARED % "").built)
     assert [(blob.layer, tuple(blob.tensor.shape)) for blob in flat.blobs] == [
         *[("a", (3, 3)), ("a", (3,))],
@@ -44,7 +44,7 @@ def test_shared_blobs_are_there_once_in_caffes_order(regression) -> None:
     ]
 
 
-def test_what_learns_at_one_pace_lies_together_and_the_rest_behind(regression) -> None:
+def test_blobs_with_one_learning_rate_are_contiguous_and_the_rest_follow(regression) -> None:
     flat = FlatWeights(regression(text=SHARED % "").built)
     paces = [(group.lr_mult, group.decay_mult, [blob.layer for blob in group.blobs]) for group in flat.groups]
     assert paces == [(3, 1, ["a", "c"]), (3, 0, ["c"])]
@@ -73,7 +73,7 @@ def test_gradients_are_added_up_in_one_buffer_with_the_weights_layout(regression
     assert not any(blob.tensor.grad.any() for blob in weights.blobs)
 
 
-def test_gradients_that_others_have_put_in_place_count(regression) -> None:
+def test_gradients_that_other_code_stored_count(regression) -> None:
     weights = FlatWeights(regression().built)
     gradients = FlatGradients(weights)
     gradients.buffer.fill_(5)

@@ -14,7 +14,7 @@ from netdsl.solver.length import Epoch, Intervals, is_due
 @pytest.mark.parametrize("items", [1, 31, 32, 33, 100, 1437])
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 @pytest.mark.parametrize("epochs", [0.5, 1, 6, 20])
-def test_a_training_sees_every_item_so_often_and_less_than_an_iteration_more(
+def test_training_sees_every_item_once_per_epoch_plus_part_of_an_iteration(
     items: int, at_once: int, epochs: float
 ) -> None:
     epoch = Epoch.of(Fraction(items, 32), iter_size=2, batches_at_once=at_once)
@@ -23,7 +23,7 @@ def test_a_training_sees_every_item_so_often_and_less_than_an_iteration_more(
 
 
 @pytest.mark.parametrize("epochs", [0, -1, math.inf, math.nan])
-def test_a_number_of_epochs_that_can_not_be(epochs: float) -> None:
+def test_an_impossible_number_of_epochs_is_refused(epochs: float) -> None:
     with pytest.raises(SolverError, match="give a number above 0"):
         Epoch(Fraction(3)).iterations_of(epochs)
 
@@ -37,18 +37,18 @@ def due(interval: Fraction, last: int) -> list[int]:
     return [iteration for iteration in range(1, last + 1) if is_due(interval, iteration - 1, iteration)]
 
 
-def test_something_is_due_in_the_iterations_that_its_interval_divides() -> None:
+def test_actions_are_due_at_multiples_of_their_interval() -> None:
     assert due(Fraction(4), 13) == [4, 8, 12]
     assert due(Fraction(0), 13) == []
 
 
-def test_epochs_end_where_all_of_their_items_were_seen() -> None:
+def test_epochs_end_once_all_their_items_were_seen() -> None:
     epoch = Epoch(Fraction(10, 3))
     ends = [epoch.iterations_of(number) for number in range(1, 7)]
     assert due(epoch.iterations, 20) == ends == [4, 7, 10, 14, 17, 20]
 
 
-def test_the_next_iteration_in_which_something_is_due() -> None:
+def test_the_next_due_iteration_is_found() -> None:
     intervals = Intervals(Fraction(10, 3), Fraction(5))
     assert [intervals.next_due(iteration) for iteration in (0, 3, 4, 5, 7, 9, 10)] == [4, 4, 5, 7, 10, 10, 14]
     assert Intervals().next_due(5) is None

@@ -69,13 +69,13 @@ def heard(net: str, tables: dict[Phase, Table] | None = None) -> list[Event]:
 OPENED = [DataOpened(f"folder:{name}", 3, ("cat", "dog", "horse"), name == "b") for name in ("a", "b")]
 
 
-def test_the_data_of_all_nets_are_told_with_their_classes() -> None:
+def test_the_data_of_all_nets_are_reported_with_their_classes() -> None:
     assert heard(DATA + NET) == OPENED
     tables = {Phase.TRAIN: Table("folder:a"), Phase.TEST: Table("folder:b")}
     assert heard(INPUTS + NET, tables) == OPENED
 
 
-def test_what_a_net_reads_word_by_word_is_a_vocabulary() -> None:
+def test_labels_that_a_net_reads_word_by_word_are_a_vocabulary() -> None:
     with h5py.File("words.h5", "w") as file:
         for name in ("cont", "word", "next"):
             file[name] = np.zeros((4, 2), np.float32)
@@ -87,7 +87,7 @@ def test_what_a_net_reads_word_by_word_is_a_vocabulary() -> None:
     assert data_line(opened) == "trains on list.txt: 4 items, a vocabulary of 3 (<EOS>, a, dog)"
 
 
-def test_outputs_that_no_label_needs_are_told_once() -> None:
+def test_unused_outputs_are_reported_once() -> None:
     notice = "blob 'ip' has 10 outputs for the 3 classes of folder:a (cat, dog, horse), so 7 of them can never be right"
     assert heard(DATA + NET.replace("num_output: 3", "num_output: 10")) == [OPENED[0], Notice(notice), OPENED[1]]
 

@@ -10,7 +10,7 @@ from netdsl.solver.rules import TYPES, rule_of
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_factor_in_memory_gives_the_bits_of_a_number(kind: str) -> None:
+def test_a_factor_as_a_tensor_has_the_bits_of_a_number(kind: str) -> None:
     momentum = 0.0 if kind in ("AdaGrad", "RMSProp") else 0.9
     rule = rule_of(pb.SolverParameter(type=kind, momentum=momentum, rms_decay=0.9))
     found = []

@@ -28,12 +28,12 @@ def names_of(folder: Path, **settings: object) -> list[str]:
     return [model.net.name for model in opened.tested]
 
 
-def test_files_are_found_beside_the_solver(folder: Path) -> None:
+def test_files_are_found_next_to_the_solver(folder: Path) -> None:
     assert open_settings(pb.SolverParameter(net="one.prototxt"), folder).trained.net.name == "one"
     assert open_settings(pb.SolverParameter(train_net=str(folder / "two.prototxt"))).trained.net.name == "two"
 
 
-def test_the_rest_of_the_tests_use_the_net_itself(folder: Path) -> None:
+def test_the_remaining_tests_use_the_training_net(folder: Path) -> None:
     assert names_of(folder, net="one.prototxt", test_net=["two.prototxt"], test_iter=[1, 2, 3]) == ["two", "one", "one"]
     assert names_of(folder, train_net="one.prototxt", test_net=["two.prototxt"], test_iter=[1]) == ["two"]
     assert names_of(folder, net="one.prototxt") == []
@@ -68,13 +68,13 @@ def test_settings_are_changed_in_a_copy(folder: Path) -> None:
     assert other.sources() == ("net_param", ["net_param"])
 
 
-def test_settings_go_to_other_processes_with_their_nets(folder: Path) -> None:
+def test_settings_are_sent_to_other_processes_with_their_nets(folder: Path) -> None:
     opened = open_settings(pb.SolverParameter(train_net="one.prototxt", max_iter=3), folder)
     again = pickle.loads(pickle.dumps(opened))
     assert again == opened and again.trained.net.name == "one"
 
 
-def test_what_a_solver_must_say(folder: Path) -> None:
+def test_required_solver_settings_are_checked(folder: Path) -> None:
     with pytest.raises(SolverError, match="names no net to train"):
         _ = open_settings(pb.SolverParameter()).trained
     with pytest.raises(SolverError, match="names net and train_net"):
@@ -89,7 +89,7 @@ def test_what_a_solver_must_say(folder: Path) -> None:
         _ = open_settings(pb.SolverParameter(net="one.prototxt", test_iter=[1]), folder).tested
 
 
-def test_snapshots_are_called_as_the_solver_unless_it_says_otherwise(folder: Path) -> None:
+def test_snapshots_are_named_after_the_solver_by_default(folder: Path) -> None:
     path = folder / "quick.prototxt"
     path.write_text('net: "one.prototxt" lr_policy: "fixed" solver_type: ADAM')
     param = read_settings(path)
@@ -111,13 +111,13 @@ def test_snapshots_are_called_as_the_solver_unless_it_says_otherwise(folder: Pat
         ('net: "one.prototxt" lr_policy: "fixed" iter_size: 0', "iter_size is 0; set it to 1 or more"),
     ],
 )
-def test_a_wrong_setting_is_told_with_the_solvers_file(folder: Path, settings: str, why: str) -> None:
+def test_a_wrong_setting_is_reported_with_the_solvers_file(folder: Path, settings: str, why: str) -> None:
     (folder / "quick.prototxt").write_text(settings)
     with pytest.raises(CaffeError, match=f"^{folder}/quick.prototxt: {why}"):
         read_settings(folder / "quick.prototxt")
 
 
-def test_several_files_of_weights() -> None:
+def test_several_weight_files_are_accepted() -> None:
     assert list(split_names(["a, b", "c"])) == ["a", "b", "c"]
 
 
@@ -140,7 +140,7 @@ def test_policies() -> None:
     assert rates(4, lr_policy="sigmoid", gamma=0.5, stepsize=2) == pytest.approx(sigmoid)
 
 
-def test_multistep_takes_one_step_value_in_an_iteration_and_goes_on_from_a_state() -> None:
+def test_multistep_uses_one_step_value_per_iteration_and_resumes() -> None:
     assert rates(4, lr_policy="multistep", stepvalue=[1, 1, 2], gamma=0.5) == [0.5, 0.25, 0.125, 0.0625]
     param = pb.SolverParameter(lr_policy="multistep", stepvalue=[5, 6, 7])
     assert next_step(param, 100, 1) == 2
@@ -157,6 +157,6 @@ def test_multistep_takes_one_step_value_in_an_iteration_and_goes_on_from_a_state
         ({"lr_policy": "poly"}, "needs a max_iter above 0"),
     ],
 )
-def test_settings_that_make_no_rate(settings: dict[str, object], says: str) -> None:
+def test_settings_without_a_valid_rate_are_refused(settings: dict[str, object], says: str) -> None:
     with pytest.raises(SolverError, match=says):
         rates(1, **settings)

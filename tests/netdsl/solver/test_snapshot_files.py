@@ -70,7 +70,7 @@ def file_of(saved: SnapshotSaved, which: str) -> Path:
 @pytest.mark.parametrize("form", [pb.SolverParameter.BINARYPROTO, pb.SolverParameter.HDF5])
 @pytest.mark.parametrize("which", ["model", "state", "resume"])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_the_newest_whole_snapshot_is_taken_and_the_damaged_one_is_named(
+def test_the_newest_complete_snapshot_is_used_and_the_damaged_one_named(
     damage: str, which: str, form: int, regression, tmp_path: Path
 ) -> None:
     if form == pb.SolverParameter.HDF5:
@@ -84,9 +84,7 @@ def test_the_newest_whole_snapshot_is_taken_and_the_damaged_one_is_named(
 
 
 @pytest.mark.parametrize("which", ["model", "state", "resume"])
-def test_a_damaged_snapshot_that_is_named_is_an_error_that_says_what_to_do(
-    which: str, regression, tmp_path: Path
-) -> None:
+def test_resuming_a_damaged_snapshot_is_an_error_with_advice(which: str, regression, tmp_path: Path) -> None:
     saved = three_snapshots(regression(), tmp_path)
     flip_a_bit(file_of(saved[2], which))
     with pytest.raises(SolverError, match=rf"{file_of(saved[2], which).name}: .* resume from .*s_iter_4\.solverstate"):
@@ -97,7 +95,7 @@ def test_a_damaged_snapshot_that_is_named_is_an_error_that_says_what_to_do(
         state.restore(solver_of(regression(), tmp_path), saved[2].state)
 
 
-def test_if_none_is_whole_training_does_not_begin_anew(regression, tmp_path: Path) -> None:
+def test_if_no_snapshot_is_complete_training_does_not_start_over(regression, tmp_path: Path) -> None:
     for saved in three_snapshots(regression(), tmp_path):
         flip_a_bit(saved.model)
     with pytest.raises(
@@ -106,7 +104,7 @@ def test_if_none_is_whole_training_does_not_begin_anew(regression, tmp_path: Pat
         newest(str(tmp_path / "s"))
 
 
-def test_a_snapshot_without_hashes_is_resumed_from_and_said_to_have_none(regression, tmp_path: Path) -> None:
+def test_a_snapshot_without_hashes_is_resumed_with_a_message(regression, tmp_path: Path) -> None:
     saved = three_snapshots(regression(), tmp_path)[2]
     file_of(saved, "resume").unlink()
     events: list[Event] = []
@@ -118,7 +116,7 @@ def test_a_snapshot_without_hashes_is_resumed_from_and_said_to_have_none(regress
     ]
 
 
-def test_a_resume_file_of_an_older_version_restores_what_it_has(regression, tmp_path: Path) -> None:
+def test_an_older_resume_file_restores_its_content(regression, tmp_path: Path) -> None:
     saved = three_snapshots(regression(), tmp_path)[2]
     resume = file_of(saved, "resume")
     old = {name: value for name, value in json.loads(resume.read_text()).items() if name not in ("files", "hash")}
@@ -131,7 +129,7 @@ def test_a_resume_file_of_an_older_version_restores_what_it_has(regression, tmp_
     assert any(isinstance(event, Notice) for event in events)
 
 
-def test_a_whole_snapshot_says_nothing_and_three_files_may_be_renamed_together(regression, tmp_path: Path) -> None:
+def test_a_complete_snapshot_gives_no_message_and_can_be_renamed(regression, tmp_path: Path) -> None:
     saved = three_snapshots(regression(), tmp_path)[2]
     events: list[Event] = []
     for which, name in {"model": "best.caffemodel", "state": "best.solverstate", "resume": "best.resume.json"}.items():
@@ -142,7 +140,7 @@ def test_a_whole_snapshot_says_nothing_and_three_files_may_be_renamed_together(r
     assert again.iteration == 6 and events == []
 
 
-def test_a_snapshot_is_three_files_that_are_on_the_disk(regression, tmp_path: Path, monkeypatch) -> None:
+def test_a_snapshot_consists_of_three_synced_files(regression, tmp_path: Path, monkeypatch) -> None:
     import os
 
     synced: list[str] = []

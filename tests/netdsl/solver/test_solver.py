@@ -25,14 +25,14 @@ def told(events: list[Event], kind: type) -> list[int]:
     return [event.iteration for event in events if isinstance(event, kind)]
 
 
-def test_it_learns(regression) -> None:
+def test_a_net_learns(regression) -> None:
     events: list[Event] = []
     Solver(param_of(max_iter=80, display=79), regression(), listen=events.append).solve()
     losses = [event.loss for event in events if isinstance(event, TrainingProgress)]
     assert losses[-1] < 0.1 * losses[0]
 
 
-def test_display_test_and_snapshot_come_when_caffe_has_them(regression, tmp_path: Path) -> None:
+def test_display_test_and_snapshot_happen_when_caffes_do(regression, tmp_path: Path) -> None:
     events: list[Event] = []
     settings = {"max_iter": 6, "display": 2, "snapshot": 4, "snapshot_prefix": str(tmp_path / "s")}
     param = param_of(test_iter=[2], test_interval=3, snapshot_after_train=True, **settings)
@@ -50,7 +50,7 @@ def test_the_first_test_can_be_left_out(regression) -> None:
     assert told(events, tell.TestFinished) == [2, 4]
 
 
-def test_a_test_averages_with_the_weights_of_now(regression) -> None:
+def test_a_test_averages_with_the_current_weights(regression) -> None:
     net, other = regression(), regression(Phase.TEST)
     solver = Solver(param_of(test_iter=[3], test_interval=100, test_compute_loss=True), net, [other])
     solver.step(5)
@@ -67,7 +67,7 @@ def test_a_test_averages_with_the_weights_of_now(regression) -> None:
     assert tested.outputs[0].values[0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_displayed_loss_is_the_mean_of_the_last_ones(regression) -> None:
+def test_the_displayed_loss_is_the_mean_of_the_last_losses(regression) -> None:
     events: list[Event] = []
     single: list[Event] = []
     Solver(param_of(display=1, average_loss=3), regression(), listen=events.append).step(4)
@@ -84,7 +84,7 @@ def test_the_displayed_loss_is_the_mean_of_the_last_ones(regression) -> None:
     assert means == pytest.approx([raw[0], sum(raw[:2]) / 2, sum(raw[:3]) / 3, sum(raw[1:]) / 3], rel=1e-6)
 
 
-def test_several_batches_make_one_step_as_their_mean_gradient_does(regression) -> None:
+def test_several_batches_make_one_step_with_their_mean_gradient(regression) -> None:
     torch.manual_seed(0)
     one, many = regression(), regression()
     for mine, theirs in zip(one.built.layers, many.built.layers, strict=True):
@@ -98,7 +98,7 @@ def test_several_batches_make_one_step_as_their_mean_gradient_does(regression) -
     torch.testing.assert_close(many.built.layers[1].weight.detach(), expected)
 
 
-def test_a_wish_to_stop_is_heard_after_the_step_and_saves(regression, tmp_path: Path) -> None:
+def test_a_request_to_stop_takes_effect_after_the_step_and_saves(regression, tmp_path: Path) -> None:
     wishes = iter([Action.NONE, Action.STOP])
     events: list[Event] = []
     param = param_of(max_iter=9, snapshot_after_train=True, snapshot_prefix=str(tmp_path / "s"))
@@ -108,7 +108,7 @@ def test_a_wish_to_stop_is_heard_after_the_step_and_saves(regression, tmp_path: 
     assert told(events, SnapshotSaved) == [2]
 
 
-def test_a_wish_to_save_goes_on(regression, tmp_path: Path) -> None:
+def test_training_continues_after_a_request_to_save(regression, tmp_path: Path) -> None:
     wishes = iter([Action.SNAPSHOT])
     events: list[Event] = []
     param = param_of(snapshot_prefix=str(tmp_path / "s"))
@@ -117,7 +117,7 @@ def test_a_wish_to_save_goes_on(regression, tmp_path: Path) -> None:
     assert told(events, IterationFinished) == [1, 2, 3, 4]
 
 
-def test_a_wish_during_a_test_ends_the_test(regression) -> None:
+def test_a_request_during_a_test_ends_the_test(regression) -> None:
     events: list[Event] = []
     param = param_of(test_iter=[50], test_interval=1)
     solver = Solver(
@@ -127,7 +127,7 @@ def test_a_wish_during_a_test_ends_the_test(regression) -> None:
     assert (solver.iteration, told(events, tell.TestFinished)) == (0, [])
 
 
-def test_a_loss_that_is_no_number_is_an_error_with_advice(regression) -> None:
+def test_a_nan_loss_is_an_error_with_advice(regression) -> None:
     solver = Solver(param_of(base_lr=1e30, max_iter=50), regression())
     with pytest.raises(SolverError, match=r"iteration \d: the loss is (nan|inf); lower base_lr"):
         solver.solve()
@@ -137,7 +137,7 @@ def test_a_loss_that_is_no_number_is_an_error_with_advice(regression) -> None:
 
 
 @pytest.mark.parametrize("snapshot", [1, 0])
-def test_weights_that_are_no_numbers_are_not_saved(snapshot: int, regression, tmp_path: Path) -> None:
+def test_nan_weights_are_not_saved(snapshot: int, regression, tmp_path: Path) -> None:
     param = param_of(base_lr=1e30, weight_decay=1e30, snapshot=snapshot, max_iter=2 if snapshot else 1)
     param.snapshot_prefix, param.snapshot_after_train = str(tmp_path / "s"), True
     with pytest.raises(SolverError, match=r"iteration 1: the weights of layer 'ip' aren't finite, so they .*base_lr"):
@@ -147,12 +147,12 @@ def test_weights_that_are_no_numbers_are_not_saved(snapshot: int, regression, tm
     assert len(list(tmp_path.glob("*.caffemodel"))) >= 1
 
 
-def test_a_rate_that_no_weight_can_take_is_an_error(regression) -> None:
+def test_an_infinite_rate_is_an_error(regression) -> None:
     with pytest.raises(SolverError, match="iteration 0: the learning rate is inf; lower base_lr"):
         Solver(param_of(base_lr=math.inf), regression()).step(1)
 
 
-def test_what_was_saved_before_weights_were_no_numbers_stays(regression, tmp_path: Path) -> None:
+def test_snapshots_from_before_nan_weights_stay(regression, tmp_path: Path) -> None:
     param = param_of(snapshot=1, max_iter=5, snapshot_prefix=str(tmp_path / "s"))
     solver = Solver(param, regression())
     solver.step(1)
@@ -200,13 +200,13 @@ def test_settings_are_checked_before_anything_runs(settings: dict[str, object], 
         Solver(param_of(**settings), regression())
 
 
-def test_no_loss_is_lost_on_the_way(regression) -> None:
+def test_every_loss_is_included_in_the_mean(regression) -> None:
     events: list[Event] = []
     Solver(param_of(display=1), regression(), listen=events.append).step(3)
     assert all(math.isfinite(event.loss) for event in events if isinstance(event, TrainingProgress))
 
 
-def test_debug_info_tells_how_large_everything_is(regression) -> None:
+def test_debug_info_prints_the_size_of_all_values(regression) -> None:
     events: list[Event] = []
     net = regression()
     Solver(param_of(debug_info=True, display=2), net, listen=events.append).step(3)
@@ -221,7 +221,7 @@ def test_debug_info_tells_how_large_everything_is(regression) -> None:
     assert by_name["0", True] == pytest.approx(net.built.layers[1].weight.grad.abs().mean().item())
 
 
-def test_settings_of_forks_that_would_change_what_is_learned_are_refused(regression) -> None:
+def test_settings_of_forks_that_would_change_learning_are_refused(regression) -> None:
     Solver(param_of(eval_type="detection", warmup_iter=0), regression())
     with pytest.raises(SolverError, match="'warmup_iter' is a setting of a fork"):
         Solver(param_of(warmup_iter=5), regression())

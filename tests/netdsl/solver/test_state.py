@@ -53,7 +53,7 @@ def test_a_restored_solver_ends_with_the_same_bits(kind: str, form: int, regress
     assert bits(again) == bits(undisturbed)
 
 
-def test_files_that_went_through_caffes_own_forms_restore_the_same(regression, tmp_path: Path) -> None:
+def test_files_converted_to_caffes_formats_restore_the_same(regression, tmp_path: Path) -> None:
     first = solver_of(regression(), tmp_path, momentum=0.9)
     first.step(3)
     saved = first.snapshot()
@@ -64,7 +64,7 @@ def test_files_that_went_through_caffes_own_forms_restore_the_same(regression, t
     assert bits(again) == bits(first)
 
 
-def test_a_state_is_what_caffe_writes(regression, tmp_path: Path) -> None:
+def test_a_state_has_caffes_own_format(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path, type="Adam", momentum=0.9)
     solver.step(5)
     saved = solver.snapshot()
@@ -75,7 +75,7 @@ def test_a_state_is_what_caffe_writes(regression, tmp_path: Path) -> None:
     assert shapes == [(2, 3), (2,), (2, 3), (2,)]
 
 
-def test_random_numbers_and_data_go_on_where_they_were(regression, tmp_path: Path) -> None:
+def test_random_numbers_and_data_continue_from_their_positions(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path)
     solver.step(2)
     saved = solver.snapshot()
@@ -87,7 +87,7 @@ def test_random_numbers_and_data_go_on_where_they_were(regression, tmp_path: Pat
     assert again.net.batch == 2
 
 
-def test_a_state_alone_as_caffe_leaves_it_is_enough(regression, tmp_path: Path) -> None:
+def test_a_state_alone_is_enough(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path)
     solver.step(2)
     saved = solver.snapshot()
@@ -112,7 +112,7 @@ def test_files_that_were_moved_or_renamed_together_are_found(regression, tmp_pat
         state.restore(again, other / "best.solverstate")
 
 
-def test_what_does_not_fit_is_an_error_that_says_so(regression, tmp_path: Path) -> None:
+def test_mismatched_states_are_errors(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path)
     saved = solver.snapshot()
     with pytest.raises(SolverError, match="has 2 histories, but this net needs 4 with solver type Adam"):
@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_an_error_that_says_so(regression, tmp_path: Path) 
         state.restore(solver, saved.state)
 
 
-def test_the_newest_whole_snapshot(regression, tmp_path: Path) -> None:
+def test_the_newest_complete_snapshot_is_found(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path)
     assert newest(str(tmp_path / "s")) is None
     saved = []
@@ -142,14 +142,14 @@ def test_the_newest_whole_snapshot(regression, tmp_path: Path) -> None:
     assert newest(str(tmp_path / "s")) == saved[1].state
 
 
-def test_a_snapshot_that_cannot_be_written_leaves_nothing(regression, tmp_path: Path) -> None:
+def test_a_failed_snapshot_leaves_no_files(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path / "missing")
     with pytest.raises(CaffeError, match="can't be written"):
         solver.snapshot()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_gradients_are_saved_if_asked_for(regression, tmp_path: Path) -> None:
+def test_gradients_are_saved_on_request(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path, snapshot_diff=True)
     solver.step(1)
     file = read(solver.snapshot().model)
@@ -185,7 +185,7 @@ def recurrent(tmp_path: Path) -> Iterator[Callable[[], Solver]]:
         yield make
 
 
-def test_what_layers_keep_from_batch_to_batch_is_saved_too(recurrent: Callable[[], Solver]) -> None:
+def test_layers_state_between_batches_is_saved_too(recurrent: Callable[[], Solver]) -> None:
     undisturbed = recurrent()
     undisturbed.step(3)
     undisturbed.test()
@@ -201,7 +201,7 @@ def test_what_layers_keep_from_batch_to_batch_is_saved_too(recurrent: Callable[[
     assert first.outputs == second.outputs
 
 
-def test_without_a_saved_state_layers_begin_anew(recurrent: Callable[[], Solver]) -> None:
+def test_without_a_saved_state_layers_start_afresh(recurrent: Callable[[], Solver]) -> None:
     first, second = recurrent(), recurrent()
     first.step(3)
     point = replace(state.resume_point(first), kept=[])

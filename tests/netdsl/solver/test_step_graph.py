@@ -135,7 +135,7 @@ def same_bits(repeated: int = STEPS - WARM_UP, **how: Any) -> bool:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", SOLVERS)
-def test_repeated_steps_have_the_bits_of_steps_that_are_run(kind: str, policy: str) -> None:
+def test_replayed_steps_have_the_bits_of_normal_steps(kind: str, policy: str) -> None:
     assert same_bits(type=kind, **SOLVERS[kind], **POLICIES[policy])
 
 
@@ -151,11 +151,11 @@ def test_repeated_steps_have_the_bits_of_steps_that_are_run(kind: str, policy: s
     ],
     ids=lambda settings: " ".join(settings),
 )
-def test_so_they_have_with_other_settings(settings: dict[str, Any]) -> None:
+def test_replayed_steps_have_the_bits_of_normal_steps_with_other_settings(settings: dict[str, Any]) -> None:
     assert same_bits(**settings)
 
 
-def test_steps_that_overflow_in_float16_are_skipped_in_repeated_ones_too() -> None:
+def test_float16_overflows_skip_replayed_steps_too() -> None:
     def raise_scale(solver: Solver) -> None:
         assert solver.net.loss_scale is not None
         solver.net.loss_scale.restore([2.0**18, 0, 0])
@@ -166,7 +166,7 @@ def test_steps_that_overflow_in_float16_are_skipped_in_repeated_ones_too() -> No
     assert (0 < skipped < STEPS - WARM_UP - 2) and scale == 2.0 ** (18 - skipped)
 
 
-def test_what_is_displayed_is_what_is_read_from_a_recording_and_all_that_is_waited_for() -> None:
+def test_displayed_values_are_read_from_a_recording_and_are_the_only_waits() -> None:
     told: list[list[Event]] = []
     for graph in (False, True):
         with pretend_gpu() as gpu:
@@ -181,7 +181,7 @@ def test_what_is_displayed_is_what_is_read_from_a_recording_and_all_that_is_wait
     assert told[0] == told[1]
 
 
-def test_weights_that_are_set_and_read_in_between_are_those_of_the_recording() -> None:
+def test_weights_set_and_read_in_between_are_the_recordings() -> None:
     def halve(solver: Solver) -> None:
         solver.weights.buffer.mul_(0.5)
         solver.param.base_lr = 0.01
@@ -192,7 +192,7 @@ def test_weights_that_are_set_and_read_in_between_are_those_of_the_recording() -
 # A replay keeps every value that Python passed while the step was recorded, so each of these must be detected.
 
 
-def test_a_rate_that_is_recorded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorded_constant_rate_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     def set_numbers(factors: StepFactors, numbers: list[float]) -> None:
         factors._values = numbers
 
@@ -209,7 +209,7 @@ def planted(forward: Callable[[Layer, Tensor], Tensor], **more: Any) -> dict[str
             "layer": layer}  # fmt: skip
 
 
-def test_a_count_of_python_is_found() -> None:
+def test_a_python_counter_is_detected() -> None:
     def count(layer: Any, x: Tensor) -> Tensor:
         layer.passes = getattr(layer, "passes", 0) + 1
         return x * layer.passes
@@ -217,7 +217,7 @@ def test_a_count_of_python_is_found() -> None:
     assert not same_bits(**planted(count))
 
 
-def test_a_mask_that_is_drawn_only_while_it_is_recorded_is_found() -> None:
+def test_a_mask_drawn_only_during_the_recording_is_detected() -> None:
     def mask(layer: Any, x: Tensor) -> Tensor:
         layer.passes = getattr(layer, "passes", 0) + 1
         if layer.passes == WARM_UP + 1:
@@ -234,7 +234,9 @@ def test_a_mask_that_is_drawn_only_while_it_is_recorded_is_found() -> None:
         (lambda layer, x: x + torch.ones(4).to(x.device, non_blocking=True), "a copy from memory of the host"),
     ],
 )
-def test_a_layer_that_waits_and_does_not_say_so(forward: Callable[[Layer, Tensor], Tensor], says: str) -> None:
+def test_an_undeclared_wait_in_a_layer_prevents_recording(
+    forward: Callable[[Layer, Tensor], Tensor], says: str
+) -> None:
     with pytest.raises(SolverError, match=rf"recorded as a CUDA graph \(.*{says}.*train with --no-cuda-graph"):
         trained(True, **planted(forward))
 
@@ -258,7 +260,7 @@ def test_threads_record_one_after_the_other() -> None:
         assert [graph.replays for graph in gpu.graphs] == [1, 1]
 
 
-def test_a_step_begins_without_what_autograd_kept_of_the_last_one() -> None:
+def test_a_step_starts_without_autograds_state_from_the_last_one() -> None:
     kept = list[Any]()
 
     def look(layer: Any, x: Tensor) -> Tensor:
@@ -287,12 +289,12 @@ def check_left_alone(reason: str, repeated: int, **how: Any) -> None:
     assert line.endswith(f"the step isn't repeated as a CUDA graph: {reason}")
 
 
-def test_a_layer_that_says_that_it_waits() -> None:
+def test_a_declared_wait_in_a_layer_prevents_recording() -> None:
     waiting = planted(lambda layer, x: x * x.sum().item(), waits="looks at what comes")
     check_left_alone("layer 'planted' looks at what comes", 0, **waiting)
 
 
-def test_a_batch_of_another_shape() -> None:
+def test_a_batch_of_another_shape_runs_normally() -> None:
     def some_shorter() -> Iterator[dict[str, Tensor]]:
         whole, shorter = batches(4), batches(3)
         for number in range(STEPS):
@@ -338,16 +340,16 @@ def watch(solver: Solver) -> None:
         (watch, "gradients are read or changed before the update"),
     ],
 )
-def test_what_changes_in_between(during: Callable[[Solver], object], reason: str) -> None:
+def test_changes_between_steps_are_detected(during: Callable[[Solver], object], reason: str) -> None:
     check_left_alone(reason, 2, during=during, momentum=0.9)
 
 
-def test_debug_info_looks_at_steps_that_are_run() -> None:
+def test_debug_info_needs_normal_steps() -> None:
     settings = {"debug_info": True, "display": 4, "momentum": 0.9}
     check_left_alone("debug_info reads all blobs", STEPS - WARM_UP - 3, **settings)  # all except 0, 4 and 8
 
 
-def test_nothing_is_recorded_nor_said_where_it_is_not_wanted() -> None:
+def test_without_the_setting_no_step_is_recorded_and_no_message_printed() -> None:
     events: list[Event] = []
     _, gpu = trained(False, events=events)
     assert gpu.graphs == [] == notices(events)

@@ -45,7 +45,7 @@ def net_of(listed: Path, batch: int) -> pb.NetParameter:
     return net
 
 
-def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
+def test_a_net_runs_on_the_data_of_its_data_layers(listed: Path) -> None:
     net = ModuleNet.open(Model(net_of(listed, 4)))
     assert (net.batch_size, net.built.shapes[0]) == (4, (4, 3))
     loss = net.forward()
@@ -61,7 +61,7 @@ def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
     net.close()
 
 
-def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> None:
+def test_bfloat16_computes_coarsely_and_keeps_weights_in_full_precision(listed: Path) -> None:
     net = ModuleNet.open(Model(net_of(listed, 4)), Compute(precision=ComputePrecision.BF16))
     net.forward_backward()
     layer = net.built.layers[1]
@@ -75,7 +75,7 @@ def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> Non
 
 
 @pytest.mark.parametrize("precision", list(ComputePrecision))
-def test_products_are_rounded_to_tf32_only_if_that_is_asked_for(listed: Path, precision: ComputePrecision) -> None:
+def test_products_are_rounded_to_tf32_only_on_request(listed: Path, precision: ComputePrecision) -> None:
     seen = []
 
     def look(*_: object) -> None:
@@ -92,7 +92,7 @@ def test_products_are_rounded_to_tf32_only_if_that_is_asked_for(listed: Path, pr
     net.close()
 
 
-def test_a_label_out_of_range_is_told_with_the_layer(tmp_path: Path) -> None:
+def test_a_label_out_of_range_is_reported_with_the_layer(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "rows.h5", "w") as file:
         file["x"], file["y"] = np.zeros((4, 3), np.float32), np.array([0, 1, 7, 1], np.float32)
     (tmp_path / "list.txt").write_text(f"{tmp_path / 'rows.h5'}\n")
@@ -174,7 +174,7 @@ def test_the_scale_leaves_no_trace_in_what_is_learned(settings) -> None:
     assert not torch.equal(half.weights.buffer, exact.weights.buffer)
 
 
-def test_gradients_below_what_float16_holds_are_learned_from() -> None:
+def test_gradients_below_float16s_range_are_learned_from() -> None:
     solver = solver_of(batches(1), momentum=0.0, base_lr=1.0)
     solver.net.module.losses = dict.fromkeys(solver.net.module.losses, 1e-07)
     before = solver.weights.buffer.clone()
@@ -205,7 +205,7 @@ def test_a_resumed_training_ends_with_the_same_bits(tmp_path: Path) -> None:
     assert again.net.loss_scale.numbers() == solver.net.loss_scale.numbers() == [FIRST / 2, 2, 2]
 
 
-def test_skipped_steps_are_told_of_once() -> None:
+def test_skipped_steps_are_reported_once() -> None:
     events: list[Event] = []
     solver = solver_of(batches(9, overflowing=(1, 2, 5)), events=events, display=4, base_lr=1e-6)
     solver.step(9)
@@ -216,7 +216,7 @@ def test_skipped_steps_are_told_of_once() -> None:
     ]
 
 
-def test_that_no_step_counts_any_more_is_an_error(tmp_path: Path) -> None:
+def test_skipping_every_step_is_an_error(tmp_path: Path) -> None:
     solver = solver_of(batches(1), tmp_path)
     infinite = torch.full_like(solver.weights.blobs[0].tensor, torch.inf)
     for _ in range(32):
@@ -236,7 +236,7 @@ def test_that_no_step_counts_any_more_is_an_error(tmp_path: Path) -> None:
         'type: "L1Loss" bottom: "zero"',
     ],
 )
-def test_squares_that_float16_does_not_hold_are_computed(layer: str) -> None:
+def test_squares_beyond_float16s_range_are_computed(layer: str) -> None:
     message = from_text(
         f"""layer {{ name: "d" type: "Input" top: "x" top: "y"
             input_param {{ shape {{ dim: 2 dim: 3 dim: 4 dim: 4 }} shape {{ dim: 2 dim: 3 dim: 4 dim: 4 }} }} }}

@@ -72,7 +72,7 @@ def test_gradients_are_clipped_by_their_sum_over_batches(regression) -> None:
         ({"type": "AdaDelta", "momentum": 0.9}, lambda p: torch.optim.Adadelta(p, 0.1, rho=0.9, eps=1e-8)),
     ],
 )
-def test_rules_are_torchs_own_where_the_rate_stays(
+def test_with_a_constant_rate_rules_equal_torchs_own(
     settings: dict[str, object], peer: Callable[..., torch.optim.Optimizer], regression
 ) -> None:
     """Only Adam differs: Caffe adds delta before the correction, torch after it."""
@@ -94,7 +94,7 @@ def test_rules_are_torchs_own_where_the_rate_stays(
     np.testing.assert_allclose(blobs[0].detach(), theirs[0].detach(), rtol=TOLERANCE, atol=TOLERANCE)
 
 
-def test_long_buffers_are_changed_in_stretches_that_give_the_same(regression, monkeypatch) -> None:
+def test_long_buffers_are_updated_in_parts_with_the_same_result(regression, monkeypatch) -> None:
     found = []
     for longest in (1 << 17, 5):
         monkeypatch.setattr(update, "_CACHED_VALUES", longest)
@@ -120,7 +120,7 @@ def test_long_buffers_are_changed_in_stretches_that_give_the_same(regression, mo
         ({"type": "SGD", "regularization_type": "L3"}, "unknown regularization_type 'L3'"),
     ],
 )
-def test_settings_that_make_no_rule(settings: dict[str, object], says: str, regression) -> None:
+def test_invalid_rules_are_refused(settings: dict[str, object], says: str, regression) -> None:
     with pytest.raises(SolverError, match=says):
         updater_of(regression(), **settings)
 
@@ -155,15 +155,15 @@ def test_momentum_and_decay_follow_caffes_formula_to_the_last_digits(rate: float
     assert weight_change(regression(), rate, gradient, iter_size).abs().min() > 1e-4
 
 
-def test_gradients_count_in_whatever_order_their_values_lie(regression) -> None:
+def test_gradients_in_any_memory_layout_count(regression) -> None:
     weight_change(regression(), 0.1, lambda blob: torch.randn(blob.shape[::-1]).permute(*reversed(range(blob.dim()))))
 
 
-def test_weights_that_nothing_depends_on_decay_all_the_same(regression) -> None:
+def test_unused_weights_decay_too(regression) -> None:
     assert weight_change(regression(), 0.1, lambda blob: None).any()
 
 
-def test_who_reads_gradients_before_the_update_finds_them_in_the_buffer(regression) -> None:
+def test_gradients_that_are_read_before_the_update_are_in_the_buffer(regression) -> None:
     """This includes readers that start during an iteration, in which autograd stores gradients elsewhere."""
     found = []
     for late in (False, True):
@@ -187,7 +187,7 @@ def test_who_reads_gradients_before_the_update_finds_them_in_the_buffer(regressi
     assert not torch.equal(plain.weights.buffer, found[0])
 
 
-def test_a_rate_too_small_for_one_pass_takes_gradients_from_the_buffer_of_the_step(regression) -> None:
+def test_a_tiny_rate_updates_from_the_steps_gradient_buffer(regression) -> None:
     """FCN is an example: its losses are sums over whole images. The memory of the step isn't allocated a second
     time."""
     param = pb.SolverParameter(type="SGD", base_lr=1e-12, lr_policy="fixed", momentum=MOMENTUM, max_iter=2)

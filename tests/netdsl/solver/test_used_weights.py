@@ -64,7 +64,7 @@ def test_saved_weights_predict_in_the_units_of_boxes(tmp_path: Path):
     assert all(np.array_equal(*pair) for pair in zip(after, before["bbox_pred"], strict=True))
 
 
-def test_a_training_goes_on_with_the_weights_that_it_had(tmp_path: Path):
+def test_training_resumes_with_its_own_weights(tmp_path: Path):
     with solver_of(tmp_path) as solver:
         solver.step(2)
         saved = solver.snapshot()
@@ -76,7 +76,7 @@ def test_a_training_goes_on_with_the_weights_that_it_had(tmp_path: Path):
         assert all(np.array_equal(*pair) for pair in zip(blobs(solver, "bbox_pred"), straight, strict=True))
 
 
-def test_without_the_resume_file_weights_are_brought_back_and_that_is_said(tmp_path: Path):
+def test_without_the_resume_file_weights_are_converted_back_with_a_message(tmp_path: Path):
     events: list[Event] = []
     with solver_of(tmp_path) as solver:
         solver.step(2)
@@ -94,7 +94,7 @@ def test_targets_that_are_not_normalized_need_no_change(tmp_path: Path):
         assert not solver.normalized_outputs
 
 
-def test_r_fcns_anchors_have_units_too(tmp_path: Path):
+def test_r_fcns_anchors_have_scaled_targets_too(tmp_path: Path):
     with solver_of(tmp_path, anchors="'rpn_normalize_targets': True, 'rpn_normalize_stds': [0.5, 1, 2, 4]") as solver:
         solver.step(1)
         before = blobs(solver, "rpn_bbox_pred")
@@ -103,7 +103,7 @@ def test_r_fcns_anchors_have_units_too(tmp_path: Path):
     np.testing.assert_allclose(saved[0], before[0] * deviations[:, None, None, None], rtol=1e-6)
 
 
-def test_weights_that_can_not_be_changed_are_told_before_training(tmp_path: Path):
+def test_weights_that_cannot_be_converted_are_reported_before_training(tmp_path: Path):
     net = small_faster_rcnn(INPUTS)
     next(layer for layer in net.layer if layer.name == "bbox_pred").inner_product_param.bias_term = False
     trained = ModuleNet.open(Model(net), values=lambda: batch())

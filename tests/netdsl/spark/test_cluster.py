@@ -21,12 +21,12 @@ def cluster(**settings):
     return Cluster(SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: named, master="yarn")))
 
 
-def test_a_session_without_jobs():
+def test_a_session_starts_without_jobs():
     with pytest.raises(DistributedError, match=r"need a classic Spark session, but this one is of Spark Connect"):
         Cluster(object())
 
 
-def test_the_driver_may_listen_elsewhere_than_it_is_reached():
+def test_the_drivers_listening_and_public_addresses_may_differ():
     assert cluster(driver_host="10.1.2.3").bind_host == "10.1.2.3"
     found = cluster(driver_host="10.1.2.3", driver_bindAddress="0.0.0.0")
     assert (found.host, found.bind_host) == ("10.1.2.3", "0.0.0.0")
@@ -48,7 +48,7 @@ def test_ports():
         ({"master": "yarn", "executor_instances": "2", "executor_cores": "3", "task_cpus": "2"}, 2),
     ],
 )
-def test_more_workers_than_there_ever_can_be_are_refused_at_once(settings, most):
+def test_more_workers_than_possible_are_refused_at_once(settings, most):
     with pytest.raises(DistributedError, match=rf"{most + 1} workers need .* has slots for at most {most}; "):
         cluster(**settings).await_slots(most + 1)
 
@@ -68,7 +68,7 @@ def test_more_workers_than_this_process_has_slots_for_are_refused_at_once():
     assert "3 workers need the same number of tasks at once, but this Spark has slots for at most 2;" in done.stdout
 
 
-def test_a_master_that_is_not_there_is_told_before_java_starts(tmp_path, monkeypatch):
+def test_a_missing_master_is_reported_before_java_starts(tmp_path, monkeypatch):
     pytest.importorskip("pyspark")
     monkeypatch.chdir(tmp_path)
     with socket.socket() as closed, socket.socket() as another:
@@ -87,7 +87,7 @@ def test_a_master_that_is_not_there_is_told_before_java_starts(tmp_path, monkeyp
 
 
 @pytest.mark.spark
-def test_a_session_that_is_there_already_is_used_and_stays(session):
+def test_an_existing_session_is_used_and_stays(session):
     with open_session("local[1]") as found:
         assert found.sparkContext.master == session.sparkContext.master
     assert session.range(3).count() == 3

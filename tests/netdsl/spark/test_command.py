@@ -18,7 +18,7 @@ from zoo.cli import zoo
         (["--backend", "spark", "--transport", "relay"], "are for several workers; give --workers too"),
     ],
 )
-def test_options_that_go_with_others(words, says, tmp_path, monkeypatch):
+def test_options_that_require_others_are_checked(words, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(zoo, ["train", "lenet", "--data", "digits", *words])
     assert done.exit_code == 2
@@ -26,7 +26,7 @@ def test_options_that_go_with_others(words, says, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_where_spark_is(monkeypatch):
+def test_the_address_of_spark_is_found(monkeypatch):
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     assert SparkBackend("yarn", tasks=3).address == "yarn"
     assert SparkBackend(tasks=3).address == "local[3]"

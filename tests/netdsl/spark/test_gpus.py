@@ -34,20 +34,20 @@ def submit(tmp_path: Path) -> list[str | Path]:
     return [BIN / "spark-submit", "--master", "local-cluster[2,1,1024]", *options, BIN / "zoo-spark.py"]
 
 
-def test_workers_take_the_gpus_that_spark_gives_them(submit: list[Any], folder: Path) -> None:
+def test_workers_use_the_gpus_that_spark_assigns(submit: list[Any], folder: Path) -> None:
     failed = called(*submit, *TRAIN, folder, PYSPARK_PYTHON=sys.executable)
     assert failed.returncode == 2
     assert f"zoo: {socket.gethostname()}: torch finds no GPU, though 3 was assigned" in failed.stdout.splitlines()
 
 
-def test_workers_compute_where_the_user_says(submit: list[Any], folder: Path) -> None:
+def test_workers_compute_on_the_users_device(submit: list[Any], folder: Path) -> None:
     done = called(*submit, *TRAIN, folder, "--device", "cpu", PYSPARK_PYTHON=sys.executable)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (folder / MODEL).exists()
     assert Run.load(folder).devices == (torch.device("cpu"),)
 
 
-def test_tasks_that_predict_look_for_the_device_that_is_named(session: Any, model: Any, frame: Any) -> None:
+def test_predicting_tasks_check_for_the_named_device(session: Any, model: Any, frame: Any) -> None:
     assert model.setDevice("cpu").transform(frame).count() == 3
     with pytest.raises(Exception, match="torch finds no GPU"):
         model.setDevice("cuda:1").transform(frame).collect()

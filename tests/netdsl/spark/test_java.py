@@ -17,7 +17,7 @@ def program(path: Path, script: str) -> Path:
     return path
 
 
-def test_java_home_comes_before_the_path_and_that_before_the_extra(
+def test_java_home_comes_before_the_path_and_the_path_before_the_extra(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     on_path = program(tmp_path / "bin" / "java", "")
@@ -35,12 +35,12 @@ def test_java_home_comes_before_the_path_and_that_before_the_extra(
     ("words", "version"),
     [('java version "1.8.0_392"', 8), ('openjdk version "17.0.15" 2025-04-15', 17), ('openjdk version "25" x', 25)],
 )
-def test_a_java_is_asked_for_its_version(tmp_path: Path, words: str, version: int) -> None:
+def test_javas_version_is_read(tmp_path: Path, words: str, version: int) -> None:
     java = program(tmp_path / "java", f"echo '{words}' >&2")
     assert version_of(Java(str(java), JavaOrigin.PATH)) == version
 
 
-def test_a_java_that_is_not_one_is_an_error(tmp_path: Path) -> None:
+def test_a_program_that_is_not_java_is_an_error(tmp_path: Path) -> None:
     for path, what in (
         (tmp_path / "gone", "can't be started"),
         (program(tmp_path / "java", "exit 1"), "printed no version"),
@@ -49,7 +49,9 @@ def test_a_java_that_is_not_one_is_an_error(tmp_path: Path) -> None:
             version_of(Java(str(path), JavaOrigin.HOME))
 
 
-def test_another_spark_at_spark_home_says_its_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_spark_at_spark_home_is_reported_with_its_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     assert spark_of_home() is None
     (tmp_path / "RELEASE").write_text("Spark 3.5.1 built for Hadoop 3.3.4\nBuild flags: x\n")

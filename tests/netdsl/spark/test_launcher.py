@@ -39,7 +39,7 @@ def is_open(host: str, port: int) -> bool:
 @pytest.mark.parametrize(
     ("strategy", "transport"), [*product(SYNCHRONOUS, TRANSPORTS), (SYNCHRONOUS[0], Transport.SHARED_MEMORY)]
 )
-def test_the_bits_are_those_of_the_simulated_workers(
+def test_the_bits_equal_those_of_simulated_workers(
     session: Any, param: pb.SolverParameter, run: Simulate, folder: Path, strategy: str, transport: Transport
 ) -> None:
     records: list[RoundRecord] = []
@@ -124,7 +124,7 @@ def test_an_error_of_a_worker_ends_the_run(session: Any, param: pb.SolverParamet
     assert not any(isinstance(each, WorkersRestarted) for each in events)
 
 
-def test_a_stopped_run_goes_on(session: Any, param: pb.SolverParameter, folder: Path) -> None:
+def test_a_stopped_run_resumes(session: Any, param: pb.SolverParameter, folder: Path) -> None:
     param.max_iter = 3000
     seen: list[Told] = []
     begin(param, folder, "averaging:tau=3")
@@ -147,7 +147,7 @@ def test_a_stopped_run_goes_on(session: Any, param: pb.SolverParameter, folder: 
     assert numbers[0] == reached + 1
 
 
-def test_too_few_slots(session: Any, param: pb.SolverParameter, folder: Path) -> None:
+def test_too_few_slots_are_refused(session: Any, param: pb.SolverParameter, folder: Path) -> None:
     param.max_iter = 3
     begin(param, folder, "averaging", size=3)
     with pytest.raises(DistributedError, match=r"3 workers need .* Spark has slots for at most 2;"):
@@ -159,7 +159,7 @@ def test_too_few_slots(session: Any, param: pb.SolverParameter, folder: Path) ->
     [("/nowhere/python", "Cannot run program"), (None, "No module named")],
     ids=["a Python that isn't there", "a Python without netdsl"],
 )
-def test_a_python_that_isnt_fit(
+def test_an_unsuitable_python_is_refused(
     session: Any,
     param: pb.SolverParameter,
     folder: Path,

@@ -81,7 +81,7 @@ def size_of(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_two_hundred_rounds_of_a_model_of_20_mb(session: Any, folder: Path, transport: Transport) -> None:
+def test_two_hundred_rounds_of_a_20_mb_model_leak_nothing(session: Any, folder: Path, transport: Transport) -> None:
     param: pb.SolverParameter = text_format.Parse(SOLVER, pb.SolverParameter())
     run = Run(open_settings(param), parse("averaging:tau=1"), 2, transport=transport, keeping=Retention(every=20))
     run.settled().save(folder)

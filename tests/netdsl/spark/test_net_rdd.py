@@ -64,7 +64,7 @@ def test_the_listing_reads_every_row_once_an_epoch_and_ends_with_the_bits_of_ave
 
 
 @pytest.mark.parametrize("whom", ["worker", "executor"])
-def test_whoever_is_killed_the_bits_are_those_of_the_undisturbed_loop(
+def test_a_loop_has_the_same_bits_whichever_process_is_killed(
     rdd: Any, begin: WeightCollection, tmp_path: Path, whom: str
 ) -> None:
     def dies_once(net: Net) -> float:
@@ -92,7 +92,7 @@ def test_whoever_is_killed_the_bits_are_those_of_the_undisturbed_loop(
     assert results[0][2] == 20
 
 
-def test_a_loop_with_functions_of_its_own_is_the_same(rdd: Any, begin: WeightCollection) -> None:
+def test_a_loop_with_user_functions_is_the_same(rdd: Any, begin: WeightCollection) -> None:
     net, other = net_of(), net_of()
     for each in (net, other):
         each.set_weights(begin)
@@ -128,7 +128,7 @@ def test_a_function_that_fails_changes_nothing(rdd: Any, begin: WeightCollection
         assert nets.iteration == 5
 
 
-def test_epochs_frames_and_what_cant_be(session: Any, rdd: Any) -> None:
+def test_epochs_and_frames_are_supported_and_invalid_data_refused(session: Any, rdd: Any) -> None:
     frame = session.createDataFrame([(row.tolist(), label) for row, label in zip(ROWS, LABELS, strict=True)])
     frame = frame.toDF("features", "label")
     net = net_of()

@@ -38,12 +38,12 @@ def problems_of(spec, versions=None, probe="probe"):
     return list(examine(spec.text(), versions or Versions.here(), probe, 0))
 
 
-def test_all_is_well(spec, tmp_path):
+def test_a_working_cluster_passes(spec, tmp_path):
     assert problems_of(spec) == []
     assert (tmp_path / "run/probe/0").exists()
 
 
-def test_another_version(spec):
+def test_another_version_is_reported(spec):
     here = Versions.here()
     ((problem, only_apart),) = problems_of(spec, Versions(here.netdsl, "1.13.1"))
     assert f"torch is {here.torch} here and 1.13.1 on the driver; install the same versions everywhere" in problem
@@ -51,19 +51,19 @@ def test_another_version(spec):
     assert not only_apart
 
 
-def test_a_run_that_isnt_shared(spec, tmp_path):
+def test_a_run_that_is_not_shared_is_reported(spec, tmp_path):
     ((problem, only_apart),) = problems_of(spec, probe="another")
     assert f"the run's folder {tmp_path}/run isn't the one on the driver" in problem
     assert not only_apart
 
 
-def test_a_folder_that_isnt_shared(spec, tmp_path):
+def test_a_folder_that_is_not_shared_is_reported(spec, tmp_path):
     ((problem, only_apart),) = problems_of(msgspec.structs.replace(spec, folder=str(tmp_path / "home")))
     assert f"the folder {tmp_path}/home, in which training was started, doesn't exist" in problem
     assert not only_apart
 
 
-def test_a_driver_that_cant_be_reached(spec):
+def test_an_unreachable_driver_is_reported(spec):
     with ControlServer(HERE, 1) as server:
         gone = ControlAddress(HERE, server.port, server.token)
     ((problem, only_apart),) = problems_of(msgspec.structs.replace(spec, control=gone))
@@ -72,7 +72,7 @@ def test_a_driver_that_cant_be_reached(spec):
     assert not only_apart
 
 
-def test_executors_that_dont_reach_each_other(spec, monkeypatch):
+def test_executors_that_cannot_reach_each_other_are_reported(spec, monkeypatch):
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nowhere0")
     problems = problems_of(spec)
     if spec.transport == Transport.RELAY.value:
@@ -83,7 +83,7 @@ def test_executors_that_dont_reach_each_other(spec, monkeypatch):
         assert only_apart
 
 
-def test_executors_that_come_and_go(tmp_path):
+def test_dynamic_executors_are_reported(tmp_path):
     class Dynamic:
         """A cluster that has only settings."""
 
@@ -99,7 +99,7 @@ def test_executors_that_come_and_go(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_task_that_is_killed_in_the_preflight_is_tried_again(session, param, folder, monkeypatch):
+def test_a_task_that_is_killed_in_the_preflight_is_retried(session, param, folder, monkeypatch):
     examine_for_real, notes = preflight.examine, []
     killed = folder.with_name("killed")
 

@@ -24,7 +24,7 @@ def called(*words: str | Path, **environment: str) -> subprocess.CompletedProces
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, env={**os.environ, **environment})
 
 
-def test_the_command_line(folder: Path) -> None:
+def test_the_command_line_runs_on_spark(folder: Path) -> None:
     done = called(BIN / "zoo", *TRAIN, folder)
     assert done.returncode == 0, done.stderr
     assert (folder / MODEL).exists()
@@ -36,7 +36,7 @@ def test_the_command_line(folder: Path) -> None:
     assert failed.stderr.splitlines()[-1].startswith("zoo: Spark doesn't start at master 'nowhere'")
 
 
-def test_spark_submit(folder: Path) -> None:
+def test_the_command_runs_under_spark_submit(folder: Path) -> None:
     submit = [BIN / "spark-submit", "--master", "local-cluster[2,2,1024]", "--conf", "spark.task.cpus=2"]
     submit += ["--conf", "spark.ui.enabled=false", BIN / "zoo-spark.py"]
     done = called(*submit, *TRAIN, folder, "--transport", "relay", PYSPARK_PYTHON=sys.executable)

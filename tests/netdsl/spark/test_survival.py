@@ -41,7 +41,7 @@ def start_driver(folder: Path, settings: Mapping[str, str], master: str = MASTER
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("whom", ["worker", "executor"])
-def test_whoever_is_killed_the_bits_are_those_of_the_undisturbed_run(
+def test_a_run_has_the_same_bits_whichever_process_is_killed(
     session: Any, param: pb.SolverParameter, run: Simulate, folder: Path, whom: str, transport: Transport
 ) -> None:
     param.max_iter = 60
@@ -63,7 +63,7 @@ def test_whoever_is_killed_the_bits_are_those_of_the_undisturbed_run(
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_worker_that_hangs(
+def test_a_hanging_worker_is_replaced(
     session: Any, param: pb.SolverParameter, run: Simulate, folder: Path, transport: Transport
 ) -> None:
     param.max_iter = 60
@@ -83,7 +83,7 @@ def test_a_worker_that_hangs(
     assert same(folder, run("outer:tau=3").weights[0])
 
 
-def test_failures_without_progress_end_it(session: Any, param: pb.SolverParameter, folder: Path) -> None:
+def test_failures_without_progress_end_the_run(session: Any, param: pb.SolverParameter, folder: Path) -> None:
     param.max_iter = 60
 
     def kill() -> None:
@@ -95,7 +95,7 @@ def test_failures_without_progress_end_it(session: Any, param: pb.SolverParamete
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_new_driver_goes_on_for_one_that_was_killed(
+def test_a_new_driver_continues_for_a_killed_one(
     session: Any, param: pb.SolverParameter, run: Simulate, folder: Path, transport: Transport
 ) -> None:
     param.max_iter = 300
@@ -120,7 +120,7 @@ def test_a_new_driver_goes_on_for_one_that_was_killed(
     [{"spark.speculation": "true", "spark.speculation.interval": "50ms"}, {"spark.python.worker.reuse": "false"}],
     ids=["speculation", "workers anew"],
 )
-def test_what_spark_does_by_its_settings_disturbs_nobody(
+def test_sparks_own_settings_do_not_disturb_a_run(
     param: pb.SolverParameter, run: Simulate, folder: Path, settings: dict[str, str]
 ) -> None:
     param.max_iter = 60
@@ -132,7 +132,7 @@ def test_what_spark_does_by_its_settings_disturbs_nobody(
     assert same(folder, run("averaging:tau=3").weights[0])
 
 
-def test_executors_that_come_and_go_are_refused(param: pb.SolverParameter, folder: Path) -> None:
+def test_dynamic_executors_are_refused(param: pb.SolverParameter, folder: Path) -> None:
     begin(param, folder, "averaging:tau=3")
     with start_driver(folder, {"spark.dynamicAllocation.enabled": "true"}) as done:
         _, err = done.communicate()

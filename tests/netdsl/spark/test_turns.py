@@ -75,7 +75,7 @@ def train_five(net: Net) -> float:
     return net.train(5, alone=True)
 
 
-def test_lost_workers_go_on_with_the_same_bits(tmp_path: Path) -> None:
+def test_lost_workers_continue_with_the_same_bits(tmp_path: Path) -> None:
     kept, lost = Loop(tmp_path / "kept"), Loop(tmp_path / "lost")
     for _ in range(3):
         first = kept.take(train_five)

@@ -81,7 +81,7 @@ def last(prefix: str) -> list[bytes]:
     return [Path(f"{prefix}_iter_20.caffemodel").read_bytes(), *history]
 
 
-def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
+def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_bits(folder: Path) -> None:
     train_alone(run_of("whole"))
     for stop in (1, 7, 12):
         wishes = iter([*[Action.NONE] * (stop - 1), Action.STOP])
@@ -93,7 +93,7 @@ def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(folder: Path) -
 
 
 @pytest.mark.broad
-def test_killed_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
+def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bits(folder: Path) -> None:
     command = [sys.executable, "-c", "from zoo.cli import main; main()"]
     command += ["train", "--solver", "solver.prototxt", "--snapshot", "auto"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -112,7 +112,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
     assert last("run") == killed
 
 
-def test_a_snapshot_and_weights_are_not_both_taken(folder: Path) -> None:
+def test_a_snapshot_and_weights_exclude_each_other(folder: Path) -> None:
     with pytest.raises(SolverError, match="--snapshot or --weights, not both"):
         train_alone(run_of("run", snapshot="x.solverstate", weights=["y.caffemodel"]))
 
@@ -127,7 +127,7 @@ def test_fine_tuning_begins_with_the_weights(folder: Path) -> None:
             np.testing.assert_array_equal(blob.detach(), other.detach())
 
 
-def test_bad_data_stop_it_or_are_skipped_by_choice(tmp_path: Path, folder: Path) -> None:
+def test_bad_data_stop_a_run_or_are_skipped_on_request(tmp_path: Path, folder: Path) -> None:
     other = tmp_path / "bad"
     other.mkdir()
     write_database(other, bad=5)
@@ -162,7 +162,7 @@ def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
         Phase.TRAIN: "digits:train", Phase.TEST: "mnist:m:test"}  # fmt: skip
 
 
-def test_data_layers_read_something_else(folder: Path) -> None:
+def test_data_layers_can_read_other_data(folder: Path) -> None:
     run = with_sources(run_of("run"), None, "digits")
     assert not run.tables
     assert [layer.data_param.source for layer in run.solver.net_to_train.net.layer[:2]] == ["train_lmdb", "digits:test"]
@@ -188,7 +188,7 @@ def test_without_test_data_every_tenth_item_is_held_out(folder: Path) -> None:
     assert [run.tables[phase].source for phase in Phase] == HELD_OUT
 
 
-def test_nothing_is_held_out_where_nothing_is_tested(folder: Path) -> None:
+def test_no_items_are_held_out_without_tests(folder: Path) -> None:
     run = with_sources(run_of("run"), "train_lmdb", NO_TESTS)
     assert (read_by(run)[0], len(run.solver.param.test_iter), run.solver.param.test_interval) == (
         "lmdb:train_lmdb",
@@ -210,7 +210,7 @@ def test_a_data_layer_of_both_phases_reads_other_data_in_each(folder: Path, rule
     assert read_by(with_sources(run_of("run"), None, "digits")) == ["train_lmdb", "digits:test"]
 
 
-def test_what_is_held_out_is_the_same_when_training_goes_on(folder: Path) -> None:
+def test_held_out_items_are_the_same_when_training_resumes(folder: Path) -> None:
     train_alone(with_sources(run_of("whole"), "train_lmdb", None))
     wishes = iter([*[Action.NONE] * 6, Action.STOP])
     train_alone(with_sources(run_of("part"), "train_lmdb", None), requested=lambda: next(wishes, Action.NONE))
@@ -218,7 +218,7 @@ def test_what_is_held_out_is_the_same_when_training_goes_on(folder: Path) -> Non
     assert last("part") == last("whole")
 
 
-def test_data_of_a_layer_that_is_written_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_of_a_python_layer_can_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_voc(tmp_path / "voc", [VocImage("one", 60, 90, [VocObject("dog", (11, 6, 50, 45))])])
     settings = "{'num_classes': 21, 'scales': [64]}"

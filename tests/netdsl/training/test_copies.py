@@ -70,7 +70,7 @@ def test_a_copy_trains_on_to_the_same_bits(form: Callable[[], Any], copied: Call
     assert other.test(1) == net.test(1) == copy_of_copy.test(1)
 
 
-def test_a_copy_is_a_net_of_its_own() -> None:
+def test_a_copy_is_independent() -> None:
     net = net_of()
     net.train((ROWS, LABELS), 2)
     other, before = copy.copy(net), net.get_weights()
@@ -101,14 +101,14 @@ def test_a_copy_is_in_the_same_phase_and_state() -> None:
     assert other.form == net.form
 
 
-def test_a_net_on_a_gpu_says_so_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_a_net_from_a_gpu_without_a_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     now = dataclasses.replace(net_of()._state(), device="cuda:0")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(NetError, match=r"was on cuda:0, but torch sees no GPU here; call net.to\('cpu'\)"):
         now.open()
 
 
-def test_a_copy_begins_anew_with_other_data_or_settings_where_the_net_would() -> None:
+def test_a_copy_starts_over_with_other_data_as_the_net_would() -> None:
     net = net_of()
     net.train((ROWS, LABELS), 7, random_seed=3)
     other = copy.copy(net)
@@ -123,7 +123,7 @@ def test_a_copy_begins_anew_with_other_data_or_settings_where_the_net_would() ->
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
-def test_batches_that_nobody_can_read_again_are_a_reason_to_refuse(copied: Callable[[Net], Net]) -> None:
+def test_a_net_with_unrepeatable_batches_cannot_be_copied(copied: Callable[[Net], Net]) -> None:
     net = net_of()
     net.set_training_data(lambda: (ROWS[:8], LABELS[:8]))
     with pytest.raises(NetError, match=r"from a function or an iterator, .* Net\(net.message, weights=net.get_weights"):
@@ -135,7 +135,7 @@ def test_batches_that_nobody_can_read_again_are_a_reason_to_refuse(copied: Calla
     assert copied(net).get_weights() == net.get_weights()
 
 
-def test_a_table_is_read_on_at_its_place() -> None:
+def test_a_copy_continues_reading_a_table_at_its_place() -> None:
     net = Net(
         NetParams(
             "digits",

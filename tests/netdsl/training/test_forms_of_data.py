@@ -86,7 +86,7 @@ FORMS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_one_sentence_trains_on_any_form_and_an_epoch_is_all_items(form: str) -> None:
+def test_one_call_trains_on_any_form_and_an_epoch_covers_all_items(form: str) -> None:
     with net_of() as net:
         net.train(FORMS[form](), epochs=12, type="Adam", base_lr=0.05, random_seed=3)
         assert iterations_of(net) == 12 * COUNT / 8
@@ -105,7 +105,7 @@ def test_an_address_is_a_table_that_is_shuffled_in_training(tmp_path: Path) -> N
         assert net.test(tmp_path / "t.parquet")["accuracy"] > 0.9
 
 
-def test_functions_and_generators_are_trained_on_by_steps() -> None:
+def test_functions_and_generators_are_trained_on_for_a_number_of_steps() -> None:
     for data in (iter(batches() * 4), iter(batches() * 4).__next__, Stream(), DataLoader(Stream(), batch_size=5)):
         net = net_of()
         net.train(data, steps=20, base_lr=0.5)
@@ -113,7 +113,7 @@ def test_functions_and_generators_are_trained_on_by_steps() -> None:
         assert net.test(PAIR)["accuracy"] > 0.8
 
 
-def test_each_row_comes_once_in_an_epoch_in_an_order_of_the_seed() -> None:
+def test_each_row_comes_once_per_epoch_in_the_seeds_order() -> None:
     orders = []
     for seed in (1, 1, 2):
         rows = Numbered()
@@ -129,7 +129,7 @@ def test_each_row_comes_once_in_an_epoch_in_an_order_of_the_seed() -> None:
     assert tested.asked[-COUNT:] == list(range(COUNT))
 
 
-def test_the_seed_is_that_of_the_net_too() -> None:
+def test_the_seed_applies_to_the_net_too() -> None:
     params = NetParams(
         "dropped",
         RDDLayer("data", shape=[8, 3]),
@@ -142,7 +142,7 @@ def test_the_seed_is_that_of_the_net_too() -> None:
     assert losses[0] == losses[1]
 
 
-def test_the_batch_is_the_nets_or_the_callers_or_32() -> None:
+def test_the_batch_size_is_the_nets_or_the_callers_or_32() -> None:
     for batch, stated, wanted in ((None, 8, 5), (16, 8, 3), (1, 8, 40)):
         net = net_of(stated)
         net.train(PAIR, epochs=1, batch=batch)
@@ -156,7 +156,7 @@ def test_the_batch_is_the_nets_or_the_callers_or_32() -> None:
         net_of().train(5, batch=4)
 
 
-def test_the_last_batch_of_an_epoch_goes_on_with_the_next() -> None:
+def test_the_last_batch_of_an_epoch_continues_with_the_next_epoch() -> None:
     rows = Numbered()
     net = net_of(16)
     net.train(rows, epochs=1)
@@ -167,7 +167,7 @@ def test_the_last_batch_of_an_epoch_goes_on_with_the_next() -> None:
     assert iterations_of(net) == 2  # 2.5 batches, in iterations of two batches
 
 
-def test_a_layer_that_reads_files_gets_the_shapes_and_the_batch_from_arrays() -> None:
+def test_arrays_set_the_shapes_and_the_batch_of_a_layer_that_reads_files() -> None:
     net = Net(
         from_text(
             """
@@ -183,7 +183,7 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "
     assert iterations_of(net) == 4
 
 
-def test_data_that_were_given_before_go_on_and_others_are_trained_on_with_the_same_settings() -> None:
+def test_training_continues_with_earlier_data_or_with_new_data() -> None:
     net = net_of()
     net.train(PAIR, epochs=1, type="Adam", base_lr=0.05)
     net.train((ROWS, LABELS), epochs=1)
@@ -226,11 +226,11 @@ class TestWhatIsRefused:
             (lambda: "nowhere.parquet", "there is no such file or folder"),
         ],
     )
-    def test_data_that_do_not_fit(self, data: Callable[[], Any], why: str) -> None:
+    def test_data_that_do_not_fit_are_refused(self, data: Callable[[], Any], why: str) -> None:
         with pytest.raises((DataError, ShapeError), match=why):
             net_of().train(data(), 5)
 
-    def test_images_whose_axes_have_another_order(self) -> None:
+    def test_images_with_another_axis_order_are_reported(self) -> None:
         net = Net(NetParams("images", RDDLayer("data", shape=[4, 3, 5, 5]), LinearLayer("ip", ["data"], num_outputs=1)))
         with pytest.raises(DataError, match=r"'data' has shape \[4, 5, 5, 3\], .* \[4, 3, 5, 5\]"):
             net.train(np.zeros((8, 5, 5, 3)), 1)
@@ -238,19 +238,19 @@ class TestWhatIsRefused:
             net.train(np.zeros((8, 3, 6, 5)), 1)
 
     @pytest.mark.parametrize("data", [lambda: iter(batches()), lambda: batches().pop, Stream])
-    def test_epochs_of_data_whose_length_nobody_knows(self, data: Callable[[], Any]) -> None:
+    def test_epochs_of_data_without_a_length_are_refused(self, data: Callable[[], Any]) -> None:
         with pytest.raises(DataError, match=r"the number of items is unknown, .* batches with steps="):
             net_of().train(data(), epochs=1)
         with pytest.raises(DataError, match="with batches="):
             net_of().test(data())
 
-    def test_a_generator_that_ends_too_early(self) -> None:
+    def test_a_generator_that_ends_too_early_is_an_error(self) -> None:
         with pytest.raises(DataError, match="the data ended after 5 batches"):
             net_of().train(iter(batches()), steps=6)
         with pytest.raises(DataError, match="the function that returns the data ended after 5 batches"):
             net_of().train(iter(batches()).__next__, steps=6)
 
-    def test_a_call_that_does_not_say_how_long(self) -> None:
+    def test_a_call_without_a_length_is_refused(self) -> None:
         for call in ({}, {"steps": 5, "epochs": 1}):
             with pytest.raises(NetError, match="either steps=1000 or epochs=5"):
                 net_of().train(PAIR, **call)
@@ -273,7 +273,7 @@ class TestWhatIsRefused:
             ("epoch", "epochs"),
         ],
     )
-    def test_names_of_other_frameworks(self, name: str, meant: str) -> None:
+    def test_argument_names_of_other_frameworks_give_a_hint(self, name: str, meant: str) -> None:
         with pytest.raises(NetError, match=f"there is no setting '{name}'; did you mean {meant}"):
             net_of().train(PAIR, steps=1, **{name: 1})
 

@@ -91,7 +91,7 @@ def test_every_strategy_learns_digits(alone: float, tmp_path: Path, strategy: st
     assert accuracy(events) >= alone - 0.005
 
 
-def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
+def test_a_run_writes_records_events_and_a_model(tmp_path: Path) -> None:
     run = tmp_path / "run"
     begin(digits(tmp_path, 4), run, "averaging:tau=2")
     job.train(run, HERE)
@@ -106,7 +106,7 @@ def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("lenet_iter*"))  # snapshots of another run would use the same names
 
 
-def test_a_mistake_in_the_net_the_data_or_the_weights_leaves_no_folder_to_the_next_try(tmp_path: Path) -> None:
+def test_a_failed_start_leaves_no_folder(tmp_path: Path) -> None:
     def misspell(net: pb.NetParameter) -> None:
         next(layer for layer in net.layer if layer.type == "Convolution").bottom[0] = "dtaa"
 
@@ -125,7 +125,7 @@ def test_a_mistake_in_the_net_the_data_or_the_weights_leaves_no_folder_to_the_ne
     assert not (tmp_path / "run").exists()
 
 
-def test_where_no_run_begins_nothing_is_made(tmp_path: Path) -> None:
+def test_no_folder_is_made_if_no_run_begins(tmp_path: Path) -> None:
     with pytest.raises(DistributedError, match="can't be read: No such file or directory"):
         job.train(tmp_path / "missing", HERE)
     assert not list(tmp_path.iterdir())
@@ -138,14 +138,14 @@ def test_cores_are_divided(tmp_path: Path) -> None:
     assert run.solver.message.net_param.layer and not run.solver.param.HasField("net")
 
 
-def test_a_snapshot_is_for_one_worker(tmp_path: Path) -> None:
+def test_a_snapshot_can_only_be_resumed_by_one_worker(tmp_path: Path) -> None:
     run = replace(digits(tmp_path, 4), snapshot="auto")
     with pytest.raises(DistributedError, match="resume a run of several workers with --resume"):
         begin(run, tmp_path / "run")
 
 
 @pytest.mark.parametrize("settings", ["", "iter_size: 2 clip_gradients: 0.5 weight_decay: 0.01"])
-def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, settings: str) -> None:
+def test_two_devices_learn_the_same_as_one_with_twice_the_batch(tmp_path: Path, settings: str) -> None:
     """This is Caffe's sharding: one of two devices reads every second item, so a double batch has the same items.
 
     By Caffe's rule, gradients are averaged before they are clipped, and the learning rate stays.
@@ -188,7 +188,7 @@ def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path)
     }
 
 
-def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_path: Path) -> None:
+def test_a_run_resumes_with_other_workers_and_can_be_replayed(tmp_path: Path) -> None:
     run, events, again = tmp_path / "run", list[tell.Event](), tmp_path / "again"
     plan = digits(tmp_path, 400)
     steady = plan.solver.with_fields(lr_policy="fixed")  # "fixed" doesn't depend on the last iteration
@@ -216,7 +216,7 @@ def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_
     assert (again / "model.caffemodel").read_bytes() == (run / "model.caffemodel").read_bytes()
 
 
-def test_what_cannot_be_replayed_and_what_cannot_be_elastic(tmp_path: Path) -> None:
+def test_settings_that_cannot_be_replayed_or_elastic_are_refused(tmp_path: Path) -> None:
     begin(digits(tmp_path, 4), tmp_path / "run", "elastic:tau=2")
     with pytest.raises(DistributedError, match="the log doesn't list the workers"):
         job.begin_replay(tmp_path / "run", tmp_path / "again", HERE)

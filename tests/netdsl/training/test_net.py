@@ -44,7 +44,7 @@ def given(batch: int = 2, height: int = 4, width: int = 5, channels: int = 3) ->
     return {"x": np.ones((batch, channels, height, width), np.float32), "label": np.zeros(batch, np.float32)}
 
 
-def test_a_net_says_what_it_takes_and_gives() -> None:
+def test_a_net_describes_its_inputs_and_outputs() -> None:
     assert repr(net()) == ("Net('small', TEST, 6 layers, 259 weights on cpu: x 2x3x4x5, label 2 -> label 2, prob 2x6)")
     assert repr(net('layer { name: "c" type: "DummyData" top: "c" dummy_data_param { shape { dim: 3 } } }')) == (
         "Net('', TEST, 1 layer, 0 weights on cpu: data of its own -> c 3)"
@@ -59,14 +59,14 @@ def test_a_notebook_shows_a_table_of_the_layers() -> None:
     assert "<td>pool</td><td>Pooling</td><td>&lt;conv&gt;</td><td>pool 2x7x1x1</td><td></td>" in html
 
 
-def test_a_net_from_a_file_a_message_and_a_description(tmp_path: Path) -> None:
+def test_a_net_is_made_from_a_file_a_message_or_a_description(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text(TEXT)
     params = NetParams("small", RDDLayer("x", shape=[2, 3]), LinearLayer("ip", ["x"], num_outputs=6))
     assert Net(tmp_path / "net.prototxt").message == Net(str(tmp_path / "net.prototxt")).message == net().message
     assert Net(params).forward(x=np.ones((5, 3)))["ip"].shape == (5, 6)
 
 
-def test_phase_level_and_stages_say_which_layers_there_are() -> None:
+def test_phase_level_and_stages_select_the_layers() -> None:
     assert [*net().module.outputs] == ["label", "prob"]
     assert [*net(phase="TRAIN").module.outputs] == [*net(phase=Phase.TRAIN).module.outputs] == ["loss"]
     assert net(phase="train").module.training and not net().module.training
@@ -76,7 +76,7 @@ def test_phase_level_and_stages_say_which_layers_there_are() -> None:
         net(phase="VALID")
 
 
-def test_types_of_one_s_own() -> None:
+def test_users_own_types_are_built() -> None:
     class Doubling(Layer):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return 2 * x
@@ -86,7 +86,7 @@ def test_types_of_one_s_own() -> None:
     assert made.forward(**given())["loud"].shape == (2, 6)
 
 
-def test_a_net_without_inputs() -> None:
+def test_a_net_may_have_no_inputs() -> None:
     made = net("""layer { name: "d" type: "DummyData" top: "y" dummy_data_param {
         shape { dim: 2 dim: 3 } data_filler { value: 4 } } }""")
     assert made.forward()["y"].tolist() == [[4.0] * 3] * 2
@@ -105,25 +105,25 @@ def test_a_net_without_inputs() -> None:
         torch.ones(2, 3, 4, 5, dtype=torch.int64),
     ],
 )
-def test_arrays_of_any_type(x) -> None:
+def test_arrays_of_any_type_are_accepted(x) -> None:
     made = net()
     torch.testing.assert_close(made.forward(x=x, label=[0, 0])["prob"], made.forward(**given())["prob"])
 
 
-def test_arrays_that_nobody_may_write_to_are_welcome() -> None:
+def test_read_only_arrays_are_accepted() -> None:
     arrays = given()
     arrays["x"].flags.writeable = False
     assert net().forward(**arrays)["prob"].shape == (2, 6)
 
 
-def test_other_batches_and_other_sizes() -> None:
+def test_other_batches_and_other_sizes_are_accepted() -> None:
     made = net()
     assert made.forward(**given(9))["prob"].shape == (9, 6)
     assert made.forward(**given(2, 31, 17))["prob"].shape == (2, 6)
     assert not made.forward(**given())["prob"].requires_grad
 
 
-def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
+def test_a_net_of_doubles_accepts_the_inputs_of_a_net_of_floats() -> None:
     made = net()
     made.module.double()
     assert made.forward(**given())["prob"].dtype is torch.float64
@@ -152,12 +152,12 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
         (given(height=2), r"layer 'conv' .*; input 'x' has shape \[2, 3, 2, 5\], but was built for"),
     ],
 )
-def test_inputs_that_do_not_fit(inputs, why) -> None:
+def test_inputs_that_do_not_fit_are_refused(inputs, why) -> None:
     with pytest.raises(NetError, match=why):
         net().forward(**inputs)
 
 
-def test_the_layer_is_told_that_cannot_work_on_the_data() -> None:
+def test_a_layer_that_cannot_process_the_data_is_named() -> None:
     made = net(TEXT.replace("pool: AVE global_pooling: true", "kernel_size: 1"))
     with pytest.raises(ShapeError, match=r"layer 'ip': the weights are for .*; input 'x' has shape \[2, 3, 9, 5\]"):
         made.forward(**given(height=9))
@@ -165,7 +165,7 @@ def test_the_layer_is_told_that_cannot_work_on_the_data() -> None:
         net(phase="TRAIN").forward(**given() | {"label": [0, 77]})
 
 
-def test_weights_are_copied_out_and_in() -> None:
+def test_weights_are_copied_in_and_out() -> None:
     made = net(phase="TRAIN")
     weights = made.get_weights()
     assert {name: len(arrays) for name, arrays in weights.items()} == {"conv": 2, "bn": 3, "ip": 2}
@@ -188,7 +188,7 @@ def test_weights_by_name_may_be_any_arrays() -> None:
     assert made.set_weights({"ip": [np.ones((7, 6)), np.ones(6)]}, partial=True).mismatched[0].layer == "ip"
 
 
-def test_a_net_that_is_opened_with_weights_for_some_layers_says_which_begin_anew() -> None:
+def test_opening_a_net_reports_layers_without_weights() -> None:
     arrays = {"ip": [np.ones((6, 7)), np.ones(6)]}
     with pytest.warns(WeightsWarning, match="1 of 3 layers filled; 'conv', 'bn' begin from scratch"):
         Net(net().message, weights=arrays)
@@ -204,7 +204,7 @@ layer { name: "bn" type: "BatchNorm" bottom: "x" top: "n" param { name: "m" } }
 layer { name: "bn2" type: "BatchNorm" bottom: "x" top: "n2" param { name: "m" } }"""
 
 
-def test_shared_parameters_are_there_for_each_of_their_layers() -> None:
+def test_shared_parameters_appear_in_each_of_their_layers() -> None:
     made = net(SIAMESE)
     weights = made.get_weights()
     np.testing.assert_array_equal(weights["one"][0].ravel(), weights["two"][0].ravel())
@@ -219,7 +219,7 @@ def test_shared_parameters_are_there_for_each_of_their_layers() -> None:
 
 
 @pytest.mark.parametrize("name", ["x.caffemodel", "x.caffemodel.h5"])
-def test_what_is_saved_is_what_a_fresh_net_loads(tmp_path: Path, name: str) -> None:
+def test_a_fresh_net_loads_saved_weights_unchanged(tmp_path: Path, name: str) -> None:
     if name.endswith(".h5"):
         pytest.importorskip("h5py")
     made, path = net(), tmp_path / name
@@ -237,7 +237,7 @@ def test_a_caffemodel_is_a_net_with_its_weights(tmp_path: Path) -> None:
     torch.testing.assert_close(again.forward(**given())["prob"], made.forward(**given())["prob"])
 
 
-def test_of_several_files_the_last_one_counts(tmp_path: Path) -> None:
+def test_the_last_of_several_files_counts(tmp_path: Path) -> None:
     one, other = net(), net()
     one.save(tmp_path / "one.caffemodel")
     other.get_weights().save(tmp_path / "other.caffemodel")
@@ -251,7 +251,7 @@ def test_of_several_files_the_last_one_counts(tmp_path: Path) -> None:
         assert (report.matched, report.missing, report.unused) == (("conv", "bn", "ip"), (), ("new",))
 
 
-def test_weights_that_cannot_be_loaded(tmp_path: Path) -> None:
+def test_weights_that_cannot_be_loaded_are_refused(tmp_path: Path) -> None:
     made = net(TEXT.replace("num_output: 7", "num_output: 8"))
     net().save(tmp_path / "x.caffemodel")
     with pytest.raises(WeightsError, match=r"x.caffemodel: layer 'conv': .*; layer 'bn': .*; layer 'ip': .*rename a"):
@@ -264,7 +264,7 @@ def test_weights_that_cannot_be_loaded(tmp_path: Path) -> None:
             made.load(nothing)
 
 
-def test_a_net_is_saved_under_a_name_that_says_how(tmp_path: Path) -> None:
+def test_a_files_suffix_decides_how_a_net_is_saved(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="can't tell the format from the name"):
         net().save(tmp_path / "x.weights")
     assert not list(tmp_path.iterdir())
@@ -290,7 +290,7 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "
 """
 
 
-def test_a_net_has_the_shapes_of_the_data_that_it_names() -> None:
+def test_a_net_has_the_shapes_of_its_named_data() -> None:
     net_text = ON_DATA % "digits:train"
     with Net(from_text(net_text, pb.NetParameter)) as net:
         assert net.get_weights()["ip"][0].shape == (10, 64)
@@ -298,7 +298,7 @@ def test_a_net_has_the_shapes_of_the_data_that_it_names() -> None:
         assert "input_param" not in str(net.message)
 
 
-def test_data_that_are_not_there_are_an_error_only_where_they_are_read() -> None:
+def test_missing_data_are_an_error_only_when_they_are_read() -> None:
     with pytest.warns(ShapeWarning, match="'data' is assumed to be 3x224x224"):
         net = Net(from_text(ON_DATA % "nowhere", pb.NetParameter))
     with net:
@@ -338,7 +338,7 @@ def test_a_net_is_closed_after_an_error_too() -> None:
         lambda closed: closed.set_validation_data([given()]),
     ],
 )
-def test_a_closed_net_says_so(use: Callable[[Net], object]) -> None:
+def test_using_a_closed_net_is_an_error(use: Callable[[Net], object]) -> None:
     closed = net()
     closed.close()
     with pytest.raises(NetError, match="net 'small' is closed, so only its weights can be used; create another net"):

@@ -40,7 +40,7 @@ def expected() -> np.ndarray:
     return weights_of(net)
 
 
-def test_one_worker_ends_with_the_bits_of_a_training_in_this_process() -> None:
+def test_one_worker_ends_with_the_bits_of_training_in_this_process() -> None:
     alone, one = net_of(), net_of()
     assert alone.train(PAIR, epochs=2, **SETTINGS) > 0
     one.train(PAIR, epochs=2, workers=1, **SETTINGS)
@@ -65,7 +65,7 @@ def test_every_backend_ends_with_the_same_bits(backend: str, expected: np.ndarra
 
 
 @pytest.mark.parametrize("backend", ["local", "mpi", pytest.param("spark", marks=pytest.mark.spark)])
-def test_a_frame_and_a_run_that_is_kept(backend: str, tmp_path: Path) -> None:
+def test_a_frame_is_trained_on_and_a_run_can_be_kept(backend: str, tmp_path: Path) -> None:
     kept = tmp_path / "runs" / "first"
     with spark_session() if backend == "spark" else nullcontext() as session:
         frame: Any = pd.DataFrame({"data": list(ROWS), "label": LABELS})
@@ -104,7 +104,7 @@ def test_ranks_of_a_program_train_together(launcher: str, tmp_path: Path) -> Non
         assert (outcome["loss"], outcome["again"]) == (loss, again)
 
 
-def test_a_mistake_that_the_first_rank_finds_ends_all_ranks(tmp_path: Path) -> None:
+def test_an_error_in_the_first_rank_ends_all_ranks(tmp_path: Path) -> None:
     program = tmp_path / "wrong.py"
     program.write_text(
         "from tests.netdsl.training.program import LABELS, ROWS, net_of\n"
@@ -143,7 +143,7 @@ def run_as_ranks(launcher: str, out: Path, *arguments: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("together", [{}, {"workers": 2, "strategy": "averaging:tau=5"}], ids=["alone", "two"])
-def test_tests_come_after_each_epoch_and_end_the_training_when_nothing_gets_better(together: dict[str, Any]) -> None:
+def test_tests_follow_each_epoch_and_stop_training_without_improvement(together: dict[str, Any]) -> None:
     net, events = net_of(), list[Event]()
     stopping = EarlyStopping(patience=2, metric="accuracy", least_change=2.0)  # no result is that much better
     net.train(PAIR, epochs=50, test_data=PAIR, callbacks=[events.append, stopping], **together, **SETTINGS)
@@ -165,7 +165,7 @@ def test_a_callback_stops_several_workers_and_the_net_has_what_they_learned() ->
     assert (weights_of(net) != before).any()
 
 
-def test_a_run_that_was_interrupted_goes_on_by_the_same_call(tmp_path: Path) -> None:
+def test_an_interrupted_run_is_resumed_by_the_same_call(tmp_path: Path) -> None:
     def stop_at_once(event: Event) -> Action:
         return Action.STOP
 
@@ -183,7 +183,7 @@ def test_a_run_that_was_interrupted_goes_on_by_the_same_call(tmp_path: Path) -> 
         net.train(PAIR, 200, **call)
 
 
-def test_what_only_this_process_has_isnt_divided() -> None:
+def test_data_of_this_process_alone_are_not_divided() -> None:
     def batches() -> Any:
         return {"data": ROWS[:8], "label": LABELS[:8]}
 
@@ -204,12 +204,12 @@ def test_ranks_of_several_machines_need_a_folder_that_all_see(
         net_of().train(PAIR, epochs=1)
 
 
-def test_a_backend_that_isnt_there_names_those_that_are() -> None:
+def test_an_unknown_backend_is_refused_with_a_list() -> None:
     with pytest.raises(DistributedError, match="no backend 'sparc'; choose from local, spark, mpi, external"):
         net_of().train(PAIR, 10, workers=2, backend="sparc")
 
 
-def test_allreduce_computes_what_one_worker_does() -> None:
+def test_allreduce_computes_the_same_as_one_worker() -> None:
     alone, two = net_of(), net_of()
     alone.train(PAIR, epochs=3, **SETTINGS)
     two.train(PAIR, epochs=3, workers=2, strategy="allreduce", **SETTINGS)

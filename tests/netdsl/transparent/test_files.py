@@ -14,7 +14,7 @@ from caffe_proto.storage import check_regular, write_pieces
 from netdsl.transparent.files import private_files
 
 
-def test_others_see_nothing_of_what_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_ranks_files_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("log").write_text("old\n")
     with private_files():
@@ -34,7 +34,7 @@ def test_others_see_nothing_of_what_it_writes(tmp_path: Path, monkeypatch: pytes
     assert Path("log").read_text() == "old\n"
 
 
-def test_a_file_is_as_large_as_what_it_wrote(tmp_path: Path) -> None:
+def test_a_ranks_file_has_the_size_of_its_own_content(tmp_path: Path) -> None:
     """This holds while the first rank is about to rewrite the file, too."""
     file = tmp_path / "net.prototxt"
     with private_files():
@@ -45,7 +45,7 @@ def test_a_file_is_as_large_as_what_it_wrote(tmp_path: Path) -> None:
     assert file.stat().st_size == 0
 
 
-def test_temporary_folders_are_made_and_go(tmp_path: Path) -> None:
+def test_temporary_folders_are_made_and_removed(tmp_path: Path) -> None:
     with private_files():
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
             Path(folder, "file").write_text("text")
@@ -53,6 +53,6 @@ def test_temporary_folders_are_made_and_go(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_missing_is_the_same_error(tmp_path: Path) -> None:
+def test_a_missing_folder_is_the_same_error(tmp_path: Path) -> None:
     with private_files(), pytest.raises(FileNotFoundError):
         Path(tmp_path, "missing", "file").write_text("text")

@@ -94,7 +94,7 @@ def test_a_lost_rank_ends_the_run_and_is_named(tmp_path: Path, what: str, senten
     assert sentence in done.stderr
 
 
-def test_an_error_of_the_script_is_shown_as_python_shows_it(tmp_path: Path) -> None:
+def test_an_error_in_the_script_is_shown_as_in_python(tmp_path: Path) -> None:
     done = zoo_run(tmp_path, program(tmp_path, "def find():\n    raise KeyError('here')\n\nfind()\n"))
     assert done.returncode == 2
     assert "line 2, in find\n    raise KeyError('here')\nKeyError: 'here'" in done.stderr

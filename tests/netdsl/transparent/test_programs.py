@@ -69,7 +69,7 @@ def one_thread() -> Iterator[None]:
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", programs.PROGRAMS)
 @pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_the_curve_is_that_of_one_process(name: str, size: int) -> None:
+def test_the_curve_equals_that_of_one_process(name: str, size: int) -> None:
     results = [result[name] for result in together(size)]
     assert "refused" not in results[0], results[0]
     expected = programs.PROGRAMS[name]()
@@ -83,13 +83,13 @@ def test_ranks_compute_only_their_parts(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "operations"), COMPUTED_WHOLE.items())
-def test_what_needs_the_whole_batch_is_said(name: str, operations: list[str]) -> None:
+def test_operations_that_need_the_whole_batch_are_reported(name: str, operations: list[str]) -> None:
     assert set(together(2)[0][name]["whole"]) >= set(operations)
 
 
 @pytest.mark.parametrize("name", refused_programs.PROGRAMS)
 @pytest.mark.parametrize("size", [2, 3])
-def test_what_would_be_wrong_is_refused(name: str, size: int) -> None:
+def test_programs_with_wrong_results_are_refused(name: str, size: int) -> None:
     sentence = refused_programs.PROGRAMS[name][1]
     for result in together(size):
         assert sentence in result[name].get("refused", "not refused")

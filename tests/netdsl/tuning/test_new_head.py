@@ -90,7 +90,7 @@ def test_a_net_to_deploy_becomes_one_to_train() -> None:
     assert head.inner_product_param.weight_filler.type == "xavier"
 
 
-def test_a_net_with_two_heads_has_both_anew_and_one_measure() -> None:
+def test_a_net_with_two_heads_gets_two_new_ones_and_one_measure() -> None:
     tunable = tuned(model_of(TRAINED), 4, "x")
     assert tunable.heads == {"f1": "f1_x", "f2": "f2_x"}
     assert [layer.name for layer in tunable.model.net.layer if layer.type == "Accuracy"] == ["accuracy"]
@@ -98,7 +98,7 @@ def test_a_net_with_two_heads_has_both_anew_and_one_measure() -> None:
     assert list(layer_in(tunable.model, "accuracy").bottom) == ["f2", "class"]
 
 
-def test_what_is_frozen_keeps_its_weights_and_statistics() -> None:
+def test_frozen_layers_keep_their_weights_and_statistics() -> None:
     model = model_of(DEPLOY)
     tunable = tuned(model, 5, "photos", ["[bc]"])
     assert tunable.frozen == ("c", "b")
@@ -115,19 +115,19 @@ def test_a_head_in_both_phases_has_one_new_name() -> None:
     assert [layer.name for layer in tunable.model.net.layer if "f1" in layer.top] == ["f1_x", "f1_x"]
 
 
-def test_a_model_stays_as_it_is() -> None:
+def test_a_model_is_unchanged() -> None:
     model = model_of(TRAINED)
     before = model.net.SerializeToString()
     tuned(model, 4, "x", ["c"])
     assert model.net.SerializeToString() == before
 
 
-def test_a_data_layer_of_code_that_is_not_here_is_replaced() -> None:
+def test_a_data_layer_of_unavailable_code_is_replaced() -> None:
     model = model_of(TRAINED.replace('name: "rows" type: "Data"', 'name: "rows" type: "TheirRows"'))
     assert tuned(model, 4, "x", ["c"]).frozen == ("c",)
 
 
-def test_a_head_of_the_same_name_gets_another_one() -> None:
+def test_a_new_head_with_an_existing_name_gets_another_name() -> None:
     assert tuned(model_of(DEPLOY.replace('"c"', '"f_photos"')), 5, "photos").heads == {"f": "f_photos_2"}
 
 
@@ -148,7 +148,7 @@ def test_a_named_head_counts() -> None:
          "reads 'a', 'b'; fine-tuning needs a net that reads an image"),
     ],
 )  # fmt: skip
-def test_nets_that_cannot_be_tuned_are_told(text: str, problem: str) -> None:
+def test_nets_that_cannot_be_tuned_are_refused(text: str, problem: str) -> None:
     model = model_of(text)
     with pytest.raises(NetError, match=problem):
         tuned(model, 4, "x")

@@ -73,7 +73,7 @@ def mean_of(folder: Path, channels: int, height: int, width: int) -> str:
     ("resize", "mean", "scale"),
     [((12, 11), "", 1), (None, "values", 0.017), ((12, 11), "file", 1), ((40, 33), "file", 0.3), ((12, 11), "one", 2)],
 )
-def test_a_card_means_what_a_data_layer_does_in_tests(channels, resize, mean, scale, tmp_path, monkeypatch) -> None:
+def test_a_cards_settings_act_like_a_data_layers_in_tests(channels, resize, mean, scale, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     files = image_files(Path("images/all"))
     count = 1 if channels is Channels.GRAY else 3
@@ -90,7 +90,7 @@ def test_a_card_means_what_a_data_layer_does_in_tests(channels, resize, mean, sc
         assert np.array_equal(made, expected[file]), file
 
 
-def test_rgb_is_what_a_data_layer_gives_of_swapped_channels(tmp_path) -> None:
+def test_rgb_equals_a_data_layer_with_swapped_channels(tmp_path) -> None:
     image = np.random.default_rng(4).integers(0, 256, (3, 31, 24), np.uint8)
     card = ImageInput((10, 8), Channels.RGB, (12, 11), MEANS, 0.5)
     wanted = LayerPreparation(transform_of(card, tmp_path), Channels.BGR)(image[::-1], "").values
@@ -114,7 +114,7 @@ def write_data_sets(folder: Path) -> None:
     "data",
     ["lmdb:encoded_lmdb", "lmdb:gray_lmdb", "lmdb:color_lmdb", "cifar10:cifar:test", "shapes:test", "digits:test"],
 )
-def test_data_sets_give_predictions_what_they_give_a_data_layer(channels, data, tmp_path, monkeypatch) -> None:
+def test_data_sets_give_predictions_the_same_values_as_a_data_layer(channels, data, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_data_sets(tmp_path)
     card = ImageInput((10, 8), channels, (12, 11), MEANS[: 1 if channels is Channels.GRAY else 3], 0.5)
@@ -126,7 +126,7 @@ def test_data_sets_give_predictions_what_they_give_a_data_layer(channels, data, 
         assert np.array_equal(prepare(image_of(source.item(source.fetch(index))), "").values, wanted), index
 
 
-def test_the_colours_of_cifars_images_are_those_of_the_same_images_in_files(tmp_path) -> None:
+def test_cifars_images_have_the_same_colours_as_in_files(tmp_path) -> None:
     record = np.arange(3073) % 251
     (tmp_path / "test_batch.bin").write_bytes(record.astype(np.uint8).tobytes())
     rgb = record[1:].reshape(3, 32, 32).transpose(1, 2, 0).astype(np.uint8)
@@ -150,7 +150,7 @@ def test_the_colours_of_cifars_images_are_those_of_the_same_images_in_files(tmp_
         'crop_size: 8 resize_param { resize_mode: WARP height: 12 width: 11 } mean_file: "mean.binaryproto"',
     ],
 )
-def test_a_data_layers_settings_do_what_they_do_in_tests(settings, channels, tmp_path, monkeypatch) -> None:
+def test_a_data_layers_settings_act_as_in_tests(settings, channels, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     mean_of(tmp_path, channels, 12, 11)
     files = image_files(Path("images/all"))
@@ -167,7 +167,7 @@ def test_a_data_layers_settings_do_what_they_do_in_tests(settings, channels, tmp
         assert np.array_equal(made, wanted), file
 
 
-def test_what_a_data_layer_leaves_open_is_the_size_of_its_mean_or_of_the_input(tmp_path, monkeypatch) -> None:
+def test_an_open_size_is_that_of_the_mean_or_the_input(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     mean_of(tmp_path, 3, 12, 11)
     image = np.random.default_rng(5).integers(0, 256, (3, 31, 24), np.uint8)
@@ -184,13 +184,13 @@ def test_what_a_data_layer_leaves_open_is_the_size_of_its_mean_or_of_the_input(t
         cropped(image[:, :5, :9], "thumb.png")
 
 
-def test_no_image_is_mirrored_when_it_is_predicted() -> None:
+def test_predictions_mirror_no_image() -> None:
     param = settings_in_tests(pb.TransformationParameter(mirror=True), 3, (4, 4))
     image = np.random.default_rng(6).integers(0, 256, (3, 4, 4), np.uint8)
     assert np.array_equal(LayerPreparation(param, Channels.BGR)(image, "").values, image)
 
 
-def test_values_that_are_no_bytes_are_taken_in_the_size_of_the_input(tmp_path) -> None:
+def test_values_that_are_not_bytes_are_accepted_in_the_inputs_size(tmp_path) -> None:
     image = np.random.default_rng(6).uniform(0, 255, (3, 10, 8)).astype(np.float32)
     prepare = LayerPreparation(transform_of(ImageInput((10, 8), scale=0.5), tmp_path), Channels.BGR)
     assert np.array_equal(prepare(image, "").values, image / 2)
@@ -198,7 +198,7 @@ def test_values_that_are_no_bytes_are_taken_in_the_size_of_the_input(tmp_path) -
         prepare(image[:, 1:], "row 3")
 
 
-def test_on_images_of_the_nets_size_answers_are_those_of_caffes_classifier(tmp_path) -> None:
+def test_images_of_the_nets_size_get_the_answers_of_caffes_classifier(tmp_path) -> None:
     """Resizing differs slightly: at the edges, pycaffe samples pixels at other places than the data layers do."""
     folder = classifier(tmp_path / "four", Channels.BGR)
     files = [photo(tmp_path / f"{seed}.png", seed, 13, 12) for seed in range(5)]
@@ -222,7 +222,7 @@ def test_on_images_of_the_nets_size_answers_are_those_of_caffes_classifier(tmp_p
         assert np.allclose([each.score for each in answer.best], np.sort(wanted[index])[::-1], atol=1e-4)
 
 
-def test_a_card_says_settings_or_nothing(tmp_path) -> None:
+def test_a_card_states_settings_or_none(tmp_path) -> None:
     mean_of(tmp_path, 3, 12, 11)
     for card in (
         ImageInput((10, 8), Channels.BGR, (12, 11), MEANS, 0.5),
@@ -248,7 +248,7 @@ def test_a_card_says_settings_or_nothing(tmp_path) -> None:
         ),
     ],
 )
-def test_a_card_that_cant_be_followed_is_told(card, says, tmp_path: Path) -> None:
+def test_a_card_that_cannot_be_followed_is_refused(card, says, tmp_path: Path) -> None:
     mean_of(tmp_path, 3, 12, 11)
     with pytest.raises(CaffeError, match=says):
         transform_of(card, tmp_path)

@@ -42,7 +42,7 @@ print("torch" in sys.modules)
 
 
 @pytest.mark.parametrize("name", catalogue.names())
-def test_a_card_is_whole(name: str) -> None:
+def test_every_card_is_complete(name: str) -> None:
     front = yaml.load(catalogue.card_file(name).read_text().split("---\n")[1], yaml.BaseLoader)
     assert set(front) <= {field.name for field in fields(Card)}
     card = catalogue.card_of(name)
@@ -50,7 +50,7 @@ def test_a_card_is_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_has_the_published_number_of_parameters(name: str, tmp_path: Path) -> None:
+def test_every_net_has_the_published_number_of_parameters(name: str, tmp_path: Path) -> None:
     write_model(name, tmp_path)
     built = build(resolve(read_net(tmp_path / "deploy.prototxt").message))
     sizes = {id(blob): blob.numel() for layer in built.layers for blob in layer.blob_tensors()}
@@ -58,7 +58,7 @@ def test_it_has_the_published_number_of_parameters(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_comes_back_from_prototxt_and_from_python(name: str, tmp_path: Path) -> None:
+def test_every_net_survives_prototxt_and_python(name: str, tmp_path: Path) -> None:
     message = catalogue.entry_of(name).train_val.message
     write_model(name, tmp_path)
     assert read_net(tmp_path / "train_val.prototxt").message == message

@@ -63,7 +63,7 @@ def test_hed_has_five_side_outputs_of_the_images_size_and_their_mean() -> None:
     assert all(maps.shape == (1, 1, 45, 62) and ((maps > 0) & (maps < 1)).all() for maps in found.values())
 
 
-def test_the_side_outputs_of_hed_lie_where_their_pixels_are() -> None:
+def test_the_side_outputs_of_hed_are_aligned_with_the_pixels() -> None:
     """A net whose weights only pass on their input shows a square in all side outputs at its place in the image."""
     message = deployed("hed")
     assert outputs_of(message) == {"sigmoid-fuse", *(f"sigmoid-dsn{number}" for number in range(1, 6))}
@@ -105,7 +105,7 @@ def test_ssd_detects_boxes_in_parts_of_the_image() -> None:
 
 
 @pytest.mark.slow
-def test_faster_rcnn_gives_regions_their_classes_and_their_corrections() -> None:
+def test_faster_rcnn_predicts_classes_and_box_corrections_for_regions() -> None:
     net = small(deployed("faster-rcnn-vgg16"), data=[1, 3, 160, 224])
     assert set(net.module.inputs) == {"data", "im_info"}
     found = net.forward(data=image(1, 3, 160, 224), im_info=[[160, 224, 1.5]])
@@ -130,7 +130,7 @@ def test_openpose_has_maps_of_limbs_and_keypoints_from_every_stage() -> None:
     assert outputs_of(net) == {"net_output"} and shapes_of(net)["net_output"] == (1, 19 + 38, 46, 46)
 
 
-def test_lrcn_says_for_every_frame_of_every_clip_what_it_shows() -> None:
+def test_lrcn_classifies_every_frame_of_every_clip() -> None:
     train_val = catalogue.entry_of("lrcn").train_val.message
     assert shapes_of(train_val, Phase.TRAIN)["lstm1"] == (16, 24, 256)
     assert shapes_of(train_val)["fc8-final"] == (16, 3, 101)
@@ -138,7 +138,7 @@ def test_lrcn_says_for_every_frame_of_every_clip_what_it_shows() -> None:
     assert outputs_of(net) == {"probs"} and shapes_of(net)["probs"] == (16, 1, 101)
 
 
-def test_the_net_to_write_text_with_remembers_what_it_read() -> None:
+def test_the_text_net_remembers_earlier_characters() -> None:
     net = small(deployed("char-rnn"))
     assert net.forward(data=[[7]], clip=[[0]])["prob"].shape == (1, 62)
     after_three, after_five = (after(net, first) for first in (3, 5))
@@ -151,6 +151,6 @@ def after(net: Net, first: int) -> torch.Tensor:
     return net.forward(data=[[1]], clip=[[1]])["prob"]
 
 
-def test_text_is_learned_in_stretches_of_25_texts() -> None:
+def test_text_is_learned_in_25_parallel_streams() -> None:
     shapes = shapes_of(catalogue.entry_of("char-rnn").train_val.message, Phase.TRAIN)
     assert shapes["lstm2"] == (75, 25, 512) and shapes["ip1"] == (1875, 62)

@@ -81,7 +81,7 @@ def test_blobs_have_the_published_names_and_shapes(name: str) -> None:
     assert [graph.blobs[edge] for edge in graph.outputs] == [*BLOBS[name]][-1:]
 
 
-def test_what_trains_with_a_net_is_as_published() -> None:
+def test_training_settings_are_as_published() -> None:
     """These are the rates, fillers and loss weights, which decide the result of training."""
     layers = {layer.name: layer for layer in catalogue.entry_of("alexnet").train_val.message.layer}
     assert [(spec.lr_mult, spec.decay_mult) for spec in layers["conv2"].param] == [(1, 1), (2, 0)]
@@ -95,7 +95,7 @@ def test_what_trains_with_a_net_is_as_published() -> None:
 @pytest.mark.parametrize(
     ("stages", "part"), [((), "test"), (("test-on-test",), "test"), (("test-on-train",), "train")], ids=str
 )
-def test_the_autoencoder_tests_on_what_a_stage_says(stages: tuple[str, ...], part: str) -> None:
+def test_stages_select_the_autoencoders_test_data(stages: tuple[str, ...], part: str) -> None:
     graph = resolve(catalogue.entry_of("mnist-autoencoder").train_val.message, Phase.TEST, stages=stages)
     sources = [node.layer.data_param.source for node in graph.nodes if node.layer.data_param.source]
     assert sources == [f"examples/mnist/mnist_{part}_lmdb"]

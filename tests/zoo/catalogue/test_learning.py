@@ -77,7 +77,7 @@ def _fill_zeros(net: Net) -> None:
 
 
 @pytest.mark.parametrize("name", _names(quick=20_000_000))
-def test_it_learns(name: str) -> None:
+def test_a_net_learns(name: str) -> None:
     entry = catalogue.entry_of(name)
     message, values = _fed_net(entry.train_val.message, entry.inputs)
     net = Net(message, phase="TRAIN")
@@ -104,7 +104,7 @@ def _made_up(net: Net) -> Net:
 
 
 @pytest.mark.parametrize("name", _names(quick=5_000_000))
-def test_it_is_exported_to_caffe_and_onnx_with_proofs(name: str, tmp_path: Path) -> None:
+def test_a_net_is_exported_to_caffe_and_onnx_with_proofs(name: str, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     write_model(name, tmp_path / "model")
     deploy, weights = str(tmp_path / "model/deploy.prototxt"), str(tmp_path / "random.caffemodel")

@@ -48,7 +48,7 @@ def _layers(name: str) -> list[pb.LayerParameter]:
         ("densenet-121", 121),
     ],
 )
-def test_it_has_as_many_layers_as_its_name_says(name: str, depth: int) -> None:
+def test_a_net_has_the_number_of_layers_in_its_name(name: str, depth: int) -> None:
     learned = [layer.name for layer in _layers(name) if layer.type in ("Convolution", "InnerProduct")]
     assert len([layer for layer in learned if not layer.endswith(("_branch1", "_proj"))]) == depth
 
@@ -63,14 +63,14 @@ def test_sides_halve_and_channels_double_at_each_stage(name: str, widening: int)
     assert (tops["pool5"], tops["prob"]) == ((512 * widening, 1, 1), (1000,))
 
 
-def test_the_groups_of_a_net_for_cifar() -> None:
+def test_nets_for_cifar_have_the_right_groups() -> None:
     tops = _tops("cifar-resnet-20")
     groups = [(16, 32, 32), (32, 16, 16), (64, 8, 8)]
     assert [tops[f"group{group}_block2_sum"] for group in range(3)] == groups
     assert (tops["data"], tops["softmax"]) == ((3, 32, 32), (10,))
 
 
-def test_weights_have_the_places_of_the_published_ones() -> None:
+def test_weights_have_the_names_of_the_published_ones() -> None:
     assert _blobs("resnet-50", "conv1") == [(64, 3, 7, 7), (64,)]
     assert _blobs("resnet-50", "bn4f_branch2c") == [(1024,), (1024,), (1,)]
     assert _blobs("resnet-18", "conv1") == [(64, 3, 7, 7)]
@@ -94,7 +94,7 @@ def test_blocks_of_long_stages_are_numbered(name: str, stage_3: int, stage_4: in
     assert sums == [*short[0], "res3a", *numbered[0], "res4a", *numbered[1], *short[1]]
 
 
-def test_a_dense_block_grows_by_32_channels_and_half_of_them_pass_on() -> None:
+def test_a_dense_block_grows_by_32_channels_and_half_of_them_continue() -> None:
     tops, channels = _tops("densenet-121"), 64
     for stage, (depth, side) in enumerate([(6, 56), (12, 28), (24, 14), (16, 7)], 2):
         grown = [tops[f"concat_{stage}_{layer}"] for layer in range(1, depth + 1)]
@@ -122,7 +122,7 @@ def test_shortcuts_join_the_narrow_ends_of_blocks() -> None:
     )
 
 
-def test_groups_are_shuffled_in_every_unit_but_the_first() -> None:
+def test_groups_are_shuffled_in_every_unit_except_the_first() -> None:
     layers, tops = _layers("shufflenet"), _tops("shufflenet")
     assert [layer.name for layer in layers if layer.type == "ShuffleChannel"] == [
         f"shuffle{unit}" for unit in range(2, 17)

@@ -101,7 +101,7 @@ def test_every_command_that_runs_a_net_can_allow_code(zoo) -> None:
     assert np.array_equal(times, 2 * np.array(pq.read_table("rows.parquet")["data"].to_pylist(), np.float32))
 
 
-def test_workers_allow_what_their_command_allows(zoo) -> None:
+def test_workers_allow_the_modules_that_their_command_allows(zoo) -> None:
     several = "--workers", "2", "--strategy", "averaging:tau=2", "--run", "run"
     code, _, err = zoo(*TRAIN, *several)
     assert code == 2 and "`--allow-python layers_in_this_folder`" in err and not Path("run").exists()
@@ -115,7 +115,7 @@ def test_workers_allow_what_their_command_allows(zoo) -> None:
 
 
 @pytest.mark.spark
-def test_tasks_of_spark_allow_what_their_command_allows(zoo) -> None:
+def test_spark_tasks_allow_the_modules_that_their_command_allows(zoo) -> None:
     def on_spark(*words: str) -> subprocess.CompletedProcess[str]:
         command = [Path(sys.executable).with_name("zoo"), *words, "--backend", "spark", "--workers", "2"]
         return subprocess.run(command, capture_output=True, text=True)
@@ -131,13 +131,13 @@ def test_tasks_of_spark_allow_what_their_command_allows(zoo) -> None:
     assert np.array_equal(times, 2 * np.array(pq.read_table("rows.parquet")["data"].to_pylist(), np.float32))
 
 
-def test_the_caffe_program_has_a_flag_for_it(zoo) -> None:
+def test_the_caffe_program_has_a_flag_to_allow_modules(zoo) -> None:
     words = "caffe", "time", "-model", "net.prototxt", "-iterations", "1"
     assert "`--allow-python layers_in_this_folder`" in zoo(*words).err
     assert zoo(*words, f"-allow_python={ALLOWED[1]}").code == 0
 
 
-def test_what_goes_wrong_in_the_code_is_one_line(zoo) -> None:
+def test_an_error_in_the_code_is_reported_in_one_line(zoo) -> None:
     Path("net.prototxt").write_text(NET.replace('layer: "Times"', 'layer: "Times" param_str: "x"'))
     told = "layer 'times' (layers_in_this_folder.Times), layers_in_this_folder.py:7: KeyError: 'x'"
     assert zoo(*TRAIN, *ALLOWED) == (2, "", f"zoo: {told}\n")
@@ -147,6 +147,6 @@ def test_what_goes_wrong_in_the_code_is_one_line(zoo) -> None:
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "a,,b", "../a"])
-def test_a_module_has_a_name(zoo, name: str) -> None:
+def test_an_invalid_module_name_is_refused(zoo, name: str) -> None:
     code, _, err = zoo("check", "net.prototxt", "--allow-python", name)
     assert code == 2 and "isn't the name of a module; give a name such as voc_layers" in err

@@ -24,7 +24,7 @@ def files(zoo) -> None:
         Path(f"{prefix}.prototxt").write_text(SOLVER % prefix)
 
 
-def test_a_training_that_was_ended_goes_on_to_the_same_bits(zoo, files) -> None:
+def test_an_interrupted_run_resumes_to_the_same_bits(zoo, files) -> None:
     done = zoo("train", "--solver", "whole.prototxt")
     assert done.code == 0 and "trains on boxes_lmdb: 20 items, 5 classes (background, circle, " in done.out
     assert zoo("train", "--solver", "parts.prototxt", "--max-iter", "3").code == 0
@@ -34,7 +34,7 @@ def test_a_training_that_was_ended_goes_on_to_the_same_bits(zoo, files) -> None:
     assert whole == parts != Path("whole_iter_3.caffemodel").read_bytes()
 
 
-def test_a_database_without_boxes_is_refused_with_what_reads_it(zoo, files) -> None:
+def test_a_database_without_boxes_is_refused_with_the_layer_that_reads_it(zoo, files) -> None:
     assert zoo("data", "convert", "digits:test", "digits_lmdb").code == 0
     Path("net.prototxt").write_text(Path("net.prototxt").read_text().replace("boxes_lmdb", "digits_lmdb"))
     done = zoo("train", "--solver", "whole.prototxt")

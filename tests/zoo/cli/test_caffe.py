@@ -144,7 +144,7 @@ def test_the_outputs_in_the_log_can_be_read_by_scripts(zoo) -> None:
 
 
 @pytest.mark.usefixtures("signs")
-def test_training_goes_on_from_a_snapshot(zoo) -> None:
+def test_training_continues_from_a_snapshot(zoo) -> None:
     whole = zoo("caffe", "train", "-solver", "solver.prototxt").err
     rest = zoo("caffe", "train", "-solver", "solver.prototxt", "-snapshot", "signs_iter_4.solverstate").err
     assert "Resuming from signs_iter_4.solverstate" in texts(rest)
@@ -153,7 +153,7 @@ def test_training_goes_on_from_a_snapshot(zoo) -> None:
 
 
 @pytest.mark.usefixtures("signs")
-def test_weights_and_stages_are_those_of_the_flags(zoo) -> None:
+def test_flags_set_weights_and_stages(zoo) -> None:
     zoo("caffe", "train", "-solver", "solver.prototxt")
     Path("solver.prototxt").write_text(SOLVER.replace("max_iter: 6", "max_iter: 1 weights: 'gone'"))
     words = ["-solver=solver.prototxt", "--weights", "signs_iter_4.caffemodel,signs_iter_6.caffemodel"]
@@ -167,7 +167,7 @@ def test_weights_and_stages_are_those_of_the_flags(zoo) -> None:
 
 
 @pytest.mark.usefixtures("signs")
-def test_what_weights_fill_is_told_and_a_layer_without_any_is_a_warning(zoo) -> None:
+def test_filled_layers_are_listed_and_a_layer_without_weights_gives_a_warning(zoo) -> None:
     zoo("caffe", "train", "-solver", "solver.prototxt")
     new = """layer { name: "new" type: "InnerProduct" bottom: "ip" top: "new" inner_product_param { num_output: 2 } }"""
     Path("net.prototxt").write_text(NET + new)
@@ -184,7 +184,7 @@ def test_what_weights_fill_is_told_and_a_layer_without_any_is_a_warning(zoo) -> 
 
 
 @pytest.mark.usefixtures("signs")
-def test_snapshots_in_hdf5_and_the_loss_of_a_test_are_told(zoo) -> None:
+def test_snapshots_in_hdf5_and_the_loss_of_a_test_are_logged(zoo) -> None:
     Path("solver.prototxt").write_text(SOLVER + "snapshot_format: HDF5 test_compute_loss: true")
     said = texts(zoo("caffe", "train", "-solver", "solver.prototxt").err)
     assert "Snapshotting to HDF5 file signs_iter_4.caffemodel.h5" in said
@@ -193,9 +193,7 @@ def test_snapshots_in_hdf5_and_the_loss_of_a_test_are_told(zoo) -> None:
 
 
 @pytest.mark.usefixtures("signs")
-def test_a_gpu_that_the_settings_ask_for_and_that_is_not_there_is_a_warning(
-    zoo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_gpu_in_the_settings_gives_a_warning(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     Path("solver.prototxt").write_text(SOLVER.replace("CPU", "GPU").replace("max_iter: 6", "max_iter: 1"))
     code, _, err = zoo("caffe", "train", "-solver", "solver.prototxt")
@@ -205,7 +203,7 @@ def test_a_gpu_that_the_settings_ask_for_and_that_is_not_there_is_a_warning(
 
 
 @pytest.mark.usefixtures("signs")
-def test_time_tells_every_layer_and_the_whole_net(zoo) -> None:
+def test_time_reports_every_layer_and_the_whole_net(zoo) -> None:
     code, out, err = zoo("caffe", "time", "-model", "net.prototxt", "-phase", "TEST", "-iterations", "2")
     said = texts(err)
     assert (code, out) == (0, "")
@@ -219,9 +217,7 @@ def test_time_tells_every_layer_and_the_whole_net(zoo) -> None:
 
 
 @pytest.mark.usefixtures("signs")
-def test_all_gpus_are_the_cpu_where_there_are_none_and_one_by_its_number_is_an_error(
-    zoo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_gpus_all_means_the_cpu_and_a_number_is_an_error(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     Path("solver.prototxt").write_text(SOLVER.replace("max_iter: 6", "max_iter: 1"))
     done = zoo("caffe", "train", "-solver", "solver.prototxt", "-gpu", "all")
@@ -230,7 +226,7 @@ def test_all_gpus_are_the_cpu_where_there_are_none_and_one_by_its_number_is_an_e
     assert (done.code, done.err) == (2, "zoo: -gpu 0,1: there is no GPU 0: torch sees no GPU here\n")
 
 
-def test_the_gpus_are_told(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gpus_are_listed(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     done = zoo("caffe", "device_query")
     assert (done.code, texts(done.err)) == (0, ["Querying GPUs ", "There are none."])
@@ -278,5 +274,5 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
         ),
     ],
 )
-def test_a_wrong_call_is_one_line(zoo, words: str, what: str) -> None:
+def test_a_wrong_call_is_reported_in_one_line(zoo, words: str, what: str) -> None:
     assert zoo("caffe", *words.split()) == (2, "", f"zoo: {what}\n")

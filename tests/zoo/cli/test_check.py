@@ -30,12 +30,12 @@ def files(zoo) -> None:
         Path(f"{name}.prototxt").write_text(globals()[name.upper()])
 
 
-def test_a_good_net_is_good(zoo, files) -> None:
+def test_a_valid_net_passes(zoo, files) -> None:
     assert zoo("check", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN\n", "")
     assert zoo("check", "--run", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN, runs\n", "")
 
 
-def test_what_caffe_refuses_of_a_good_net_is_said_behind_it(zoo) -> None:
+def test_notes_about_caffe_follow_a_valid_net(zoo) -> None:
     loss = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "y" top: "loss" top: "prob" }'
     Path("two.prototxt").write_text(
         'layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: [2, 3] } shape { dim: 2 } } }\n'
@@ -49,7 +49,7 @@ def test_what_caffe_refuses_of_a_good_net_is_said_behind_it(zoo) -> None:
     ]
 
 
-def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
+def test_every_file_has_its_line_and_one_bad_file_fails_the_check(zoo, files) -> None:
     code, out, err = zoo("check", "template.prototxt", "unknown.prototxt", "gone.prototxt", "good.prototxt")
     assert (code, err) == (1, "")
     template, unknown, gone, good = out.splitlines()
@@ -60,7 +60,7 @@ def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
     assert good == "good.prototxt: good for TEST and TRAIN"
 
 
-def test_private_code_is_said_to_be_missing(zoo, files) -> None:
+def test_missing_private_code_is_reported(zoo, files) -> None:
     code, out, _ = zoo("check", "python.prototxt")
     assert (code, out) == (
         1,
@@ -78,14 +78,14 @@ def test_stubs_are_named(zoo, files) -> None:
     ]
 
 
-def test_what_is_assumed_is_told(zoo, files) -> None:
+def test_assumptions_are_reported(zoo, files) -> None:
     assert "fit for TEST and TRAIN, with data assumed to be 2x28x28 (a guess), but" in zoo("check", "data.prototxt").out
     assert "fit for TEST and TRAIN, with data assumed to be 2x9x11, but" in (
         zoo("check", "--assume", "data=2x9x11", "data.prototxt").out
     )
 
 
-def test_a_net_whose_data_cannot_be_read_is_not_good(zoo, files) -> None:
+def test_a_net_with_unreadable_data_fails(zoo, files) -> None:
     code, out, _ = zoo("check", "--assume", "data=2x9x11", "data.prototxt")
     assert code == 0
     assert out == (
@@ -111,7 +111,7 @@ def test_the_first_item_is_read(zoo) -> None:
     )
 
 
-def test_no_camera_is_switched_on(zoo) -> None:
+def test_a_check_does_not_switch_on_a_camera(zoo) -> None:
     Path("net.prototxt").write_text(
         'layer { name: "data" type: "VideoData" top: "data" data_param { batch_size: 1 } '
         "video_data_param { device_id: 9876 } }"
@@ -122,19 +122,19 @@ def test_no_camera_is_switched_on(zoo) -> None:
     )
 
 
-def test_a_data_layer_without_a_source_says_so(zoo) -> None:
+def test_a_data_layer_without_a_source_is_reported(zoo) -> None:
     Path("net.prototxt").write_text(DATA.replace('source: "nowhere"', ""))
     assert "data can't be read: net.prototxt:1: layer 'data': source is missing" in zoo("check", "net.prototxt").out
 
 
 @pytest.mark.parametrize("wrong", ["data", "=3x4", "data=", "data=3x", "data=3x-4", "data=3x0", "data=3,4", "data=axb"])
-def test_a_shape_must_be_one(zoo, files, wrong) -> None:
+def test_an_invalid_shape_is_refused(zoo, files, wrong) -> None:
     code, out, err = zoo("check", "--assume", wrong, "data.prototxt")
     assert (code, out) == (2, "")
     assert f"'{wrong}' isn't a blob and its shape" in err
 
 
-def test_an_assumption_about_no_data_is_warned_of(zoo, files) -> None:
+def test_an_unused_assumption_gives_a_warning(zoo, files) -> None:
     code, _, err = zoo("check", "--assume", "daat=3x4x5", "good.prototxt")
     assert (code, err) == (0, "zoo: warning: --assume daat: no data layer produces this blob\n")
 
@@ -161,7 +161,7 @@ def test_json_has_a_finding_for_every_file(zoo, files) -> None:
     assert found[4]["assumed"] == {"data": [2, 28, 28]}
 
 
-def test_gradients_that_differ_from_caffes_are_said_in_a_line(zoo, files) -> None:
+def test_differences_from_caffes_gradients_are_reported_in_a_line(zoo, files) -> None:
     clip = 'layer { name: "clip" type: "Clip" bottom: "conv" top: "conv" clip_param { min: 0 max: 1 } } '
     loss = 'layer { name: "loss" type: "Reduction" bottom: "conv" top: "loss" loss_weight: 1 }'
     Path("good.prototxt").write_text(GOOD + clip + loss)
@@ -178,7 +178,7 @@ def test_files_are_needed(zoo) -> None:
     assert "Missing argument 'FILE...'" in err
 
 
-def test_an_unknown_field_is_told_before_what_comes_of_it(zoo) -> None:
+def test_an_unknown_field_is_reported_before_its_consequences(zoo) -> None:
     typo = "convolution_param { num_ouput: 3 kernel_size: 3 }"
     layer = f'layer {{ name: "c" type: "Convolution" bottom: "data" top: "c" {typo} }}'
     Path("typo.prototxt").write_text(f'input: "data" input_shape {{ dim: [1, 3, 9, 9] }}\n{layer}\n')
@@ -205,7 +205,7 @@ layer { name: "r" type: "Reshape" bottom: "data" top: "r" reshape_param { shape 
 """
 
 
-def test_a_net_for_batches_of_so_many_is_told_from_a_broken_one(zoo) -> None:
+def test_a_net_for_one_batch_size_is_distinguished_from_a_broken_one(zoo) -> None:
     Path("segments.prototxt").write_text(SEGMENTS)
     code, out, _ = zoo("check", "segments.prototxt")
     fits = "good for TEST and TRAIN, with data assumed to be 3x224x224 (a guess), with a batch that is a multiple of 10"
@@ -218,7 +218,7 @@ def test_a_net_for_batches_of_so_many_is_told_from_a_broken_one(zoo) -> None:
     assert "multiple" not in zoo("check", "broken.prototxt")[1]
 
 
-def test_what_forks_mean_otherwise_is_said(zoo) -> None:
+def test_ambiguous_layers_of_forks_are_reported(zoo) -> None:
     bn = 'layer { name: "b" type: "BN" bottom: "data" top: "b" bn_param { momentum: 0.9 } }'
     Path("doubt.prototxt").write_text(f'input: "data" input_shape {{ dim: [1, 3, 4, 4] }}\n{bn}')
     code, out, _ = zoo("check", "doubt.prototxt")
@@ -235,7 +235,7 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "
 """
 
 
-def test_training_is_tried_on_data_that_are_made_up(zoo, files) -> None:
+def test_training_is_tried_on_generated_data(zoo, files) -> None:
     Path("nets/deep").mkdir(parents=True)
     Path("nets/deep/a.prototxt").write_text(TRAINING)
     Path("nets/b.prototxt").write_text(GOOD)
@@ -252,7 +252,7 @@ def test_training_is_tried_on_data_that_are_made_up(zoo, files) -> None:
     assert lines[3] == "2 nets with a loss: 1 read their data, 1 compute the loss"
 
 
-def test_a_trial_is_also_json(zoo) -> None:
+def test_a_trial_is_reported_in_json(zoo) -> None:
     Path("a.prototxt").write_text(TRAINING)
     code, out, _ = zoo("check", "--data", "--json", "--forward-only", "--batch", "3", "a.prototxt")
     (trial,) = json.loads(out)

@@ -55,7 +55,7 @@ def test_commands_options_choices_models_and_files_are_completed(
     assert not any("hidden" in name for name in names)
 
 
-def test_completing_does_nothing_else(tmp_path: Path) -> None:
+def test_completing_has_no_side_effects(tmp_path: Path) -> None:
     assert complete("zoo simulate speedup -o results --ta", tmp_path) == ["plain,--taus"]
     assert complete("zoo check --allow-python made_up --ru", tmp_path) == ["plain,--run"]
     assert list(tmp_path.iterdir()) == []

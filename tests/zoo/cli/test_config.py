@@ -14,7 +14,7 @@ from zoo.cli.request_command import Command, loaded
 from zoo.requests.request import fields_of
 
 
-def test_a_file_says_what_arguments_and_options_say(zoo) -> None:
+def test_a_file_can_set_all_arguments_and_options(zoo) -> None:
     Path("time.toml").write_text('net = "lenet"\niterations = 1\nphase = "test"\nassume = {data = "1x28x28"}\n')
     code, out, err = zoo("time", "--config", "time.toml", "--json")
     assert code == 0, err
@@ -23,7 +23,7 @@ def test_a_file_says_what_arguments_and_options_say(zoo) -> None:
     assert zoo("show", "--config", "show.yaml").out.startswith("lenet: LeNet")
 
 
-def test_what_the_line_says_comes_first(zoo) -> None:
+def test_the_command_line_takes_precedence(zoo) -> None:
     Path("time.json").write_text('{"net": "x", "max_iter": 3}')
     code, _, err = zoo("time", "lenet", "--config", "time.json")
     assert code == 2 and "has no setting 'max_iter'; " in err
@@ -32,7 +32,7 @@ def test_what_the_line_says_comes_first(zoo) -> None:
     assert printed == {"net": "lenet", "phase": "TRAIN", "iterations": 10, "level": 0, "stage": ["a"]}
 
 
-def test_what_is_printed_is_read_again(zoo) -> None:
+def test_printed_settings_can_be_read_again(zoo) -> None:
     words = "export", "lenet", "--to", "onnx", "--mean", "1,2,3", "--no-verify", "--assume", "data=1x28x28"
     printed = zoo(*words, "--print-config").out
     Path("export.yaml").write_text(printed)
@@ -50,7 +50,7 @@ def test_what_is_printed_is_read_again(zoo) -> None:
         ("a: [", "can't be read: while parsing"),
     ],
 )
-def test_a_wrong_file_is_a_wrong_call(zoo, text: str, problem: str) -> None:
+def test_a_wrong_file_counts_as_a_wrong_call(zoo, text: str, problem: str) -> None:
     Path("wrong.yaml").write_text(text)
     code, out, err = zoo("export", "lenet", "--to", "caffe", "--config", "wrong.yaml")
     if text.startswith("to:"):
@@ -60,7 +60,7 @@ def test_a_wrong_file_is_a_wrong_call(zoo, text: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, entry in COMMANDS.items() if isinstance(entry, Command)])
-def test_every_request_is_what_its_function_answers(name: str) -> None:
+def test_every_function_answers_its_own_request(name: str) -> None:
     entry = COMMANDS[name]
     assert isinstance(entry, Command)
     kind = loaded(f"zoo.requests.{entry.request}")
@@ -75,7 +75,7 @@ def test_every_request_is_what_its_function_answers(name: str) -> None:
     "words",
     [("diff", "lenet", "lenet"), ("time", "lenet", "--iterations", "1"), ("check", "lenet"), ("show", "lenet")],
 )
-def test_json_is_what_its_schema_says(zoo, words: tuple[str, ...]) -> None:
+def test_json_matches_its_schema(zoo, words: tuple[str, ...]) -> None:
     schema = json.loads((ROOT / "docs/schemas.json").read_text())[words[0]]["result"]
     found = json.loads(zoo(*words, "--json").out)
     if isinstance(found, list):

@@ -32,7 +32,7 @@ def small(zoo) -> None:
 
 
 @pytest.mark.skipif(not find_spec("safetensors") or not find_spec("h5py"), reason="needs the extras")
-def test_weights_go_through_all_formats_and_back(zoo) -> None:
+def test_weights_survive_conversion_through_all_formats(zoo) -> None:
     names = ["small.caffemodel", "a.safetensors", "b.npz", "c.pt", "d.h5", "e.caffemodel"]
     for source, output in pairwise(names):
         assert zoo("convert", source, output) == (0, f"wrote {output}\n", "")
@@ -45,7 +45,7 @@ def test_the_same_format_keeps_every_byte(zoo) -> None:
     assert Path("same.caffemodel").read_bytes() == Path("small.caffemodel").read_bytes()
 
 
-def test_torchs_names_need_the_net_and_are_told(zoo) -> None:
+def test_torchs_names_require_the_net_and_are_listed(zoo) -> None:
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(48, 7))
     torch.save(module.state_dict(), "t.pt")
     refused = zoo("convert", "t.pt", "t.caffemodel")
@@ -77,7 +77,7 @@ def test_a_net_with_its_weights_becomes_onnx(zoo) -> None:
 
 
 @needs_onnx
-def test_an_onnx_model_becomes_a_net_and_its_weights_which_are_the_same(zoo) -> None:
+def test_an_onnx_model_becomes_an_equal_net_with_weights(zoo) -> None:
     zoo("convert", "small.caffemodel", "a.onnx")
     assert zoo("convert", "a.onnx", "out/b.prototxt") == (0, "wrote out/b.prototxt\nwrote out/b.caffemodel\n", "")
     assert zoo("verify", "small.caffemodel", "out/b.prototxt,out/b.caffemodel").code == 0
@@ -85,7 +85,7 @@ def test_an_onnx_model_becomes_a_net_and_its_weights_which_are_the_same(zoo) -> 
 
 
 @pytest.mark.slow
-def test_a_net_with_its_weights_becomes_a_program_of_torchs(zoo) -> None:
+def test_a_net_with_its_weights_becomes_a_torch_program(zoo) -> None:
     assert zoo("convert", "small.caffemodel", "a.pt2").out.splitlines() == [
         "as torch: outputs differ by 0.0e+00 of their spread (1e-05 allowed)",
         "wrote a.pt2",
@@ -111,7 +111,7 @@ def test_a_net_with_its_weights_becomes_a_program_of_torchs(zoo) -> None:
         (["small.caffemodel", "a.h5", "--precision", "float16"], "--precision needs an output in .safetensors, .npz"),
     ],
 )
-def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], what: str) -> None:
+def test_failures_are_reported_and_no_file_is_written(zoo, words: list[str], what: str) -> None:
     zoo("convert", "small.caffemodel", "w.npz")
     before = sorted(Path().iterdir())
     done = zoo("convert", *words)
@@ -131,7 +131,7 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize("output", WRITTEN)
-def test_a_full_disk_and_a_folder_that_is_none_leave_what_was_there(zoo, output: str, full_disk) -> None:
+def test_a_full_disk_and_an_invalid_folder_leave_existing_files(zoo, output: str, full_disk) -> None:
     Path(output).write_text("as before")
     before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
     with full_disk(600):
@@ -144,7 +144,7 @@ def test_a_full_disk_and_a_folder_that_is_none_leave_what_was_there(zoo, output:
 
 
 @needs_onnx
-def test_of_a_net_and_its_weights_both_are_written_or_none(zoo, full_disk) -> None:
+def test_a_net_and_its_weights_are_written_together_or_not_at_all(zoo, full_disk) -> None:
     zoo("convert", "small.caffemodel", "a.onnx")
     before = sorted(Path().iterdir())
     with full_disk(1000):  # enough for the net
@@ -165,7 +165,7 @@ def test_of_a_net_and_its_weights_both_are_written_or_none(zoo, full_disk) -> No
         ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
     ],
 )
-def test_what_is_no_model_is_one_line(zoo, source: str, what: str) -> None:
+def test_a_file_that_is_not_a_model_is_reported_in_one_line(zoo, source: str, what: str) -> None:
     Path(source).write_bytes(b"\xff" * 300)
     Path("cut.caffemodel").write_bytes(Path("small.caffemodel").read_bytes()[:-30])
     before = sorted(Path().iterdir())

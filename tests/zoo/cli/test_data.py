@@ -30,14 +30,14 @@ def folder(zoo) -> None:
         path.write_bytes(bytes(cv2.imencode(".png", PIXELS[number])[1]))
 
 
-def test_the_help_says_how_data_sets_are_named(zoo) -> None:
+def test_the_help_explains_names_of_data_sets(zoo) -> None:
     code, out, err = zoo("data", "--help")
     assert (code, err) == (0, "")
     assert all(word in out for word in ("convert", "mean", "show", "lmdb:PATH", "digits[:train|:test]"))
 
 
 @pytest.mark.parametrize("words", [["data", "--help"], ["data", "convert", "--help"]])
-def test_the_help_loads_nothing_that_is_slow(words: list[str]) -> None:
+def test_the_help_loads_no_slow_modules(words: list[str]) -> None:
     code = "import sys, zoo.cli\ntry: zoo.cli.main()\nexcept SystemExit: print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     loaded = set(eval(done.stdout.splitlines()[-1]))
@@ -70,7 +70,7 @@ def test_a_data_set_is_converted_and_shown(zoo, folder) -> None:
     ]
 
 
-def test_shuffling_and_gray(zoo, folder) -> None:
+def test_items_can_be_shuffled_and_converted_to_gray(zoo, folder) -> None:
     zoo("data", "convert", "in", "out.parquet", "--shuffle", "--seed", "3", "--gray")
     found = json.loads(zoo("data", "show", "--json", "out.parquet").out)
     assert found["arrays"][0] == {"types": ["uint8"], "shapes": [[1, 5, 4]]}
@@ -86,7 +86,7 @@ def test_different_sizes_are_listed(zoo, folder) -> None:
     assert "array 0: 3 x 5 x 4, 3 x 4 x 9, 3 x 5 x 9 and 3 more, uint8" in out
 
 
-def test_bad_items_are_an_error_of_one_line(zoo, folder) -> None:
+def test_bad_items_are_reported_in_one_line(zoo, folder) -> None:
     Path("in/dog/1.png").write_bytes(b"damaged")
     for words in (["convert", "in", "out_lmdb"], ["show", "in"], ["mean", "in", "m.binaryproto"]):
         code, out, err = zoo("data", *words)
@@ -104,7 +104,7 @@ def test_bad_items_can_be_skipped_and_are_listed(zoo, folder) -> None:
     assert (found["written"], len(found["bad"])) == (2, 1)
 
 
-def test_the_mean_is_written_and_told_by_channel(zoo, folder) -> None:
+def test_the_mean_is_written_and_printed_by_channel(zoo, folder) -> None:
     code, out, err = zoo("data", "mean", "in", "m.binaryproto")
     assert (code, err) == (0, "")
     mean = PIXELS.mean(0, dtype=float)
@@ -142,7 +142,7 @@ def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_one_line(zoo, folder, words: list[str], what: str) -> None:
+def test_impossible_requests_are_reported_in_one_line(zoo, folder, words: list[str], what: str) -> None:
     code, out, err = zoo("data", *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(what)
@@ -156,7 +156,7 @@ def test_what_cannot_be_is_one_line(zoo, folder, words: list[str], what: str) ->
         (["--encoded", "gif"], "'gif' is not one of 'jpg', 'png'"),
     ],
 )
-def test_a_wrong_call_is_told(zoo, folder, words: list[str], what: str) -> None:
+def test_a_wrong_call_is_reported(zoo, folder, words: list[str], what: str) -> None:
     code, out, err = zoo("data", "convert", "in", "out_lmdb", *words)
     assert (code, out) == (2, "")
     assert what in err
@@ -191,7 +191,7 @@ def voc(zoo) -> None:
     assert zoo("data", "convert", MARKED, "voc:V").code == 0
 
 
-def test_sets_are_converted_and_what_is_lost_is_said(zoo, voc) -> None:
+def test_sets_are_converted_and_losses_are_reported(zoo, voc) -> None:
     code, out, err = zoo("data", "convert", "V", "train_lmdb")
     objects = int(out.split()[3])
     assert code == 0 and out == f"12 images with {objects} objects written\n" and objects >= 12
@@ -208,7 +208,7 @@ def test_sets_are_converted_and_what_is_lost_is_said(zoo, voc) -> None:
     assert (report["written"], report["objects"], report["bad"]) == (12, objects, [])
 
 
-def test_boxes_of_a_database_are_those_of_pascal_voc_again(zoo, voc) -> None:
+def test_boxes_of_a_database_equal_those_of_pascal_voc(zoo, voc) -> None:
     """Caffe-SSD's numbers begin at 1, as the files' do, so netdsl reads a database in the form in which it was
     written."""
     zoo("data", "convert", "V", "train_lmdb")
@@ -261,7 +261,7 @@ def test_people_become_records_of_poses_that_are_shown(zoo) -> None:
     assert yellow.sum() > 1000
 
 
-def test_options_that_change_images_are_not_for_people(zoo) -> None:
+def test_image_options_are_refused_for_poses(zoo) -> None:
     code, _, err = zoo("data", "convert", "people:train?count=2", "poses:out", "--gray")
     assert code == 2 and "images of people are copied unchanged" in err
     code, _, err = zoo("data", "convert", "digits", "poses:out")
@@ -282,7 +282,7 @@ def test_maps_of_classes_are_shown_laid_over(zoo) -> None:
         assert (abs(sheet - color).max(-1) <= 1).sum() > 100
 
 
-def test_what_looks_like_a_mistake_is_counted(zoo, voc) -> None:
+def test_likely_mistakes_are_counted(zoo, voc) -> None:
     path = next(path for path in Path("V/Annotations").iterdir() if path.read_text().count("<object>") == 1)
     text = path.read_text()
     start, end = text.index("<xmax>"), text.index("</xmax>")
@@ -297,7 +297,7 @@ def test_what_looks_like_a_mistake_is_counted(zoo, voc) -> None:
     assert done.out.endswith(", 1 damaged image skipped\n") and f"zoo: skipped: {other}:1" in done.err
 
 
-def test_sides_and_parts(zoo, voc) -> None:
+def test_sides_and_parts_can_be_chosen(zoo, voc) -> None:
     zoo("data", "convert", "V?part=test", "small_lmdb", "--max-dim", "24", "--encoded", "jpg")
     with lmdb.open("small_lmdb", readonly=True, lock=False) as environment, environment.begin() as transaction:
         records = [pb.AnnotatedDatum.FromString(value).datum for _, value in transaction.cursor()]

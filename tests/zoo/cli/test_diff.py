@@ -36,7 +36,7 @@ def test_structure_is_compared_by_name(zoo, files) -> None:
     )
 
 
-def test_layers_in_another_order_are_told(zoo) -> None:
+def test_layers_in_another_order_are_reported(zoo) -> None:
     Path("a.prototxt").write_text("layer { name: 'a' } layer { name: 'b' }")
     Path("b.prototxt").write_text("layer { name: 'b' } layer { name: 'a' }")
     assert zoo("diff", "a.prototxt", "b.prototxt") == (1, "~ layers are in another order\n", "")
@@ -63,7 +63,7 @@ def test_weights_are_compared_by_number(zoo, files, second: str, code: int, line
     assert zoo("diff", "a.caffemodel", f"{second}.caffemodel") == (code, line, "")
 
 
-def test_json_says_the_same(zoo, files) -> None:
+def test_json_contains_the_same_differences(zoo, files) -> None:
     code, out, _ = zoo("diff", "--json", "old.prototxt", "new.prototxt")
     assert code == 1
     assert json.loads(out) == {
@@ -81,13 +81,13 @@ def test_json_says_the_same(zoo, files) -> None:
     assert (code, json.loads(out)["equal"]) == (0, True)
 
 
-def test_json_has_no_numbers_that_json_lacks(zoo, files) -> None:
+def test_json_contains_no_nan_or_infinity(zoo, files) -> None:
     out = zoo("diff", "--json", "a.caffemodel", "d.caffemodel").out
     (line,) = json.loads(out, parse_constant=pytest.fail)["weights"]
     assert (line["largest"], line["relative"]) == ("Infinity", "Infinity")
 
 
-def test_models_have_names_here_too_and_files_of_two_kinds_are_refused(zoo) -> None:
+def test_models_can_be_named_and_files_of_two_kinds_are_refused(zoo) -> None:
     assert zoo("diff", "lenet", "lenet") == (0, "no difference\n", "")
     Path("solver.prototxt").write_text("base_lr: 0.1 net: 'x'")
     code, out, err = zoo("diff", "lenet", "solver.prototxt")

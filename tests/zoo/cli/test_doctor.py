@@ -33,7 +33,7 @@ def examined(zoo) -> tuple[int, bool, dict[str, dict[str, str]]]:
 
 
 @pytest.mark.slow
-def test_the_core_of_this_installation_is_good(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_core_of_this_installation_passes(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS")  # tests set this to use a core each
     code, healthy, checks = examined(zoo)
     assert (code, healthy) == (0, True)
@@ -41,7 +41,7 @@ def test_the_core_of_this_installation_is_good(zoo, monkeypatch: pytest.MonkeyPa
     assert {"memory", "store", "data", "spark", "mpi"} <= checks.keys()
 
 
-def test_a_package_that_breaks_at_import_is_wrong_and_one_that_is_not_there_is_missing(
+def test_a_broken_package_is_wrong_and_an_absent_one_missing(
     zoo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "starlette.py").write_text("raise ImportError('no SSL here')")
@@ -55,7 +55,7 @@ def test_a_package_that_breaks_at_import_is_wrong_and_one_that_is_not_there_is_m
     assert (checks["click"]["verdict"], checks["memory"]["group"]) == ("good", "machine")
 
 
-def test_plugins_are_listed_with_what_they_register(zoo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_plugins_are_listed_with_their_registrations(zoo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site/broken_one.py").write_text("1 / 0")
     installed_as_package(tmp_path / "site", "broken_one")
@@ -75,7 +75,7 @@ def test_plugins_are_listed_with_what_they_register(zoo, monkeypatch: pytest.Mon
     )
 
 
-def test_what_is_wrong_stands_with_what_to_do_and_decides_the_exit_code(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_are_printed_with_advice_and_decide_the_exit_code(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zoo.doctor.examination.Examination.run", lambda self, done: RESULTS)
     code, out, _ = zoo("doctor")
     assert code == 1

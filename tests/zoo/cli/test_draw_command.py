@@ -36,7 +36,7 @@ def test_an_svg_has_every_layer_as_text(zoo) -> None:
     assert len(list(root.iter(f"{SVG}polygon"))) == 2  # an arrow for each wire
 
 
-def test_a_png_is_one_and_right_is_wide(zoo) -> None:
+def test_a_png_is_valid_and_a_drawing_to_the_right_is_wide(zoo) -> None:
     for direction in ("down", "right"):
         assert zoo("draw", "net.prototxt", "-o", f"{direction}.png", "--direction", direction).code == 0
     sizes = {}
@@ -47,13 +47,13 @@ def test_a_png_is_one_and_right_is_wide(zoo) -> None:
     assert sizes["down"][1] > sizes["right"][1] and sizes["right"][0] > sizes["down"][0]
 
 
-def test_shapes_that_were_assumed_are_told(zoo) -> None:
+def test_assumed_shapes_are_reported(zoo) -> None:
     done = zoo("draw", "lenet", "--phase", "TRAIN")
     assert done.code == 0
     assert Path("lenet.svg").exists() and "phase TRAIN" in done.out
 
 
-def test_what_cannot_be_drawn(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_drawn_are_refused(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     assert zoo("draw", "net.prototxt", "-o", "net.gif").err == (
         "zoo: net.gif: not the name of a picture; use a name that ends in .svg or .png\n"
     )

@@ -55,7 +55,7 @@ def files(zoo, tmp_path: Path) -> None:
         ("completion csh", ExitCode.WRONG),
     ],
 )
-def test_a_command_ends_with_the_code_that_the_page_says(zoo, files, words: str, code: ExitCode) -> None:
+def test_a_command_ends_with_the_documented_code(zoo, files, words: str, code: ExitCode) -> None:
     done = zoo(*words.split())
     assert done.code == code, done
     if code is ExitCode.WRONG:
@@ -66,7 +66,7 @@ def test_a_command_ends_with_the_code_that_the_page_says(zoo, files, words: str,
 @pytest.mark.parametrize(
     ("problem", "code"), [(KeyboardInterrupt(), ExitCode.INTERRUPTED), (BrokenPipeError(), ExitCode.READER_GONE)]
 )
-def test_interruptions_have_codes_of_their_own(
+def test_interruptions_have_their_own_codes(
     zoo, monkeypatch: pytest.MonkeyPatch, problem: BaseException, code: ExitCode
 ) -> None:
     @click.command("fail")
@@ -78,7 +78,7 @@ def test_interruptions_have_codes_of_their_own(
     assert zoo("show").code == code
 
 
-def test_a_mistake_of_ours_is_no_answer(tmp_path: Path) -> None:
+def test_a_bug_has_its_own_code(tmp_path: Path) -> None:
     program = "import zoo.files\nzoo.files.reformat_file = lambda *_, **__: 1 / 0\n" + MAIN
     done = subprocess.run([sys.executable, "-c", program, "fmt", "x"], capture_output=True, text=True)
     assert done.returncode == ExitCode.MISTAKE
@@ -86,7 +86,7 @@ def test_a_mistake_of_ours_is_no_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "upgrade"])
-def test_a_reader_that_goes_away_is_neither_an_answer_nor_a_traceback(tmp_path: Path, command: str) -> None:
+def test_a_closed_pipe_gives_neither_an_answer_nor_a_traceback(tmp_path: Path, command: str) -> None:
     """This includes rich's output: rich would end the program with the exit code that means that files differ."""
     layers = 20_000 if command == "upgrade" else 600
     (tmp_path / "big.prototxt").write_text(f"layer {{ name: '{'a' * 150}' }}\n" * layers)
@@ -104,13 +104,13 @@ def test_a_reader_that_goes_away_is_neither_an_answer_nor_a_traceback(tmp_path: 
 
 
 @pytest.mark.parametrize("words", ["list", "show net.prototxt", "diff net.prototxt net.prototxt", "card lenet --json"])
-def test_a_closed_output_is_no_mistake(tmp_path: Path, words: str) -> None:
+def test_a_closed_output_is_not_an_error(tmp_path: Path, words: str) -> None:
     (tmp_path / "net.prototxt").write_text(NET)
     command = f"exec {sys.executable} -c '{MAIN}' {words} >&-"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_page_lists_the_codes_that_there_are() -> None:
+def test_the_page_lists_all_codes() -> None:
     rows = re.findall(r"(?m)^\| (\d+) \|", (ROOT / "docs/shell.md").read_text())
     assert [int(code) for code in rows] == sorted(ExitCode)

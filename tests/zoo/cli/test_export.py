@@ -58,7 +58,7 @@ def test_a_trained_net_is_exported_to_caffe_with_its_proof(zoo) -> None:
     assert read_solver("out/solver.prototxt").message.net == "train_val.prototxt"
 
 
-def test_what_caffe_cannot_read_of_a_training_is_said_or_written_for_it(zoo, lenet: Path, monkeypatch) -> None:
+def test_training_data_that_caffe_cannot_read_are_reported_or_converted(zoo, lenet: Path, monkeypatch) -> None:
     Net(lenet / "train_val.prototxt").save("lenet.caffemodel")
     words = ["export", "lenet", "--weights", "lenet.caffemodel", "--to", "caffe"]
     words += ["--solver", str(lenet / "solver.prototxt"), "--no-verify"]
@@ -79,7 +79,7 @@ def test_what_caffe_cannot_read_of_a_training_is_said_or_written_for_it(zoo, len
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
-def test_a_proof_by_outputs_that_never_change_is_none(zoo, value: float) -> None:
+def test_constant_outputs_do_not_count_as_a_proof(zoo, value: float) -> None:
     net = Net("small.prototxt")
     for blob in net.module.parameters():
         blob.data.fill_(value)
@@ -95,7 +95,7 @@ def test_a_proof_by_outputs_that_never_change_is_none(zoo, value: float) -> None
 
 
 @needs_onnx
-def test_a_net_is_exported_to_onnx_and_is_the_same(zoo) -> None:
+def test_a_net_exported_to_onnx_computes_the_same(zoo) -> None:
     words = ["--weights", "small.caffemodel", "--to", "onnx", "--assume", "data=3x9x7", "--json"]
     code, out, err = zoo("export", "small.prototxt", *words)
     assert "ip" in err and code == 2  # another image size doesn't fit the weights
@@ -107,7 +107,7 @@ def test_a_net_is_exported_to_onnx_and_is_the_same(zoo) -> None:
     assert zoo("verify", "small.prototxt,small.caffemodel", "small.onnx").code == 0
 
 
-def test_rewrites_are_done_and_proved_one_by_one(zoo) -> None:
+def test_rewrites_are_applied_and_proved_one_by_one(zoo) -> None:
     words = [
         "--prune-to",
         "ip",
@@ -147,7 +147,7 @@ def test_the_proof_can_be_left_out(zoo) -> None:
 
 
 @pytest.mark.slow
-def test_a_program_of_torchs_is_proved_too(zoo) -> None:
+def test_a_torch_program_is_proved_too(zoo) -> None:
     done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", "--to", "torch", "--json")
     found = json.loads(done.out)
     assert found["files"] == ["small.pt2"]
@@ -157,7 +157,7 @@ def test_a_program_of_torchs_is_proved_too(zoo) -> None:
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float16", 1e-2), ("bfloat16", 1e-1)])
-def test_rounded_weights_are_proved_with_a_tolerance_of_their_own(zoo, precision: str, tolerance: float) -> None:
+def test_rounded_weights_have_their_own_tolerance(zoo, precision: str, tolerance: float) -> None:
     words = ["export", "small.prototxt", "--weights", "small.caffemodel", "--to", "caffe", "--prune-to", "ip"]
     words += ["--precision", precision]
     proof = json.loads(zoo(*words, "--json").out)["proofs"][1]
@@ -170,7 +170,7 @@ def test_rounded_weights_are_proved_with_a_tolerance_of_their_own(zoo, precision
 
 
 @needs_onnx
-def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
+def test_the_tolerance_applies_to_the_written_model_too(zoo) -> None:
     words = ["export", "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx", "--mean", "1,2,3"]
     proofs = json.loads(zoo(*words, "--tolerance", "0.5", "--json").out)["proofs"]
     assert [each["tolerance"] for each in proofs] == [0.5, 0.5]
@@ -207,7 +207,7 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
         (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance has no effect with --no-verify"),
     ],
 )
-def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], code: int, what: str) -> None:
+def test_failures_are_reported_and_no_file_is_written(zoo, words: list[str], code: int, what: str) -> None:
     np.savez("less.npz", **{"c.0": np.zeros((4, 3, 3, 3)), "c.1": np.zeros(4)})
     before = sorted(Path().iterdir())
     done = zoo("export", "small.prototxt", *words)
@@ -250,13 +250,13 @@ def refused(zoo, *words: str) -> str:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", BAD)
-def test_a_net_that_is_none_or_does_not_fit_is_one_line(zoo, name: str, target: str) -> None:
+def test_an_invalid_net_is_reported_in_one_line(zoo, name: str, target: str) -> None:
     Path(name).write_bytes(BAD[name][0])
     assert refused(zoo, name, "--weights", "small.caffemodel", "--to", target).startswith(BAD[name][1])
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_weights_that_are_cut_short_are_one_line(zoo, target: str) -> None:
+def test_truncated_weights_are_reported_in_one_line(zoo, target: str) -> None:
     whole = Path("small.caffemodel").read_bytes()
     for size, where in ((len(whole) // 2, "layer 'ip'"), (len(whole) - 3, "layer 'loss'")):
         Path("cut.caffemodel").write_bytes(whole[:size])
@@ -266,7 +266,7 @@ def test_weights_that_are_cut_short_are_one_line(zoo, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_where_nothing_can_be_written_nothing_is(zoo, target: str, full_disk) -> None:
+def test_an_unwritable_folder_stays_empty(zoo, target: str, full_disk) -> None:
     Path("file").write_text("in the way")
     words = ["small.prototxt", "--weights", "small.caffemodel", "--to", target]
     assert refused(zoo, *words, "-o", "file/below") == "file/below: can't be written: Not a directory\n"
@@ -275,7 +275,7 @@ def test_where_nothing_can_be_written_nothing_is(zoo, target: str, full_disk) ->
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_was_there_stays_when_one_interrupts(zoo, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_leaves_existing_files(zoo, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["small.prototxt", "--weights", "small.caffemodel", "--to", target, "-o", "out"]
     assert zoo("export", *words, "--batch", "2").code == 0
     before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
@@ -289,7 +289,7 @@ def test_what_was_there_stays_when_one_interrupts(zoo, target: str, monkeypatch:
 
 
 @needs_onnx
-def test_layers_without_an_onnx_form_are_one_line(zoo) -> None:
+def test_layers_that_onnx_cannot_express_are_reported_in_one_line(zoo) -> None:
     inputs = [
         f'layer {{ name: "{name}" type: "Input" top: "{name}" input_param {{ shape {{ dim: {shape} }} }} }}'
         for name, shape in {"data": [1, 6], "label": [1]}.items()
@@ -314,7 +314,7 @@ def test_layers_without_an_onnx_form_are_one_line(zoo) -> None:
         pytest.param(["--to", "onnx", "-o", "a.onnx"], "a_labels.txt", marks=needs_onnx),
     ],
 )
-def test_the_names_of_classes_are_exported_along(zoo, words: list[str], file: str) -> None:
+def test_class_names_are_exported_too(zoo, words: list[str], file: str) -> None:
     Path("small_labels.txt").write_text("a\nb\nc\nd\ne\n")
     done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", *words)
     assert done.code == 0 and f"wrote {file}\n" in done.out
@@ -328,7 +328,7 @@ def test_the_names_of_classes_are_exported_along(zoo, words: list[str], file: st
         assert properties["labels"] == "a\nb\nc\nd\ne"
 
 
-def test_the_names_of_classes_of_a_models_folder_are_exported_along(zoo) -> None:
+def test_class_names_in_a_models_folder_are_exported_too(zoo) -> None:
     Path("small_labels.txt").write_text("a\nb\nc\nd\ne\n")
     assert zoo("export", "small.prototxt", "--weights", "small.caffemodel", "--to", "caffe", "-o", "model").code == 0
     Path("model/README.md").write_text("---\nname: small\n---\n")
@@ -336,7 +336,7 @@ def test_the_names_of_classes_of_a_models_folder_are_exported_along(zoo) -> None
     assert Path("a_labels.txt").read_text() == "a\nb\nc\nd\ne\n"
 
 
-def test_what_is_exported_says_the_dialect_that_was_named(zoo):
+def test_an_exported_net_names_the_given_dialect(zoo):
     Path("bn.prototxt").write_text(
         'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 3 } } }\n'
         'layer { name: "b" type: "BN" bottom: "x" top: "y" bn_param { slope_filler { value: 1 } } }\n'

@@ -76,7 +76,7 @@ def iterations_of_tests(folder: str) -> list[int]:
         pytest.param("averaging:seconds=0.1", [5, 9, 13], marks=pytest.mark.slow),
     ],
 )
-def test_there_is_a_test_after_each_epoch_by_any_strategy(zoo, strategy: str, iterations: list[int]) -> None:
+def test_every_strategy_tests_after_each_epoch(zoo, strategy: str, iterations: list[int]) -> None:
     photos("photos", "ring", "cross", "flower")
     words = ("--epochs", "3", "--batch", "4", "--workers", "2", "--strategy", strategy)
     zoo("finetune", "shapes", "--data", "photos", *words)
@@ -90,7 +90,7 @@ def test_training_ends_when_tests_do_not_get_better(zoo) -> None:
     assert 3 <= len(iterations_of_tests("shapes_tuned")) < 60
 
 
-def test_epochs_that_can_not_be_promised_are_refused(zoo) -> None:
+def test_epochs_that_cannot_be_guaranteed_are_refused(zoo) -> None:
     photos("photos", "ring", "cross")
     words = ("finetune", "shapes", "--data", "photos")
     code, _, err = zoo(*words, "--workers", "1:2")
@@ -113,7 +113,7 @@ def counted_accuracy(zoo, model: str, data: str) -> float:
     ("channels", "mean"),
     [(Channels.BGR, "mean.binaryproto"), (Channels.RGB, "mean.binaryproto"), (Channels.RGB, (99.0, 110.0, 140.0))],
 )
-def test_the_accuracy_is_that_of_predictions(zoo, channels: Channels, mean: str | tuple[float, ...]) -> None:
+def test_the_accuracy_equals_that_of_predictions(zoo, channels: Channels, mean: str | tuple[float, ...]) -> None:
     photos("photos", "ring", "cross", each=106, awkward=True)
     convolutional(Path("filters"), channels, mean)
     write_mean(np.random.default_rng(1).uniform(60, 200, (3, 13, 12)).astype(np.float32), "filters/mean.binaryproto")
@@ -132,7 +132,7 @@ def test_the_accuracy_is_that_of_predictions(zoo, channels: Channels, mean: str 
     assert "classes" in zoo("predict", "moved", "photos/ring/0.png", "--json").out
 
 
-def test_a_model_of_ones_own_is_a_name_for_the_next(zoo) -> None:
+def test_a_users_own_model_can_be_fine_tuned_by_name(zoo) -> None:
     photos("photos", "ring", "cross")
     zoo("finetune", "shapes", "--data", "photos", "--epochs", "1", "-o", "first")
     done = json.loads(zoo("finetune", "first", "--data", "photos", "--epochs", "1", "-o", "second", "--json").out)
@@ -141,7 +141,7 @@ def test_a_model_of_ones_own_is_a_name_for_the_next(zoo) -> None:
     assert "ip2_photos_photos" in names
 
 
-def test_a_model_without_a_card_is_tested_as_its_data_layer_says(zoo) -> None:
+def test_a_model_without_a_card_is_tested_with_its_data_layers_settings(zoo) -> None:
     photos("photos", "ring", "cross", each=16)
     zoo("import", "shapes", "-o", "cropped")
     Path("cropped/README.md").unlink()
@@ -154,7 +154,7 @@ def test_a_model_without_a_card_is_tested_as_its_data_layer_says(zoo) -> None:
     assert counted_accuracy(zoo, "tuned", "folder:photos") == pytest.approx(done["accuracy"], abs=1e-6)
 
 
-def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_resumes(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     photos("photos", "ring", "cross")
     undisturbed = json.loads(zoo("finetune", "shapes", "--data", "photos", "--epochs", "3", "--json").out)
     with monkeypatch.context() as patch:
@@ -185,7 +185,7 @@ def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--resume", "nothing"], "nothing/finetune.json: can't be read"),
     ],
 )
-def test_what_is_wrong_is_told(zoo, words: list[str], problem: str) -> None:
+def test_problems_are_reported(zoo, words: list[str], problem: str) -> None:
     photos("photos", "ring", "cross", each=4)
     done = zoo("finetune", *words)
     assert done.code == 2

@@ -23,14 +23,14 @@ def test_files_are_formatted_in_place(zoo, files) -> None:
     assert zoo("fmt", "ugly.prototxt") == (0, "", "")
 
 
-def test_check_changes_nothing_and_says_what_would_change(zoo, files) -> None:
+def test_check_lists_files_without_changing_them(zoo, files) -> None:
     assert zoo("fmt", "--check", "ugly.prototxt", "neat.prototxt") == (1, "would change ugly.prototxt\n", "")
     assert Path("ugly.prototxt").read_bytes() == UGLY
     assert zoo("fmt", "--check", "neat.prototxt") == (0, "", "")
 
 
 @pytest.mark.parametrize("check", [[], ["--check"]])
-def test_a_bad_file_is_told_and_the_others_are_formatted(zoo, files, check: list[str]) -> None:
+def test_a_bad_file_is_reported_and_the_others_are_formatted(zoo, files, check: list[str]) -> None:
     code, out, err = zoo("fmt", *check, "bad.prototxt", "gone.prototxt", "ugly.prototxt")
     assert (code, out.split()[-1]) == (2, "ugly.prototxt")
     assert err == (
@@ -49,7 +49,7 @@ def test_standard_input_can_be_checked(zoo, text: bytes, code: int) -> None:
     assert zoo("fmt", "--check", "-", stdin=text) == (code, "", "")
 
 
-def test_an_error_in_standard_input_is_told(zoo) -> None:
+def test_an_error_in_standard_input_is_reported(zoo) -> None:
     assert zoo("fmt", "-", stdin=b"nam: 'n'") == (
         2,
         "",
@@ -57,14 +57,14 @@ def test_an_error_in_standard_input_is_told(zoo) -> None:
     )
 
 
-def test_json_lists_what_changed_and_what_failed(zoo, files) -> None:
+def test_json_lists_changed_and_failed_files(zoo, files) -> None:
     code, out, err = zoo("fmt", "--json", "ugly.prototxt", "neat.prototxt", "bad.prototxt")
     assert code == 2
     assert json.loads(out) == {"changed": ["ugly.prototxt"], "failed": ["bad.prototxt"]}
     assert err.count("\n") == 1
 
 
-def test_a_binary_file_is_not_taken_for_prototxt(zoo) -> None:
+def test_a_binary_file_is_not_mistaken_for_prototxt(zoo) -> None:
     Path("w.caffemodel").write_bytes(b"\n\x01n\xa2\x06\x00")
     assert zoo("fmt", "w.caffemodel") == (
         2,

@@ -41,7 +41,7 @@ def test_every_form_is_read(words: str, flags: Some) -> None:
     assert parse(words.split(), Some) == (flags, [])
 
 
-def test_other_words_may_stand_anywhere() -> None:
+def test_other_words_may_be_anywhere() -> None:
     flags, others = parse(["one", "-help", "two", "-model", "m", "three", "-", "--", "-four"], Some)
     assert flags == Some(model="m", help=True)
     assert others == ["one", "two", "three", "-", "-four"]
@@ -59,7 +59,7 @@ def test_other_words_may_stand_anywhere() -> None:
         ("-help=maybe", "-help is 'maybe'; set it to true or false"),
     ],
 )
-def test_a_wrong_flag_is_told(words: str, what: str) -> None:
+def test_a_wrong_flag_is_reported(words: str, what: str) -> None:
     with pytest.raises(FlagError) as told:
         parse(words.split(), Some)
     assert str(told.value) == what

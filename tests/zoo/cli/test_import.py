@@ -43,7 +43,7 @@ def test_a_net_of_any_age_becomes_a_program_that_makes_the_same_net(zoo, old: Pa
     assert names["params"].message == upgrade_net(read_net(old).message).message
 
 
-def test_the_program_is_written_where_one_says(zoo) -> None:
+def test_the_program_is_written_to_the_given_path(zoo) -> None:
     assert zoo("import", "old.prototxt", "--as-dsl", "-o", "old.py") == (0, "", "")
     assert Path("old.py").read_text() == PROGRAM
 
@@ -53,7 +53,7 @@ def test_weights_can_be_imported_for_their_net(zoo) -> None:
     assert zoo("import", "--as-dsl", "old.caffemodel").out == PROGRAM
 
 
-def test_json_has_the_program_and_what_stands_in_its_way(zoo) -> None:
+def test_json_contains_the_program_and_the_obstacles(zoo) -> None:
     code, out, err = zoo("import", "--as-dsl", "--json", "old.prototxt")
     assert (code, err) == (0, "")
     assert json.loads(out) == {"file": "old.prototxt", "output": None, "program": PROGRAM, "problem": None}
@@ -82,7 +82,7 @@ def test_a_net_that_would_not_work_is_written_with_a_warning(zoo) -> None:
         (["--as-dsl", "old.prototxt", "-o", "gone/old.py"], "gone/old.py: can't be written: No such file"),
     ],
 )
-def test_what_cannot_be_imported_is_told(zoo, words: list[str], what: str) -> None:
+def test_files_that_cannot_be_imported_are_refused(zoo, words: list[str], what: str) -> None:
     write(CaffeFile(pb.SolverParameter(net="x")), "solver.prototxt")
     Path("both.prototxt").write_text("name: 'n' layers { name: 'a' } layer { name: 'b' }")
     Path("untyped.prototxt").write_text("layer { name: 'x' }")

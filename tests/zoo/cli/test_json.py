@@ -69,7 +69,7 @@ def test_the_page_lists_the_commands_that_have_json() -> None:
     assert set(re.findall(r"`([a-z ]+)`", listed)) == names
 
 
-def test_a_training_says_what_came_of_it_and_nothing_else(zoo) -> None:
+def test_training_prints_its_result_and_nothing_else(zoo) -> None:
     code, out, err = zoo("train", "lenet", "--max-iter", "2", "--device", "cpu", "--json")
     result = json.loads(out)
     assert (code, err) == (0, "")
@@ -82,7 +82,7 @@ def test_a_training_says_what_came_of_it_and_nothing_else(zoo) -> None:
     assert (resumed["iteration"], resumed["finished"]) == (3, True)
 
 
-def test_features_say_where_they_are(zoo, digits) -> None:
+def test_features_report_their_file(zoo, digits) -> None:
     words = ["features", digits.net, "--weights", digits.weights, digits.table, "--blob", "hidden"]
     code, out, err = zoo(*words, "-o", "out.parquet", "--json")
     assert (code, err) == (0, "")
@@ -109,13 +109,13 @@ def _model(tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / "image.png"), np.zeros((9, 9, 3), np.uint8))
 
 
-def test_every_command_with_json_says_shapes_or_has_none() -> None:
+def test_every_json_command_reports_shapes_or_has_none() -> None:
     assert {name.split()[0] for name in having_json()} == {*GUESSING, *READING, *WITHOUT_SHAPES}
 
 
 @pytest.mark.usefixtures("_model")
 @pytest.mark.parametrize("name", GUESSING)
-def test_what_is_guessed_stands_in_json_and_in_one_line(zoo, name: str) -> None:
+def test_guessed_shapes_are_in_json_and_in_one_line(zoo, name: str) -> None:
     words, places = GUESSING[name]
     code, out, err = zoo(*words, "--json")
     assert code == 0, err
@@ -128,7 +128,7 @@ def test_what_is_guessed_stands_in_json_and_in_one_line(zoo, name: str) -> None:
         assert len([line for line in err.splitlines() if "'data' is assumed to be 3x224x224" in line]) == 1
 
 
-def test_what_is_read_stands_in_json_too(zoo, digits) -> None:
+def test_shapes_from_data_are_in_json_too(zoo, digits) -> None:
     model = [digits.net, "--weights", digits.weights]
     features = zoo("features", *model, digits.table, "--blob", "hidden", "-o", "out.parquet", "--json")
     tested = zoo("test", *model, "--data", digits.table, "--json")

@@ -60,12 +60,12 @@ def test_every_command_has_help(zoo, command: str) -> None:
     assert "--json" in out and "--lenient" in out
 
 
-def test_without_a_command_the_help_is_shown_and_nothing_done(zoo) -> None:
+def test_without_a_command_only_the_help_is_shown(zoo) -> None:
     _, out, err = zoo()
     assert "Find and get models:" in out + err
 
 
-def test_the_version_is_told(zoo) -> None:
+def test_the_version_is_printed(zoo) -> None:
     assert zoo("--version").out.startswith("zoo, version ")
 
 
@@ -80,19 +80,19 @@ def test_the_version_is_told(zoo) -> None:
         (["show", "--jsn", "a"], "--jsn"),
     ],
 )
-def test_a_wrong_call_is_told(zoo, words: list[str], what: str) -> None:
+def test_a_wrong_call_is_reported(zoo, words: list[str], what: str) -> None:
     code, out, err = zoo(*words)
     assert (code, out) == (2, "")
     assert what in err
 
 
 @pytest.mark.parametrize("package", ["netdsl", "zoo"])
-def test_packages_are_the_command_line_too(package: str) -> None:
+def test_the_packages_can_be_run_as_commands(package: str) -> None:
     done = subprocess.run([sys.executable, "-m", package, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("zoo, version ")
 
 
-def test_the_help_loads_nothing_that_is_slow() -> None:
+def test_the_help_loads_no_slow_modules() -> None:
     code = "import sys, zoo.cli\ntry: zoo.cli.main()\nexcept SystemExit: print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     loaded = set(eval(done.stdout.splitlines()[-1]))
@@ -123,7 +123,7 @@ caffe train
 """
 
 
-def test_a_wrong_call_is_told_without_waiting_for_torch() -> None:
+def test_a_wrong_call_is_reported_without_loading_torch() -> None:
     code = f"""
 import sys, zoo.cli
 for words in {WRONG_CALLS.strip().splitlines()}:
@@ -136,7 +136,7 @@ for words in {WRONG_CALLS.strip().splitlines()}:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_shell_completes_commands_and_choices_without_waiting_for_torch() -> None:
+def test_the_shell_completes_commands_and_choices_without_loading_torch() -> None:
     code = "import sys, zoo.cli\ntry: zoo.cli.main()\nfinally: assert 'torch' not in sys.modules"
     for words, found in (("zoo t", ["train", "test", "time"]), ("zoo export --to t", ["torch"])):
         request = {"_ZOO_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
@@ -145,7 +145,7 @@ def test_the_shell_completes_commands_and_choices_without_waiting_for_torch() ->
         assert (done.stderr, done.stdout.split()) == ("", [f"plain,{name}" for name in found])
 
 
-def test_what_options_are_told_without_torch_is_what_torch_has() -> None:
+def test_options_known_without_torch_match_torchs() -> None:
     assert [name.upper() for name in get_args(StoredType)] == list(Precision.__members__)
     assert list(NAMES_OF_STRATEGIES) == list(STRATEGIES)
 
@@ -163,7 +163,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", ERRORS)
-def test_a_bad_file_is_one_line_with_its_place(zoo, command: str, name: str) -> None:
+def test_a_bad_file_is_reported_in_one_line_with_its_place(zoo, command: str, name: str) -> None:
     text, what = ERRORS[name]
     Path(name).write_text(text)
     code, out, err = zoo(command, *[name] * (2 if command == "diff" else 1))
@@ -173,14 +173,14 @@ def test_a_bad_file_is_one_line_with_its_place(zoo, command: str, name: str) -> 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_file_that_is_not_there_is_one_line(zoo, command: str) -> None:
+def test_a_missing_file_is_reported_in_one_line(zoo, command: str) -> None:
     code, out, err = zoo(command, *["gone.prototxt"] * (2 if command == "diff" else 1))
     assert (code, out) == (2, "")
     assert err == "zoo: gone.prototxt: can't be opened: No such file or directory\n"
 
 
 @pytest.mark.parametrize("command", ["upgrade", "diff"])
-def test_an_old_net_without_an_equal_is_told_with_its_file(zoo, command: str) -> None:
+def test_an_old_net_that_cannot_be_upgraded_is_reported_with_its_file(zoo, command: str) -> None:
     Path("old.prototxt").write_text("name: 'n' layers { name: 'a\nb' } layer { name: 'b' }")
     code, out, err = zoo(command, *["old.prototxt"] * (2 if command == "diff" else 1))
     assert (code, out) == (2, "")
@@ -189,7 +189,7 @@ def test_an_old_net_without_an_equal_is_told_with_its_file(zoo, command: str) ->
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_lenient_goes_on_with_a_warning_of_one_line(zoo, command: str) -> None:
+def test_lenient_reading_continues_with_a_one_line_warning(zoo, command: str) -> None:
     Path("odd.prototxt").write_text('layer {\n  name: "a"\n  zyx: 1\n}\n')
     words = [command, "--lenient", *["odd.prototxt"] * (2 if command == "diff" else 1)]
     with warnings.catch_warnings(action="always"):
@@ -211,7 +211,7 @@ def test_lenient_goes_on_with_a_warning_of_one_line(zoo, command: str) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_whatever_goes_wrong_is_one_line(
+def test_every_error_is_reported_in_one_line(
     zoo, monkeypatch: pytest.MonkeyPatch, problem: BaseException, code: int, line: str
 ) -> None:
     @click.command("fail")
@@ -223,7 +223,7 @@ def test_whatever_goes_wrong_is_one_line(
 
 
 @needs_script
-def test_the_console_script_shows_fails_and_says_so(tmp_path: Path) -> None:
+def test_the_console_script_prints_and_fails_with_a_message(tmp_path: Path) -> None:
     (tmp_path / "good.prototxt").write_text("name: 'n' layer { name: 'a' }")
     (tmp_path / "bad.prototxt").write_text("nam: 'n'")
     good, bad = (script("show", "--json", f"{name}.prototxt", folder=tmp_path) for name in ("good", "bad"))
@@ -235,7 +235,7 @@ def test_the_console_script_shows_fails_and_says_so(tmp_path: Path) -> None:
 
 @needs_script
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
-def test_names_that_the_terminal_cannot_write_are_no_reason_to_fail(tmp_path: Path, encoding: str) -> None:
+def test_names_that_the_terminal_cannot_print_are_escaped(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "net.prototxt").write_text('name: "日" layer { name: "層" }', encoding="utf-8")
     for command in ("show", "upgrade"):
         done = script(command, "net.prototxt", folder=tmp_path, PYTHONIOENCODING=encoding)
@@ -245,7 +245,7 @@ def test_names_that_the_terminal_cannot_write_are_no_reason_to_fail(tmp_path: Pa
 
 
 @needs_script
-def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:
+def test_a_closed_pipe_gives_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text("layer { name: 'a' }\n" * 20_000)
     with subprocess.Popen(
         [ZOO, "upgrade", "net.prototxt"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -258,7 +258,7 @@ def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:
 
 @needs_script
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text("layer { name: 'a' }\n")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([ZOO, "show", "net.prototxt"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)

@@ -124,7 +124,7 @@ def test_a_model_that_only_classifies_is_refused(zoo, digits) -> None:
 @pytest.mark.parametrize(
     ("flags", "names"), [(["--iterations", "3"], "--iterations"), (["--column", "data=x"], "--column")]
 )
-def test_what_chooses_batches_or_columns_is_refused_where_every_picture_is_taken_once(
+def test_options_for_batches_and_columns_are_refused_for_annotated_pictures(
     zoo, digits, flags: list[str], names: str
 ) -> None:
     write_voc(Path("voc"), [VocImage("a", 8, 8, [VocObject("cat", (1, 1, 4, 4))])])

@@ -64,34 +64,34 @@ def settings_and_nets(opened: Counter[str]) -> dict[str, int]:
     return {name: times for name, times in opened.items() if Path(name).suffix in (".prototxt", ".caffemodel", ".json")}
 
 
-def test_a_check(run, examples: Path) -> None:
+def test_a_check_opens_and_builds_once(run, examples: Path) -> None:
     [calls] = run(examples, "check", "train.prototxt")
     assert (settings_and_nets(calls.opened), calls.upgrades.total()) == ({"train.prototxt": 1}, 1)
     assert (calls.builds, calls.for_use) == ({"TEST": 1, "TRAIN": 1}, {})
 
 
-def test_a_timing(run, examples: Path) -> None:
+def test_a_timing_opens_and_builds_once(run, examples: Path) -> None:
     [calls] = run(examples, "time", "train.prototxt", "--iterations", "1")
     assert (settings_and_nets(calls.opened), calls.upgrades.total()) == ({"train.prototxt": 1}, 1)
     assert (calls.builds, calls.for_use) == ({"TRAIN": 1}, {})
 
 
 @pytest.mark.parametrize("target", ["onnx", "torch"])
-def test_an_export(run, examples: Path, target: str) -> None:
+def test_an_export_opens_and_builds_once(run, examples: Path, target: str) -> None:
     """The layers of the net for use, which is derived from the trained net, are written and run for the proof."""
     [calls] = run(examples, "export", MODEL, "--to", target, "-o", "net.file")
     assert (settings_and_nets(calls.opened), calls.upgrades.total()) == ({MODEL: 1}, 1)
     assert (calls.builds, calls.for_use) == ({"TEST": 1}, {"TEST": 1})
 
 
-def test_an_export_to_caffe(run, examples: Path) -> None:
+def test_an_export_to_caffe_opens_and_builds_once(run, examples: Path) -> None:
     """For the proof, the written net is opened and built, too."""
     [calls] = run(examples, "export", MODEL, "--to", "caffe", "-o", "files")
     assert calls.opened[MODEL] == 1 and calls.upgrades.total() == 2
     assert (calls.builds, calls.for_use) == ({"TEST": 1}, {"TEST": 2})
 
 
-def test_a_rewritten_export(run, examples: Path) -> None:
+def test_a_rewritten_export_builds_each_net_once(run, examples: Path) -> None:
     """Each rewritten net is one more net to build."""
     [calls] = run(
         examples, "export", MODEL, "--to", "onnx", "-o", "net.onnx", "--fully-convolutional", "--precision", "float16"
@@ -99,13 +99,13 @@ def test_a_rewritten_export(run, examples: Path) -> None:
     assert (calls.builds, calls.for_use) == ({"TEST": 1}, {"TEST": 3})
 
 
-def test_a_verification(run, examples: Path) -> None:
+def test_a_verification_opens_and_builds_once(run, examples: Path) -> None:
     [calls] = run(examples, "verify", MODEL, MODEL)
     assert (settings_and_nets(calls.opened), calls.upgrades.total()) == ({MODEL: 2}, 2)
     assert (calls.builds, calls.for_use) == ({"TEST": 2}, {"TEST": 2})
 
 
-def test_a_prediction(run, examples: Path) -> None:
+def test_a_prediction_opens_and_builds_once(run, examples: Path) -> None:
     """The trained net is built for the shapes of its data, and the net for use answers."""
     [calls] = run(examples, "predict", MODEL, "digits:test", "--blob", "prob", "-o", "out.csv")
     assert (settings_and_nets(calls.opened), calls.upgrades.total()) == ({MODEL: 1}, 1)
@@ -113,7 +113,7 @@ def test_a_prediction(run, examples: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["test", "predict"])
-def test_rows_of_a_table(run, examples: Path, command: str) -> None:
+def test_a_prediction_for_a_table_opens_and_builds_once(run, examples: Path, command: str) -> None:
     """The rows have the shapes that were found before, so the layers that were inspected also run."""
     values = {"data": np.zeros((2, 1, 8, 8), np.float32).tolist(), "label": [0.0, 1.0]}
     pq.write_table(pa.table(values), examples / "rows.parquet")
@@ -123,7 +123,7 @@ def test_rows_of_a_table(run, examples: Path, command: str) -> None:
     assert (calls.builds, calls.for_use) == ({"TEST": 1}, {})
 
 
-def test_a_training(run, examples: Path) -> None:
+def test_training_opens_and_builds_once(run, examples: Path) -> None:
     [calls] = run(examples, "train", "--solver", "solver.prototxt", "--max-iter", "1")
     assert settings_and_nets(calls.opened) == {
         "solver.prototxt": 1,
@@ -135,7 +135,7 @@ def test_a_training(run, examples: Path) -> None:
     assert (calls.builds, calls.for_use) == ({"TRAIN": 1, "TEST": 1}, {})
 
 
-def test_a_fine_tuning_with_workers(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fine_tuning_with_workers_opens_each_file_once(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command builds the net that it starts from. It builds the net to train, to check that workers can train it.
     For the report it builds the part of that net that predicts. It builds the net for use, and builds it again as it
     was written. Workers build the nets that they run."""

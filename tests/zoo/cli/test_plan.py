@@ -60,7 +60,7 @@ def test_a_laptop_a_node_and_a_cluster_train_alexnet(
     assert any(each.startswith(change) for each in found["change_first"])
 
 
-def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
+def test_the_assumed_length_of_an_epoch_is_printed(zoo) -> None:
     done = zoo("plan", "lenet")
     assert done.code == 0
     assert (
@@ -82,6 +82,6 @@ def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
         (["--strategy", "averagin"], "did you mean averaging?"),
     ],
 )
-def test_wishes_that_can_not_be_had_are_told(zoo, words: list[str], problem: str) -> None:
+def test_impossible_requests_are_reported(zoo, words: list[str], problem: str) -> None:
     done = zoo(*PLAN, *words)
     assert done.code == 2 and problem in done.err and "Traceback" not in done.err

@@ -108,7 +108,7 @@ def export_and_check(command: Command, folder: Path) -> None:
     assert command("check", "--run", *net).stdout == "waves.prototxt: good for TEST and TRAIN, runs\n"
 
 
-def test_every_command_takes_plugins(zoo) -> None:
+def test_every_command_supports_plugins(zoo) -> None:
     for name in (name for names in grouped().values() for name in names):
         words = ("-plugin", "a b", "train", "-solver", "nowhere") if name == "caffe" else ("--plugin", "a b")
         code, _, err = zoo(name, *words)
@@ -164,7 +164,7 @@ def test_formats_models_and_dialects_reach_every_command(command: Command, tmp_p
     assert "(binary, our-fork)" in command("show", "net.caffemodel", *allowed).stdout
 
 
-def test_ranks_of_mpi_import_what_their_starter_may(command: Command, in_folder: None, tmp_path: Path) -> None:
+def test_mpi_ranks_may_import_their_starters_modules(command: Command, in_folder: None, tmp_path: Path) -> None:
     command(*TRAIN, *TWO, *ALLOWED)
     pytest.importorskip("mpi4py")
     command(*TRAIN[:-1], "mpi", *TWO, *ALLOWED, "--backend", "mpi")
@@ -172,7 +172,7 @@ def test_ranks_of_mpi_import_what_their_starter_may(command: Command, in_folder:
 
 
 @pytest.mark.spark
-def test_tasks_of_spark_import_what_the_driver_may(command: Command, in_folder: None, tmp_path: Path) -> None:
+def test_spark_tasks_may_import_the_drivers_modules(command: Command, in_folder: None, tmp_path: Path) -> None:
     assert "accuracy 1" in command(*TRAIN, *TWO, *ALLOWED, "--backend", "spark").stdout
     table, made = tmp_path / "rows.parquet", tmp_path / "predicted"
     pq.write_table(pa.table({"wave": list(np.ones((4, 16), np.float32))}), table)

@@ -16,7 +16,7 @@ def values(table: pa.Table, name: str) -> np.ndarray:
     return np.array(table[name].to_pylist())
 
 
-def test_predictions_stand_beside_the_columns_that_were_there(zoo, digits) -> None:
+def test_predictions_are_added_to_the_existing_columns(zoo, digits) -> None:
     done = zoo("predict", digits.net, "--weights", digits.weights, digits.table, "-o", "out.parquet")
     told = f"weights {digits.weights}: 2 of 2 layers filled\nwrote out.parquet\n"
     assert (done.code, done.out, done.err) == (0, told, "")
@@ -28,7 +28,7 @@ def test_predictions_stand_beside_the_columns_that_were_there(zoo, digits) -> No
     assert np.array_equal(values(table, "prediction"), wanted.argmax(1))
 
 
-def test_a_row_that_isnt_finite_is_no_class(zoo, digits) -> None:
+def test_a_row_that_is_not_finite_has_no_class(zoo, digits) -> None:
     rows = pq.read_table(digits.table)
     data = [list(map(float, np.ravel(row))) for row in rows["data"].to_pylist()]
     data[5][7] = float("nan")
@@ -43,7 +43,7 @@ def test_a_row_that_isnt_finite_is_no_class(zoo, digits) -> None:
     assert np.flatnonzero(np.isnan(values(pq.read_table("out.parquet"), "prediction"))).tolist() == [5]
 
 
-def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
+def test_any_blob_can_become_a_column_and_labels_are_not_needed(zoo, digits) -> None:
     rows = pq.read_table(digits.table).select(["data", "number"]).rename_columns(["pixels", "number"])
     with pa.ipc.new_file("rows.arrow", rows.schema) as file:
         file.write_table(rows, max_chunksize=100)
@@ -57,7 +57,7 @@ def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
         assert np.allclose(values(table, name), made, rtol=1e-3, atol=1e-4)  # sums of up to 64 float32 values
 
 
-def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(zoo, lenet: Path) -> None:
+def test_a_caffemodel_contains_its_net_and_a_table_its_shapes(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "30")
     zoo("data", "convert", "digits:test", "digits.parquet")
     assert zoo("predict", "lenet_iter_30.caffemodel", "digits.parquet", "-o", "out.parquet").code == 0
@@ -79,7 +79,7 @@ def test_a_table_without_rows_gets_its_columns(zoo, digits) -> None:
     assert str(schema.field("prediction").type) == "double"
 
 
-def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
+def test_a_failed_prediction_leaves_no_files(zoo, digits, full_disk) -> None:
     table = pq.read_table(digits.table)
     broken = pa.concat_tables([table, table.slice(0, 1).set_column(1, "data", [pa.nulls(1, table["data"].type)])])
     pq.write_table(broken, "broken.parquet")
@@ -109,7 +109,7 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
         (["arrow:rows", "--backend", "spark"], "Spark reads only Parquet tables"),
     ],
 )
-def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:
+def test_invalid_requests_are_reported_in_one_line(words, says, zoo, digits) -> None:
     words = [word.replace("ROWS", digits.table) for word in words]
     done = zoo("predict", digits.net, "--weights", digits.weights, "-o", "out.parquet", *words)
     assert done.code == 2
@@ -117,7 +117,7 @@ def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:
     assert not list(Path().iterdir())
 
 
-def test_weights_are_needed_and_columns_are_new(zoo, digits) -> None:
+def test_weights_are_required_and_columns_must_be_new(zoo, digits) -> None:
     done = zoo("predict", digits.net, digits.table, "-o", "out.parquet")
     assert "net 'digits' has no weights here; name the files that contain them" in done.err
     files = [digits.net, "--weights", digits.weights, digits.table, "-o", "out.parquet", "--blob"]

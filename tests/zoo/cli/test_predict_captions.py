@@ -48,7 +48,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "net.caffemodel"
 
 
-def test_captions_are_answers_like_others(zoo, model: str) -> None:
+def test_captions_are_printed_like_other_answers(zoo, model: str) -> None:
     words = ["predict", model, "images", "--length", "6"]
     done = zoo(*words, "--json")
     assert done.code == 1 and "images/c.png" in done.err
@@ -66,13 +66,13 @@ def test_captions_are_answers_like_others(zoo, model: str) -> None:
     assert beams[0][0]["caption"] in zoo(*words, "--beam", "3").out
 
 
-def test_chance_is_that_of_the_seed(zoo, model: str) -> None:
+def test_sampling_depends_on_the_seed(zoo, model: str) -> None:
     words = ["predict", model, "images/a.png", "--temperature", "3"]
     texts = [zoo(*words, "--seed", str(seed)).out for seed in range(6)]
     assert zoo(*words).out == texts[0] and len(set(texts)) > 1
 
 
-def test_what_is_wrong_is_said(zoo, model: str) -> None:
+def test_problems_are_reported(zoo, model: str) -> None:
     image = "images/a.png"
     for options, problem in (
         ([image, "--beam", "2", "--temperature", "1"], "give one"),
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_said(zoo, model: str) -> None:
     assert "there is no labels.txt with its words next to it" in zoo("predict", model, image).err
 
 
-def test_a_net_that_writes_nothing_takes_no_options_of_captions(zoo, model: str) -> None:
+def test_caption_options_are_refused_for_other_nets(zoo, model: str) -> None:
     text = NET[: NET.index('layer { name: "vectors"')].replace('input: "cont" input_shape { dim: 1 dim: 1 }', "")
     Path("plain.prototxt").write_text(text.replace('input: "word" input_shape { dim: 1 dim: 1 }', ""))
     done = zoo("predict", "plain.prototxt", "images/a.png", "--weights", model, "--seed", "3")
@@ -107,7 +107,7 @@ def two_nets(model: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("options", [(), ("--beam", "3"), ("--temperature", "2", "--seed", "5")])
-def test_two_nets_write_what_one_net_with_all_layers_does(zoo, two_nets, model: str, options: tuple[str, ...]) -> None:
+def test_two_nets_write_the_captions_of_one_joined_net(zoo, two_nets, model: str, options: tuple[str, ...]) -> None:
     done = zoo(*two_nets, "--blob", "fc", "--weights", model, *options, "--json")
     assert done.code == 0 and done.out == zoo("predict", model, *two_nets[2:4], *options, "--json").out
     assert "4 of 4 layers filled" in done.err
@@ -132,7 +132,7 @@ def test_each_of_two_nets_may_have_its_own_weights(zoo, two_nets, model: str) ->
     assert zoo(*words, model, *in_folder).out == one  # as in LRCN, where the image net was trained too
 
 
-def test_the_card_of_the_features_net_says_how_images_become_its_input(zoo, two_nets, model: str) -> None:
+def test_the_feature_nets_card_decides_how_images_are_prepared(zoo, two_nets, model: str) -> None:
     folder = Path("folder")
     folder.mkdir()
     Path("image.prototxt").rename(folder / "deploy.prototxt")
@@ -143,7 +143,7 @@ def test_the_card_of_the_features_net_says_how_images_become_its_input(zoo, two_
     assert done.out != zoo("predict", model, "images/a.png", "--json").out
 
 
-def test_what_does_not_fit_two_nets_is_said(zoo, two_nets, model: str) -> None:
+def test_options_that_do_not_fit_two_nets_are_refused(zoo, two_nets, model: str) -> None:
     with_weights = [*two_nets, "--weights", model]
     for options, problem in (
         (
@@ -170,7 +170,7 @@ def test_what_does_not_fit_two_nets_is_said(zoo, two_nets, model: str) -> None:
     assert done.code == 2 and "writes captions; --blob is for other answers" in done.err
 
 
-def test_captions_are_scored_beside_those_of_people(zoo, model: str) -> None:
+def test_captions_are_scored_against_human_ones(zoo, model: str) -> None:
     Path("labels.txt").write_text("big\na\ndog\n")
     lines = zoo("predict", model, "images/a.png", "images/b.png", "--json").out.splitlines()
     first, second = (json.loads(line)["captions"][0]["caption"].removesuffix(" ...").split() for line in lines)

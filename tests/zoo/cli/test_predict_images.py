@@ -36,7 +36,7 @@ def write(name: str, image: np.ndarray) -> str:
     return name
 
 
-def test_a_folder_is_answered_in_order_and_a_broken_image_is_a_line(zoo, model) -> None:
+def test_a_folder_is_answered_in_order_with_a_line_for_a_broken_image(zoo, model) -> None:
     for name in ("b.png", "a.jpg", "deep/er/c.png", ".hidden/d.png"):
         photo(Path("photos") / name, len(name))
     Path("photos/b2.png").write_bytes(b"no image")
@@ -59,7 +59,7 @@ def test_a_folder_is_answered_in_order_and_a_broken_image_is_a_line(zoo, model) 
     ]
 
 
-def test_broken_images_are_errors_or_kept_if_that_is_asked_for(zoo, model) -> None:
+def test_broken_images_are_errors_or_kept_on_request(zoo, model) -> None:
     files = [str(photo(Path("a.png"), 1)), "missing.png", str(photo(Path("b.png"), 2))]
     stopped = zoo("predict", model, *files, "--invalid", "error", "-o", "out.jsonl")
     assert stopped.code == 2 and "missing.png" in stopped.err and not Path("out.jsonl").exists()
@@ -80,7 +80,7 @@ def test_an_image_with_too_many_pixels_is_refused_before_it_is_decoded(zoo, mode
     assert "a.png: has 744 pixels, more than the 500" in done.err
 
 
-def test_csv_and_text_say_the_same_as_json(zoo, model) -> None:
+def test_csv_and_text_contain_the_same_as_json(zoo, model) -> None:
     files = [str(photo(Path(f"{seed}.png"), seed)) for seed in (1, 2)]
     plain = lines(zoo("predict", model, *files, "--json", "--top", "2").out)
     rows = list(csv.DictReader(io.StringIO(zoo("predict", model, *files, "--csv", "--top", "2").out)))
@@ -94,7 +94,7 @@ def test_csv_and_text_say_the_same_as_json(zoo, model) -> None:
     assert len(text) == 6
 
 
-def test_without_names_classes_are_numbers_and_wrong_names_are_told(zoo, model) -> None:
+def test_without_names_classes_are_numbers_and_wrong_names_are_refused(zoo, model) -> None:
     file = str(photo(Path("a.png"), 1))
     labels = Path(model, "labels.txt")
     labels.write_text("ant\nbee\n")
@@ -106,7 +106,7 @@ def test_without_names_classes_are_numbers_and_wrong_names_are_told(zoo, model) 
     assert all(found["name"] == str(found["label"]) for found in lines(done.out)[0]["classes"])
 
 
-def test_standard_input_is_one_image(zoo, model) -> None:
+def test_standard_input_is_read_as_one_image(zoo, model) -> None:
     file = photo(Path("a.png"), 1)
     done = zoo("predict", model, "-", "--json", stdin=file.read_bytes())
     wanted = lines(zoo("predict", model, str(file), "--json").out)[0]
@@ -115,7 +115,7 @@ def test_standard_input_is_one_image(zoo, model) -> None:
     assert empty.code == 1 and "standard input: no data" in empty.err
 
 
-def test_patterns_and_data_sets_are_images(zoo, model) -> None:
+def test_patterns_and_data_sets_name_images(zoo, model) -> None:
     for name in ("one/1.png", "two/2.png", "two/3.png"):
         photo(Path("photos") / name, int(name[-5]))
     wanted = {each["image"]: each["classes"] for each in lines(zoo("predict", model, "photos", "--json").out)}
@@ -142,7 +142,7 @@ def test_every_frame_of_a_video_is_an_image(zoo, model, tmp_path) -> None:
     assert [answer | {"image": alone[number]["image"]} for number, answer in enumerate(answers)] == alone
 
 
-def test_a_net_of_its_own_says_how_images_become_its_input(zoo, tmp_path) -> None:
+def test_a_users_own_net_decides_how_images_are_prepared(zoo, tmp_path) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     file = write("three.png", np.full((9, 7), 50, np.uint8))
     done = zoo("predict", "lenet_iter_1.caffemodel", file, "--json")
@@ -198,7 +198,7 @@ def test_boxes_are_found_by_faster_rcnns_outputs(zoo, tmp_path) -> None:
     assert [box[side] for side in ("left", "top", "right", "bottom")] == pytest.approx([0, 0, 128, 64], abs=5)
 
 
-def test_segments_are_shares_and_masks_are_laid_over(zoo, tmp_path) -> None:
+def test_segments_are_reported_as_shares_and_masks_are_drawn(zoo, tmp_path) -> None:
     model = str(segmenter(tmp_path / "pixels"))
     done = zoo("predict", model, write("one.png", quarters(12, 16)), "--json", "--draw", "drawn")
     (answer,) = lines(done.out)
@@ -221,7 +221,7 @@ def test_any_blob_can_be_the_answer(zoo, model) -> None:
     assert "doesn't have the blob 'score'" in zoo("predict", model, file, "--blob", "score").err
 
 
-def test_of_several_maps_the_last_is_the_answer_and_other_nets_need_a_name(zoo, tmp_path) -> None:
+def test_the_last_of_several_maps_is_the_answer_and_other_nets_need_a_name(zoo, tmp_path) -> None:
     params = NetParams(
         "edges",
         RDDLayer("data", shape=[1, 3, 4, 6]),
@@ -250,7 +250,7 @@ def test_of_several_maps_the_last_is_the_answer_and_other_nets_need_a_name(zoo, 
 
 
 @pytest.mark.parametrize(("outputs", "task", "key"), [(1, None, "value"), (3, Task.EMBEDDING, "values")])
-def test_a_number_and_an_embedding_are_no_classes(outputs, task, key, zoo, tmp_path) -> None:
+def test_a_number_and_an_embedding_are_not_classes(outputs, task, key, zoo, tmp_path) -> None:
     params = NetParams("net", RDDLayer("data", shape=[1, 3, 5, 6]), LinearLayer("out", ["data"], num_outputs=outputs))
     weights = {"out": [np.full((outputs, 90), 1 / 90), np.arange(outputs)]}
     model = write_folder(tmp_path / "net", params, weights, Card("net", task=task, input=ImageInput((5, 6))))
@@ -275,7 +275,7 @@ def test_a_number_and_an_embedding_are_no_classes(outputs, task, key, zoo, tmp_p
         ([], "Missing argument 'INPUT...'"),
     ],
 )
-def test_what_cant_be_is_told(words, says, zoo, model) -> None:
+def test_invalid_settings_are_refused(words, says, zoo, model) -> None:
     photo(Path("a.png"), 1)
     Path("empty").mkdir()
     done = zoo("predict", model, *words)
@@ -283,7 +283,7 @@ def test_what_cant_be_is_told(words, says, zoo, model) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["a.png", "empty", "four"]
 
 
-def test_a_full_disk_leaves_nothing(zoo, model, full_disk) -> None:
+def test_a_full_disk_leaves_no_file(zoo, model, full_disk) -> None:
     files = [str(photo(Path(f"{seed}.png"), seed)) for seed in range(40)]
     before = sorted(Path().iterdir())
     with full_disk(2000):

@@ -18,7 +18,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "net.caffemodel"
 
 
-def test_a_net_of_the_catalogue_goes_on_with_a_text(zoo, written: str) -> None:
+def test_a_net_of_the_catalogue_continues_a_text(zoo, written: str) -> None:
     words = ["predict", "char-rnn", "--weights", written, "--text", "AB", "--length", "7"]
     done = zoo(*words)
     assert done.code == 0 and done.out.startswith("AB") and len(done.out) == len("AB") + 7 + 1
@@ -27,7 +27,7 @@ def test_a_net_of_the_catalogue_goes_on_with_a_text(zoo, written: str) -> None:
     assert Path("out.txt").read_text() == done.out
 
 
-def test_what_is_wrong_is_said_and_nothing_written(zoo, written: str) -> None:
+def test_problems_are_reported_and_no_file_is_written(zoo, written: str) -> None:
     words = ["predict", "char-rnn", "--weights", written]
     for options, problem in (
         (["--text", "a b"], "the character ' ' isn't in the alphabet"),

@@ -47,7 +47,7 @@ def read_until(end: int, what: bytes) -> bytes:
     return seen
 
 
-def test_a_bar_counts_and_goes_and_leaves_standard_output_alone() -> None:
+def test_a_bar_counts_and_vanishes_without_touching_standard_output() -> None:
     with terminal("-c", PROGRAM.format(total=2)) as (process, end):
         assert b"counting" in read_until(end, b"1/2")
         out, _ = process.communicate(b"\n")
@@ -56,13 +56,13 @@ def test_a_bar_counts_and_goes_and_leaves_standard_output_alone() -> None:
     assert rest.endswith(b"\x1b[2K")  # the bar's line is cleared
 
 
-def test_where_nobody_knows_how_much_there_is_the_time_that_passed_is_shown() -> None:
+def test_a_bar_without_a_total_shows_the_elapsed_time() -> None:
     with terminal("-c", PROGRAM.format(total=None)) as (process, end):
         assert b"counting" in read_until(end, b"0:00:0")
         process.communicate(b"\n")
 
 
-def test_what_is_quick_has_no_bar_and_neither_has_a_terminal_without_lines_to_redraw(tmp_path: Path) -> None:
+def test_quick_work_and_dumb_terminals_have_no_bar(tmp_path: Path) -> None:
     main = "from zoo.cli import output, main; output.BAR_DELAY = 600; main()"
     with terminal("-c", main, "data", "mean", "digits", str(tmp_path / "m.binaryproto")) as (process, end):
         out, _ = process.communicate()

@@ -56,7 +56,7 @@ def proposed(zoo, weights: str, output: str, *more: str):
     return zoo("propose", "rpn_test.prototxt", "--weights", weights, "--data", DATA, "-o", output, *more)
 
 
-def test_one_net_proposes_and_another_learns_from_that(zoo) -> None:
+def test_one_net_learns_from_another_nets_proposals(zoo) -> None:
     weights = trained(zoo, "rpn", DATA)
     done = proposed(zoo, weights, "regions.npz", "--most", "50", "--side", "48")
     assert done.code == 0, done.err
@@ -79,7 +79,7 @@ def test_regions_are_in_the_images_own_pixels(zoo) -> None:
         np.testing.assert_allclose(boxes, np.asarray(rois)[:7, 1:] / size[0, 2], atol=1e-3)
 
 
-def test_a_net_that_proposes_nothing_is_told(zoo) -> None:
+def test_a_net_without_proposals_is_refused(zoo) -> None:
     done = zoo("propose", "fast.prototxt", "--data", DATA, "-o", "x.npz")
     assert done.code == 2
     assert "fast.prototxt: the net proposes no regions" in done.err

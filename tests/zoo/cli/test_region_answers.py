@@ -110,7 +110,7 @@ def plain_detections(net: Net, file: str, short: float, longest: float, threshol
 
 
 @pytest.mark.parametrize(("codes", "height", "width"), [(16, 60, 90), (8, 70, 40), (16, 30, 120)])
-def test_images_are_sized_and_boxes_found_as_in_py_faster_rcnn(zoo, codes, height, width) -> None:
+def test_images_are_resized_and_boxes_found_as_in_py_faster_rcnn(zoo, codes, height, width) -> None:
     net, file = model(codes), picture("a.png", height, width)
     done = zoo(
         "predict", "net.prototxt", "--weights", "net.caffemodel", file, "--json", "--threshold", "0.3", "--batch", "2"
@@ -145,7 +145,7 @@ def folder(card_input: str) -> None:
         ("size: [240, 400], resize: [256, 416]", "the card sets `resize`"),
     ],
 )
-def test_a_card_that_says_what_such_a_net_cant_have_is_refused(zoo, card_input, problem) -> None:
+def test_a_card_with_unsupported_settings_is_refused(zoo, card_input, problem) -> None:
     model(16)
     folder(card_input)
     done = zoo("predict", "folder", picture("a.png", 60, 90))
@@ -170,7 +170,7 @@ def test_sets_are_tested_in_the_same_way(zoo) -> None:
     assert scores["scores"]["mAP VOC 2010"] == pytest.approx(1 / (1 + before))
 
 
-def test_a_card_says_sizes_and_means(zoo) -> None:
+def test_a_card_states_sizes_and_means(zoo) -> None:
     net, file = model(16), picture("a.png", 200, 300)
     folder("size: [240, 400], channels: BGR, mean: [10, 20, 30]")
     done = zoo("predict", "folder", file, "--json", "--threshold", "0.1")

@@ -20,7 +20,7 @@ def rows(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
-def test_a_run_in_numbers_and_as_a_page(zoo) -> None:
+def test_a_run_is_reported_in_numbers_and_as_a_page(zoo) -> None:
     write_run(Path("run"), averaging())
     done = zoo("report", "run")
     assert (done.code, done.err) == (0, "")
@@ -43,21 +43,21 @@ def test_a_run_in_numbers_and_as_a_page(zoo) -> None:
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
 
 
-def test_exchanges_beside_computing_and_nothing_that_is_not(zoo) -> None:
+def test_the_table_shows_overlapped_exchanges_and_no_empty_columns(zoo) -> None:
     write_run(Path("run"), shards())
     table = rows(zoo("report", "run").out)
     assert "worker rounds iterations compute broadcast reduce prepare" in table
     assert "0 6 24 12.00 100% 6.00 9.00 3.00" in table
 
 
-def test_one_worker(zoo) -> None:
+def test_a_run_of_one_worker_is_reported(zoo) -> None:
     write_run(Path("run"), averaging(rounds=1, workers=1))
     out = zoo("report", "run").out
     assert out.startswith("run: 1 worker, 1 round, iteration 10 after 5.0 s: 2 iterations/s in total\n")
     assert not any(row.startswith("all") for row in rows(out))
 
 
-def test_json_and_another_place_for_the_page(zoo) -> None:
+def test_json_is_printed_and_the_page_can_be_written_elsewhere(zoo) -> None:
     write_run(Path("run"), averaging(), weights=False)
     done = zoo("report", "run", "--json", "-o", "pages/here")
     found = json.loads(done.out)
@@ -71,7 +71,7 @@ def test_json_and_another_place_for_the_page(zoo) -> None:
     assert zoo("report", "run", "--items", "0", "-o", "one.html").code == 0 and Path("one.html").is_file()
 
 
-def test_a_run_that_was_killed_or_is_under_way(zoo) -> None:
+def test_a_killed_or_running_run_is_reported(zoo) -> None:
     write_run(Path("run"), averaging())
     path = Path("run", RECORDS)
     path.write_bytes(path.read_bytes()[:-30])
@@ -80,7 +80,7 @@ def test_a_run_that_was_killed_or_is_under_way(zoo) -> None:
     assert any(row.startswith("2 3 30 ") for row in rows(done.out))
 
 
-def test_what_is_no_run(zoo) -> None:
+def test_a_folder_that_is_not_a_run_is_refused(zoo) -> None:
     Path("other").mkdir()
     for name in ("missing", "other"):
         done = zoo("report", name)
@@ -91,14 +91,14 @@ def test_what_is_no_run(zoo) -> None:
         )
 
 
-def test_a_run_without_rounds(zoo) -> None:
+def test_a_run_without_rounds_is_reported(zoo) -> None:
     write_run(Path("run"), weights=False)
     Path("run", RECORDS).write_bytes(b"")
     done = zoo("report", "run")
     assert (done.code, done.err) == (2, "zoo: run: no round is complete yet; try again later\n")
 
 
-def test_a_page_that_cannot_be_written(zoo) -> None:
+def test_an_unwritable_page_is_an_error(zoo) -> None:
     write_run(Path("run"), averaging(), weights=False)
     Path("file").touch()
     done = zoo("report", "run", "--items", "0", "-o", "file")
@@ -114,7 +114,7 @@ def test_the_table_needs_no_jinja(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.code, done.err) == (2, "zoo: the page of a report needs Jinja2: pip install 'netdsl[logs]'\n")
 
 
-def test_an_unfinished_run_without_tests_or_weights(zoo) -> None:
+def test_an_unfinished_run_without_tests_or_weights_is_reported(zoo) -> None:
     records = averaging(rounds=2)
     for record in records:
         record.accuracy, record.divergence = {}, None
@@ -126,7 +126,7 @@ def test_an_unfinished_run_without_tests_or_weights(zoo) -> None:
     assert "There are no weights yet: neither a model nor a snapshot." in page
 
 
-def test_data_that_are_gone(zoo) -> None:
+def test_missing_data_are_reported(zoo) -> None:
     params = net()
     for layer in params.message.layer:
         layer.data_param.source = layer.data_param.source.replace("digits", "lmdb:gone")
@@ -136,7 +136,7 @@ def test_data_that_are_gone(zoo) -> None:
     assert "can&#39;t be opened here, so shapes are guesses" in Path("run/report.html").read_text()
 
 
-def test_damaged_lines(zoo) -> None:
+def test_damaged_lines_are_reported(zoo) -> None:
     write_run(Path("run"), averaging(), weights=False)
     with Path("run", EVENTS).open("a") as log:
         log.write('{"event": "train", "itera\n5\n')
@@ -151,7 +151,7 @@ def test_damaged_lines(zoo) -> None:
     )
 
 
-def test_starts_that_are_damaged(zoo) -> None:
+def test_damaged_records_of_starts_are_reported(zoo) -> None:
     write_run(Path("run"), averaging(), weights=False)
     Path("run/starts.json").write_text("{")
     done = zoo("report", "run", "--items", "0")

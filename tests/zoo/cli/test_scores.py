@@ -75,14 +75,14 @@ def test_a_detector_has_a_mean_average_precision_and_one_for_each_class(zoo, det
     assert next(line.split() for line in lines if line.split()[:2] == ["1", "2"])[2:] == ["0.8485", "0.8333", "0.8350"]
 
 
-def test_classes_have_the_names_that_stand_beside_the_model(zoo, detector) -> None:
+def test_classes_have_the_names_from_the_models_folder(zoo, detector) -> None:
     Path("labels.txt").write_text("background\ncat\ndog\nowl\n")
     assert [each["name"] for each in json.loads(zoo(*detector, "--json").out)["scores"][0]["classes"]] == ["cat", "dog"]
     Path("labels.txt").write_text("cat\ndog\nowl\n")
     assert [each["name"] for each in json.loads(zoo(*detector, "--json").out)["scores"][0]["classes"]] == ["cat", "dog"]
 
 
-def test_a_training_that_asks_for_scores_of_pixels_gives_what_a_test_gives(zoo, segmenter) -> None:
+def test_pixel_scores_during_training_equal_those_of_a_test(zoo, segmenter) -> None:
     trained = json.loads(zoo("train", "--solver", segmenter, "--json").out)
     last = trained["tests"][0]
     tested = json.loads(
@@ -97,7 +97,7 @@ def test_a_training_that_asks_for_scores_of_pixels_gives_what_a_test_gives(zoo, 
     assert "segmentation (score): 960 pixels of 3 classes" in said and "mIoU" in said
 
 
-def test_the_page_of_a_run_has_the_classes(zoo, segmenter) -> None:
+def test_a_runs_page_contains_the_classes(zoo, segmenter) -> None:
     assert zoo("train", "--solver", segmenter, "--run", "run").code == 0
     zoo("report", "run")
     page = " ".join(Path("run/report.html").read_text().split())
@@ -110,6 +110,6 @@ def test_the_page_of_a_run_has_the_classes(zoo, segmenter) -> None:
         assert f'<th scope="row">{each["name"]}</th><td class="number">{each["pixels"]}</td>' in page and share in page
 
 
-def test_the_caffe_programs_log_has_the_classes(zoo, segmenter) -> None:
+def test_the_caffe_programs_log_contains_the_classes(zoo, segmenter) -> None:
     log = zoo("caffe", "train", "-solver", segmenter).err
     assert "] class0: " in log and "Test net output #0: iou_acc = " in log

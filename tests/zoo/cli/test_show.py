@@ -47,7 +47,7 @@ def test_a_net_is_a_table_of_its_layers(zoo, files) -> None:
 
 
 @pytest.mark.parametrize(("columns", "widest"), [("48", 48), ("120", 120), ("", 200), ("0", 200)])
-def test_a_table_in_a_pipe_is_as_wide_as_columns_says(
+def test_a_piped_tables_width_follows_columns(
     zoo, files, monkeypatch: pytest.MonkeyPatch, columns: str, widest: int
 ) -> None:
     Path("wide.prototxt").write_text(f'layer {{ name: "a" python_param {{ param_str: "{"word " * 80}" }} }}')
@@ -56,7 +56,7 @@ def test_a_table_in_a_pipe_is_as_wide_as_columns_says(
     assert widest - 5 <= max(map(len, lines)) <= widest
 
 
-def test_who_names_a_folder_is_told_what_shows_data(zoo) -> None:
+def test_naming_a_folder_points_to_the_command_for_data(zoo) -> None:
     Path("train lmdb").mkdir()
     code, out, err = zoo("show", "train lmdb")
     assert (code, out) == (2, "")
@@ -85,7 +85,7 @@ def test_a_mean_is_a_table_of_its_values(zoo, files) -> None:
     assert "1 x 3   float32       nan       nan    nan" in out
 
 
-def test_json_is_what_the_table_says(zoo, files) -> None:
+def test_json_contains_the_tables_values(zoo, files) -> None:
     code, out, err = zoo("show", "--json", "net.prototxt")
     assert (code, err) == (0, "")
     found = json.loads(out)
@@ -99,7 +99,7 @@ def test_json_of_several_files_is_a_list(zoo, files) -> None:
     assert [each["file"] for each in found] == ["net.prototxt", "w.caffemodel"]
 
 
-def test_json_has_no_numbers_that_json_lacks(zoo, files) -> None:
+def test_json_contains_no_nan_or_infinity(zoo, files) -> None:
     (blob,) = json.loads(zoo("show", "--json", "mean.binaryproto").out, parse_constant=pytest.fail)["blobs"]
     assert (blob["minimum"], blob["maximum"], blob["mean"]) == ("NaN", "NaN", "NaN")
 
@@ -110,7 +110,7 @@ def test_one_bad_file_among_good_ones_fails(zoo, files) -> None:
     assert err == "zoo: gone.prototxt: can't be opened: No such file or directory\n"
 
 
-def test_a_net_of_the_catalogue_is_shown_without_waiting_for_torch() -> None:
+def test_a_net_of_the_catalogue_is_shown_without_loading_torch() -> None:
     program = """
 import sys
 from zoo.cli import zoo
@@ -176,7 +176,7 @@ def test_json_has_the_shapes(zoo) -> None:
     assert [top["top"] for top in found["phases"]["TEST"]] == ["x", "conv", "a", "b"]
 
 
-def test_what_has_no_shapes_says_so(zoo, files) -> None:
+def test_files_without_shapes_are_reported(zoo, files) -> None:
     code, _, err = zoo("show", "--shapes", "solver.prototxt")
     assert (code, err) == (
         2,
@@ -184,18 +184,18 @@ def test_what_has_no_shapes_says_so(zoo, files) -> None:
     )
 
 
-def test_options_about_shapes_go_with_shapes(zoo, files) -> None:
+def test_shape_options_require_shapes(zoo, files) -> None:
     code, _, err = zoo("show", "--assume", "x=3x9x8", "net.prototxt")
     assert code == 2
     assert "--assume, --stage and --stub-unknown need --shapes" in err
 
 
-def test_an_assumption_about_no_data_is_warned_of(zoo) -> None:
+def test_an_unused_assumption_gives_a_warning(zoo) -> None:
     Path("net.prototxt").write_text(SHAPED)
     code, _, err = zoo("show", "--shapes", "--assume", "y=3", "net.prototxt")
     assert (code, err) == (0, "zoo: warning: --assume y: no data layer produces this blob\n")
 
 
-def test_torch_is_not_waited_for_without_shapes() -> None:
+def test_torch_is_not_loaded_without_shapes() -> None:
     check = "import sys, zoo.cli.files, zoo.files; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -70,7 +70,7 @@ def test_training_is_stopped_with_a_snapshot(tmp_path: Path, number: signal.Sign
     assert state.with_suffix(".caffemodel").exists()
 
 
-def test_a_closed_terminal_saves_and_an_interrupt_can_be_nothing(tmp_path: Path) -> None:
+def test_a_closed_terminal_saves_and_an_interrupt_can_be_ignored(tmp_path: Path) -> None:
     with training(tmp_path, "--on-interrupt", "none") as process:
         assert process.stdout is not None
         process.send_signal(signal.SIGINT)
@@ -84,7 +84,7 @@ def test_a_closed_terminal_saves_and_an_interrupt_can_be_nothing(tmp_path: Path)
     assert saved[0] < saved[1]
 
 
-def test_nothing_half_written_stays_behind(tmp_path: Path) -> None:
+def test_no_partial_file_is_left(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITING]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -79,7 +79,7 @@ def test_an_address_is_pulled_with_its_hash_and_pinned(zoo, server: FileServer, 
     assert not (home / "w").exists()
 
 
-def test_offline_is_one_sentence_that_says_what_to_do(zoo, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+def test_being_offline_is_reported_with_advice(zoo, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setenv("NETDSL_OFFLINE", "1")
     for source in ("https://127.0.0.1:9/x.caffemodel", "hf:me/x", "gist:0a"):
         code, out, err = zoo("pull", source, "--as", "x")
@@ -118,7 +118,7 @@ def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -
         (["store", "path", "../x"], "../x: not in the store"),
     ],
 )
-def test_what_cannot_be_done_is_said(zoo, words: list[str], what: str) -> None:
+def test_impossible_requests_are_reported(zoo, words: list[str], what: str) -> None:
     code, out, err = zoo(*words)
     assert code in (1, 2) and out == ""
     assert what in err

@@ -33,7 +33,7 @@ def on_spark(folder: Path, command: str, digits, *words: str) -> subprocess.Comp
     return subprocess.run(given, cwd=folder, capture_output=True, text=True)
 
 
-def test_predictions_and_features_are_those_of_this_machine(zoo, digits, tmp_path) -> None:
+def test_predictions_and_features_equal_those_of_this_machine(zoo, digits, tmp_path) -> None:
     files = [digits.table, "-o"]
     assert on_spark(tmp_path, "predict", digits, *files, "spark").stdout.splitlines()[-1] == "wrote spark"
     assert zoo("predict", digits.net, "--weights", digits.weights, *files, "here.parquet").code == 0
@@ -61,7 +61,7 @@ def test_tensors_keep_their_shape(zoo, tmp_path) -> None:
     assert np.allclose(one, other, rtol=1e-4)
 
 
-def test_tasks_together_give_what_one_process_gives(zoo, digits, tmp_path) -> None:
+def test_tasks_together_return_the_result_of_one_process(zoo, digits, tmp_path) -> None:
     table = pq.read_table(digits.table)
     (tmp_path / "full").mkdir()
     for name, start in {"a": 0, "b": 180}.items():
@@ -74,7 +74,7 @@ def test_tasks_together_give_what_one_process_gives(zoo, digits, tmp_path) -> No
         assert one == pytest.approx(other, rel=1e-6)  # means over the same rows
 
 
-def test_class_names_are_the_models_and_the_tables(zoo, tmp_path) -> None:
+def test_class_names_come_from_the_model_or_the_table(zoo, tmp_path) -> None:
     Path("net.prototxt").write_text(NET)
     Net("net.prototxt").save("net.caffemodel")
     assert zoo("data", "convert", "digits:test", "digits.parquet").code == 0
@@ -94,7 +94,7 @@ def test_class_names_are_the_models_and_the_tables(zoo, tmp_path) -> None:
     assert "label 0 is 'one', but the net was trained with 'zero'" in done.stderr
 
 
-def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> None:
+def test_an_invalid_row_is_reported_and_leaves_no_files(digits, tmp_path) -> None:
     table = pq.read_table(digits.table)
     broken = pa.concat_tables([table, table.slice(0, 1).set_column(1, "data", [pa.nulls(1, table["data"].type)])])
     pq.write_table(broken, tmp_path / "broken.parquet")
@@ -105,7 +105,7 @@ def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet"]
 
 
-def test_a_place_that_spark_doesnt_know_is_told(digits, tmp_path) -> None:
+def test_an_unknown_place_for_spark_is_reported(digits, tmp_path) -> None:
     done = on_spark(tmp_path, "predict", digits, digits.table, "-o", "nowhere://rows")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (

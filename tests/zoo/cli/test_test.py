@@ -17,13 +17,13 @@ def scored(zoo, digits, *words: str) -> dict[str, float]:
     return found["outputs"]
 
 
-def test_all_rows_of_a_table_count_once_also_where_the_last_batch_isnt_full(zoo, digits) -> None:
+def test_all_rows_of_a_table_count_once_even_with_a_partial_last_batch(zoo, digits) -> None:
     found = scored(zoo, digits, "--data", digits.table)
     for name, wanted in zip(("accuracy", "loss"), digits.outputs("accuracy", "loss"), strict=True):
         assert found[name] == pytest.approx(float(wanted), rel=1e-5)
 
 
-def test_full_batches_give_what_so_many_iterations_give(zoo, digits) -> None:
+def test_full_batches_give_the_result_of_as_many_iterations(zoo, digits) -> None:
     pq.write_table(pq.read_table(digits.table).slice(0, 180), "full.parquet")
     rows = scored(zoo, digits, "--data", "full.parquet")
     assert rows == pytest.approx(scored(zoo, digits, "--data", "full.parquet", "--iterations", "5"), rel=1e-6)
@@ -42,12 +42,14 @@ def test_the_net_reads_other_data_and_columns(zoo, digits) -> None:
     assert once["accuracy"] == pytest.approx(wanted["accuracy"], rel=1e-5)
 
 
-def test_what_has_a_value_for_each_row_has_no_mean_over_batches_of_different_sizes(zoo, digits) -> None:
+def test_outputs_by_row_have_no_mean_over_batches_of_different_sizes(zoo, digits) -> None:
     assert "prob" not in zoo("test", digits.net, "--weights", digits.weights, "--data", digits.table).out
 
 
 @pytest.mark.parametrize(("weight", "names"), [("1", []), ("0.5", ["total loss"])])
-def test_the_loss_is_printed_once_and_told_from_an_output_of_this_name(zoo, digits, weight: str, names: list) -> None:
+def test_the_loss_is_printed_once_and_distinguished_from_an_output_named_loss(
+    zoo, digits, weight: str, names: list
+) -> None:
     net = Path(digits.net).read_text().replace('"SoftmaxWithLoss"', f'"SoftmaxWithLoss" loss_weight: {weight}')
     Path("weighted.prototxt").write_text(net)
     done = zoo("test", "weighted.prototxt", "--weights", digits.weights, "--data", digits.table)
@@ -68,7 +70,7 @@ def test_the_loss_is_printed_once_and_told_from_an_output_of_this_name(zoo, digi
         (["--workers", "3"], "--master and --workers need --backend spark"),
     ],
 )
-def test_options_that_go_with_others(words, says, zoo, digits) -> None:
+def test_options_that_require_others_are_checked(words, says, zoo, digits) -> None:
     done = zoo("test", digits.net, "--weights", digits.weights, *words)
     assert done.code == 2
     assert says in " ".join(done.err.split())

@@ -22,7 +22,7 @@ def net(zoo) -> str:
     return "net.prototxt"
 
 
-def test_every_layer_has_a_line_and_all_have_one(zoo, net: str) -> None:
+def test_every_layer_and_the_total_have_a_line(zoo, net: str) -> None:
     code, out, err = zoo("time", net, "--phase", "TEST", "--iterations", "1")
     heads, *rows, whole = out.splitlines()
     assert (code, err) == (0, "")
@@ -36,7 +36,7 @@ def test_every_layer_has_a_line_and_all_have_one(zoo, net: str) -> None:
     assert whole.startswith("whole net: forward ")
 
 
-def test_json_has_every_layer(zoo, net: str) -> None:
+def test_json_contains_every_layer(zoo, net: str) -> None:
     code, out, _ = zoo("time", net, "--json", "--iterations", "2", "--batch", "1")
     found = json.loads(out)
     assert code == 0
@@ -48,18 +48,18 @@ def test_json_has_every_layer(zoo, net: str) -> None:
     assert set(layer) == {"name", "type", "forward", "backward", "flops", "bytes"}
 
 
-def test_weights_are_taken(zoo, net: str) -> None:
+def test_weights_are_loaded(zoo, net: str) -> None:
     assert zoo("time", net, "--weights", "gone.caffemodel").err == (
         "zoo: gone.caffemodel: can't be opened: No such file or directory\n"
     )
 
 
-def test_an_assumption_about_no_blob_is_told(zoo, net: str) -> None:
+def test_an_assumption_without_a_blob_is_reported(zoo, net: str) -> None:
     code, _, err = zoo("time", net, "--iterations", "1", "--assume", "y=3x4")
     assert (code, err) == (0, "zoo: warning: --assume y: no data layer produces this blob\n")
 
 
-def test_a_shape_that_nothing_says_is_a_guess_that_is_told(zoo) -> None:
+def test_an_unstated_shape_is_guessed_and_reported(zoo) -> None:
     Path("net.prototxt").write_text(
         'layer { name: "d" type: "Data" top: "x" data_param { source: "gone" batch_size: 2 } }'
         'layer { name: "r" type: "ReLU" bottom: "x" top: "r" }'
@@ -82,7 +82,7 @@ def test_a_shape_that_nothing_says_is_a_guess_that_is_told(zoo) -> None:
         (NET.replace("{ name", "{ include { phase: TEST } name"), "the net has no layers in phase TRAIN"),
     ],
 )
-def test_a_net_that_does_not_work_is_one_line(zoo, text: str | None, what: str) -> None:
+def test_a_broken_net_is_reported_in_one_line(zoo, text: str | None, what: str) -> None:
     if text is not None:
         Path("net.prototxt").write_text(text)
     code, out, err = zoo("time", "net.prototxt")

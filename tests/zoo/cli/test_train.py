@@ -25,7 +25,7 @@ def accuracies(text: str) -> list[float]:
 
 
 @pytest.mark.slow
-def test_digits_are_learned_with_nothing_downloaded(zoo) -> None:
+def test_digits_are_learned_without_a_download(zoo) -> None:
     done = zoo("train", "lenet", "--data", "digits")
     assert (done.code, done.err) == (0, "")
     assert accuracies(done.out)[-1] > 0.97
@@ -46,13 +46,13 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2", "--strategy", "averaging:tau=5"]], ids=["one", "two"])
-def test_epochs_count_items_however_many_workers_see_them(zoo, workers: list[str]) -> None:
+def test_epochs_count_items_for_any_number_of_workers(zoo, workers: list[str]) -> None:
     """Of 1,442 items in batches of 64, half an epoch is 12 iterations with one worker and 6 with two."""
     done = json.loads(zoo("train", "lenet", "--data", "digits", "--epochs", "0.5", "--json", *workers).out)
     assert (done["iteration"], done["finished"]) == (6 if workers else 12, True)
 
 
-def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
+def test_a_damaged_snapshot_is_skipped_with_a_message(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     zoo("train", "lenet", "--max-iter", "2")
     model = Path("lenet_iter_2.caffemodel")
@@ -67,7 +67,7 @@ def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
     )
 
 
-def test_training_ends_with_an_error_where_weights_are_no_numbers_unless_it_may_go_on(zoo, lenet: Path) -> None:
+def test_nan_weights_end_training_unless_it_may_continue(zoo, lenet: Path) -> None:
     net = lenet / "train_val.prototxt"
     Path("net.prototxt").write_text(net.read_text())
     settings = (
@@ -90,7 +90,7 @@ def test_weights_are_tested_on_the_nets_own_data(zoo, lenet: Path) -> None:
     assert "can't be opened" in zoo("test", net, "--weights", "missing.caffemodel").err
 
 
-def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo, lenet: Path) -> None:
+def test_filled_layers_are_listed_and_scoring_random_weights_is_refused(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     text = (lenet / "train_val.prototxt").read_text()
     last = re.findall(r'name: "(\w+)"\s+type: "InnerProduct"', text)[-1]
@@ -114,7 +114,7 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo,
     assert exported.code == 2 and f"the weights don't contain layer '{last}_new'" in exported.err
 
 
-def test_files_of_another_kind_are_told_by_what_they_are(zoo, lenet: Path) -> None:
+def test_files_of_another_kind_are_named_in_the_error(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     net, solver, model = str(lenet / "train_val.prototxt"), str(lenet / "solver.prototxt"), "lenet_iter_1.caffemodel"
     for words, says in (
@@ -127,7 +127,7 @@ def test_files_of_another_kind_are_told_by_what_they_are(zoo, lenet: Path) -> No
         assert done.code == 2 and done.err.count("\n") == 1 and says in done.err
 
 
-def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_net_too(zoo, lenet: Path) -> None:
+def test_unknown_fields_of_a_solver_or_its_net_are_errors(zoo, lenet: Path) -> None:
     net, solver = (lenet / "train_val.prototxt").read_text(), (lenet / "solver.prototxt").read_text()
     Path("solver.prototxt").write_text(solver + "max_itr: 3\n")
     Path("train_val.prototxt").write_text(net)
@@ -139,9 +139,7 @@ def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_
     assert done.code == 2 and "unknown field 'num_outputs'" in done.err and "did you mean num_output?" in done.err
 
 
-def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(
-    zoo, lenet: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_gpu_and_a_missing_score_are_reported(zoo, lenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     Path("train_val.prototxt").write_text((lenet / "train_val.prototxt").read_text())
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + "solver_mode: GPU\n")
@@ -181,7 +179,7 @@ def in_place_training(*options: str) -> tuple[str, ...]:
     return "train", "--solver", "solver.prototxt", *options
 
 
-def test_the_ranks_of_mpiexec_train_together_without_being_asked_to(tmp_path: Path) -> None:
+def test_mpiexecs_ranks_train_together_automatically(tmp_path: Path) -> None:
     scripts = Path(sys.executable).parent
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
     words = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--strategy", "averaging:tau=2"]
@@ -193,7 +191,7 @@ def test_the_ranks_of_mpiexec_train_together_without_being_asked_to(tmp_path: Pa
     assert (tmp_path / "lenet_run" / "model.caffemodel").is_file()
 
 
-def test_caffes_gradients_are_for_the_asking_where_layers_work_in_place(zoo) -> None:
+def test_caffes_gradients_of_in_place_layers_are_optional(zoo) -> None:
     train = in_place_training()
     said = zoo(*train)
     true = Path("s_iter_2.caffemodel").read_bytes()
@@ -203,7 +201,7 @@ def test_caffes_gradients_are_for_the_asking_where_layers_work_in_place(zoo) -> 
     assert zoo(*train, "--caffe-gradients", "--compile").code == 2
 
 
-def test_workers_have_them_too_and_a_run_keeps_that_as_it_does_graphs(zoo) -> None:
+def test_workers_use_caffes_gradients_and_a_run_records_that(zoo) -> None:
     train = in_place_training("--strategy", "allreduce", "--workers", "2")
     for folder in ("first", "second"):
         assert zoo(*train, "--caffe-gradients", "--run", folder).err == ""
@@ -214,7 +212,7 @@ def test_workers_have_them_too_and_a_run_keeps_that_as_it_does_graphs(zoo) -> No
     assert [(each.caffe_gradients, each.cuda_graph) for each in computes] == [(True, True), (False, False)]
 
 
-def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> None:
+def test_the_final_weights_are_tested_whatever_the_interval(zoo) -> None:
     said = zoo("train", "lenet", "--max-iter", "7").out
     assert "iteration 7  test" in said
 
@@ -247,14 +245,14 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
         (["--resume", "run", "--strategy", "allreduce"], "--resume continues a run with its own settings"),
     ],
 )
-def test_what_is_wrong_is_one_line(zoo, words: list[str], says: str) -> None:
+def test_problems_are_reported_in_one_line(zoo, words: list[str], says: str) -> None:
     done = zoo("train", *words)
     assert done.code == 2
     assert says in done.err
     assert list(Path().iterdir()) == []
 
 
-def test_data_of_ones_own(zoo, lenet: Path, tmp_path: Path) -> None:
+def test_a_users_own_data_are_trained_on(zoo, lenet: Path, tmp_path: Path) -> None:
     zoo("data", "convert", "digits:test", "own_lmdb")
     done = zoo("train", "lenet", "--data", "own_lmdb", "--test-data", "digits:test", "--max-iter", "3")
     assert (done.code, done.err) == (0, "")
@@ -282,7 +280,7 @@ def own_solver(lenet: Path, outputs: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-def test_classes_and_held_out_items_are_told(zoo, lenet: Path, workers: list[str]) -> None:
+def test_classes_and_held_out_items_are_reported(zoo, lenet: Path, workers: list[str]) -> None:
     photos("photos", "cat", "dog", "horse")
     own_solver(lenet, 10)
     done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
@@ -297,7 +295,7 @@ def test_classes_and_held_out_items_are_told(zoo, lenet: Path, workers: list[str
     assert whole.out.startswith("trains on folder:photos: 21 items, 3 classes (cat, dog, horse)\ntraining")
 
 
-def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zoo, lenet: Path) -> None:
+def test_splits_as_classes_and_classes_without_outputs_are_refused(zoo, lenet: Path) -> None:
     photos("photos/train", "cat", "dog", "horse")
     photos("photos/val", "cat", "dog", "horse")
     own_solver(lenet, 2)
@@ -310,7 +308,7 @@ def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zo
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-def test_the_names_of_classes_stay_with_the_net(zoo, lenet: Path, workers: list[str]) -> None:
+def test_class_names_stay_with_the_net(zoo, lenet: Path, workers: list[str]) -> None:
     """They are kept from the image folders to predictions, with a table, an exported net and a run's model."""
     photos("photos", "cat", "dog", "horse")
     own_solver(lenet, 4)
@@ -330,7 +328,7 @@ def test_the_names_of_classes_stay_with_the_net(zoo, lenet: Path, workers: list[
         Path("out.parquet").unlink()
 
 
-def test_data_with_other_classes_than_a_nets_are_told(zoo, lenet: Path) -> None:
+def test_data_with_other_classes_than_the_nets_are_reported(zoo, lenet: Path) -> None:
     photos("photos", "cat", "dog", "horse")
     photos("others", "ant", "bee", "cat")
     own_solver(lenet, 3)
@@ -342,7 +340,7 @@ def test_data_with_other_classes_than_a_nets_are_told(zoo, lenet: Path) -> None:
     assert done.err == "zoo: folder:others: label 0 is 'ant', but the net was trained with 'cat'\n"
 
 
-def test_names_of_other_classes_than_a_net_predicts_are_not_used(zoo) -> None:
+def test_names_that_do_not_match_the_nets_classes_are_not_used(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     Path("labels.txt").write_text("cat\ndog\n")
     zoo("data", "convert", "digits:test?part=test", "digits.parquet")

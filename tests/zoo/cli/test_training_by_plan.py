@@ -41,7 +41,7 @@ def batch_of(run: Run, phase: Phase) -> int:
     return layers[0].data_param.batch_size
 
 
-def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
+def test_a_run_follows_its_plan_and_its_report_shows_both(zoo, plan) -> None:
     done = zoo(*TRAIN, "--plan", plan())
     assert (done.code, done.err) == (0, "")
     run = Run.load(Path("lenet_run"))
@@ -70,19 +70,19 @@ def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
         ([], {"version": 9}, "plan.json: the plan is from another version of netdsl"),
     ],
 )
-def test_what_does_not_go_with_a_plan_is_told(zoo, plan, words: list[str], changes: dict, problem: str) -> None:
+def test_options_that_contradict_a_plan_are_refused(zoo, plan, words: list[str], changes: dict, problem: str) -> None:
     done = zoo(*TRAIN, "--plan", plan(**changes), *words)
     assert done.code == 2 and problem in done.err and not Path("lenet_run").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"net": "LeNet"}', "\0"])
-def test_a_file_that_is_no_plan_is_told(zoo, text: str) -> None:
+def test_a_file_that_is_not_a_plan_is_refused(zoo, text: str) -> None:
     Path("plan.json").write_text(text)
     done = zoo(*TRAIN, "--plan", "plan.json")
     assert done.code == 2 and "plan.json: not a plan: " in done.err and done.err.count("\n") == 1
 
 
-def test_inputs_whose_batch_is_their_shape_get_the_plans() -> None:
+def test_inputs_with_a_fixed_batch_get_the_plans() -> None:
     net = """name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 8 dim: 3 } } }
     layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 2 } }"""
     run = Run(open_settings(pb.SolverParameter(net_param=from_text(net, pb.NetParameter))))

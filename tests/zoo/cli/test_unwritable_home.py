@@ -35,7 +35,9 @@ def test_a_name_needs_no_home(zoo, words: list[str], tmp_path: Path, monkeypatch
     assert (code, bool(out)) == (0, True), err
 
 
-def test_a_home_stays_as_it_is(zoo, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_the_catalogue_write_nothing_to_the_home(
+    zoo, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("NETDSL_HOME", str(home))

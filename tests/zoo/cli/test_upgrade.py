@@ -26,12 +26,12 @@ def content(path: str | Path) -> str:
     return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
 
 
-def test_the_result_is_printed_and_the_changes_beside_it(zoo, old: Path) -> None:
+def test_the_result_and_the_changes_are_printed_separately(zoo, old: Path) -> None:
     assert zoo("upgrade", "old.prototxt") == (0, NEW, CHANGE + "\n")
     assert content(old) == OLD
 
 
-def test_the_result_is_written_where_one_says(zoo, old: Path) -> None:
+def test_the_result_is_written_to_the_given_path(zoo, old: Path) -> None:
     assert zoo("upgrade", "old.prototxt", "new.prototxt") == (0, "", CHANGE + "\n")
     assert (content("new.prototxt"), content(old)) == (NEW, OLD)
 
@@ -59,7 +59,7 @@ def test_json_lists_the_changes(zoo, old: Path) -> None:
         (["old.prototxt", "gone/new.prototxt"], "gone/new.prototxt: can't be written: No such file or directory"),
     ],
 )
-def test_a_wrong_target_is_told_and_nothing_written(zoo, old: Path, words: list[str], what: str) -> None:
+def test_a_wrong_target_is_reported_and_no_file_is_written(zoo, old: Path, words: list[str], what: str) -> None:
     write(CaffeFile(pb.NetParameter(name="n")), "w.caffemodel")
     before = {path: path.read_bytes() for path in Path().iterdir()}
     code, out, err = zoo("upgrade", *words)
@@ -68,14 +68,14 @@ def test_a_wrong_target_is_told_and_nothing_written(zoo, old: Path, words: list[
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
-def test_an_error_leaves_the_file_as_it_was(zoo) -> None:
+def test_an_error_leaves_the_file_unchanged(zoo) -> None:
     text = "name: 'n' layers { name: 'a' } layer { name: 'b' }"
     Path("bad.prototxt").write_text(text)
     assert zoo("upgrade", "--in-place", "bad.prototxt").code == 2
     assert content("bad.prototxt") == text
 
 
-def test_a_net_becomes_binary_if_the_name_says_so(zoo, old: Path) -> None:
+def test_a_binary_suffix_writes_a_binary_net(zoo, old: Path) -> None:
     assert zoo("upgrade", "old.prototxt", "new.caffemodel").code == 0
     assert [layer.type for layer in read("new.caffemodel").message.layer] == ["ReLU"]
 

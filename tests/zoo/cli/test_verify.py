@@ -33,7 +33,7 @@ def models(zoo) -> None:
     net.save("b.caffemodel")
 
 
-def test_models_that_are_the_same_differ_by_nothing(zoo) -> None:
+def test_equal_models_have_no_difference(zoo) -> None:
     zoo("convert", "a.caffemodel", "a.npz")
     code, out, err = zoo("verify", "a.caffemodel", "small.prototxt,a.npz")
     assert (code, err) == (0, "")
@@ -65,7 +65,7 @@ def test_models_of_two_formats_are_compared_blob_by_blob(zoo) -> None:
     assert zoo("verify", "b.caffemodel", "a.onnx").code == 1
 
 
-def test_blobs_that_only_one_has_are_told(zoo) -> None:
+def test_blobs_in_only_one_model_are_reported(zoo) -> None:
     Path("other.prototxt").write_text(NET.replace('top: "r"', 'top: "q"').replace('bottom: "r"', 'bottom: "q"'))
     out = zoo("verify", "small.prototxt,a.caffemodel", "other.prototxt,a.caffemodel").out
     assert out.splitlines()[-2:] == ["only in small.prototxt,a.caffemodel: r", "only in other.prototxt,a.caffemodel: q"]
@@ -92,7 +92,7 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
         ("ends.prototxt,a.caffemodel", "one model has the outputs ip, end, the other has ip"),
     ],
 )
-def test_what_cannot_be_compared_is_told(zoo, other: str, what: str) -> None:
+def test_models_that_cannot_be_compared_are_reported(zoo, other: str, what: str) -> None:
     Path("text.onnx").write_text("no model")
     Path("noise.prototxt").write_bytes(bytes(range(256)))
     Path("cut.caffemodel").write_bytes(Path("a.caffemodel").read_bytes()[:-30])

@@ -29,13 +29,13 @@ def devices(*gpus: dict[str, object], built_for: str = "CUDA 13.0", threads: int
     )
 
 
-def test_each_gpu_has_its_line_and_one_that_does_not_compute_is_wrong() -> None:
+def test_each_gpu_has_its_line_and_a_broken_gpu_is_wrong() -> None:
     _, good, bad = devices(gpu("H200", 140 * GIB, 100 * GIB), gpu("K80", problem="no kernel image is available"))
     assert (good.verdict, good.fact) == (Verdict.GOOD, "H200, 140.0 GiB, 100.0 GiB free")
     assert (bad.part, bad.verdict, bad.fact) == ("cuda:1", Verdict.WRONG, "K80: no kernel image is available")
 
 
-def test_it_is_said_why_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_reason_for_a_missing_gpu_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("zoo.doctor.engines._DRIVER", tmp_path / "none")
     assert devices()[1].fact == "torch is built for CUDA 13.0, and there is no NVIDIA driver here"
     assert devices()[1].verdict is Verdict.MISSING
@@ -50,7 +50,7 @@ def test_it_is_said_why_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert devices()[1].fact.startswith("CUDA_VISIBLE_DEVICES is ''")
 
 
-def test_threads_that_a_setting_takes_away_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_that_limits_threads_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert devices(threads=1)[0].verdict is Verdict.GOOD
     monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -58,7 +58,7 @@ def test_threads_that_a_setting_takes_away_are_told(monkeypatch: pytest.MonkeyPa
     assert (limited.verdict, limited.advice) == (Verdict.LIMITED, "unset OMP_NUM_THREADS")
 
 
-def test_what_does_not_begin_is_wrong() -> None:
+def test_a_library_that_does_not_start_is_wrong() -> None:
     broken = Outcome(problem="it crashes with SIGILL")
     for results in (torch_results, training_results, onnx_results, mpi_results):
         (result,) = results(broken)

@@ -26,7 +26,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_each_probe_has_its_outcome_whatever_the_others_do(broken: Path) -> None:
+def test_each_probe_has_its_outcome_independently_of_the_others(broken: Path) -> None:
     names = ["json", "raising", "crashing", "exiting", "leaving", "printing", "gone", "string"]
     outcomes = dict(run_probes([("imports", name) for name in names]))
     assert {request[1]: outcome for request, outcome in outcomes.items()} == {
@@ -41,7 +41,7 @@ def test_each_probe_has_its_outcome_whatever_the_others_do(broken: Path) -> None
     }
 
 
-def test_a_probe_that_hangs_is_ended_with_what_it_started(broken: Path) -> None:
+def test_a_hanging_probe_is_ended_with_its_children(broken: Path) -> None:
     (broken / "hanging.py").write_text("import os, time\nos.fork()\ntime.sleep(3600)")
     ((_, outcome),) = run_probes([("imports", "hanging")], limit=1)
     assert outcome.problem == "it takes more than 1 s"

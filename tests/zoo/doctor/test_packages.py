@@ -36,7 +36,7 @@ from zoo.doctor.results import CheckResult, Outcome, Verdict
         ("not needed, since there is /usr/bin/mpiexec", ">=4.3", True),
     ],
 )
-def test_a_version_fits_by_its_numbers(version: str, versions: str, expected: bool) -> None:
+def test_versions_are_compared_by_their_numbers(version: str, versions: str, expected: bool) -> None:
     assert fits(version, versions) is expected
 
 
@@ -47,7 +47,7 @@ def test_the_requirements_are_those_of_the_installed_package() -> None:
     assert requirements("no-such-package") == []
 
 
-def test_an_extra_says_what_is_missing_and_what_to_type() -> None:
+def test_an_extras_missing_packages_are_listed_with_the_command() -> None:
     h5py, lmdb = Requirement("h5py", ">=3.11", "data"), Requirement("lmdb", ">=1.4", "data")
     missing = [PackageState(h5py, "3.16"), PackageState(lmdb)]
     assert extra_result("data", missing) == CheckResult(
@@ -102,7 +102,7 @@ def test_the_command_line_refuses_another_zoo_in_a_sentence(tmp_path: Path) -> N
     assert f"{tmp_path / 'zoo'}: Python finds this package in place of netdsl's own 'zoo'; pip uninstall" in run.stderr
 
 
-def test_what_netdsl_cannot_be_without_is_wrong_where_it_is_missing() -> None:
+def test_a_missing_required_package_is_wrong() -> None:
     result = core_result(PackageState(Requirement("numpy", ">=2.0", "")))
     assert (result.verdict, result.advice) == (Verdict.WRONG, "pip install 'numpy>=2.0'")
 
@@ -115,7 +115,7 @@ def test_a_package_that_is_too_old_or_cannot_be_imported_is_wrong() -> None:
     assert package_state(Requirement("no-such-package", "", "hub"), None).version == ""
 
 
-def test_what_the_machine_has_by_itself_need_not_be_installed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_of_the_machine_need_not_be_installed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mpiexec").write_text("#!/bin/sh\n")
     (tmp_path / "mpiexec").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))

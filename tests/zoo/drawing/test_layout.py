@@ -32,7 +32,7 @@ def test_a_chain_is_straight_and_goes_down() -> None:
     assert (layout.size.width, layout.size.height) == (100, 4 * 40 + 3 * 34)
 
 
-def test_branches_are_beside_each_other_and_join_in_the_middle() -> None:
+def test_branches_are_next_to_each_other_and_join_in_the_middle() -> None:
     sizes = [SIZE, SIZE, Size(160, 60), SIZE, SIZE]
     layout = lay_out(sizes, wires((0, (1, 2, 3)), (1, (4,)), (2, (4,)), (3, (4,))))
     left, middle, right = layout.middles[1:4]
@@ -41,13 +41,13 @@ def test_branches_are_beside_each_other_and_join_in_the_middle() -> None:
     assert not boxes_touch(layout, sizes)
 
 
-def test_wires_that_need_not_cross_do_not() -> None:
+def test_wires_do_not_cross_unnecessarily() -> None:
     layout = lay_out([SIZE] * 4, wires((0, (3,)), (1, (2,))))  # in the net's own order they would cross
     (a, _), (b, _), (c, _), (d, _) = layout.middles
     assert (a < b) == (d < c)
 
 
-def test_a_long_wire_goes_round_the_boxes_that_it_passes() -> None:
+def test_a_long_wire_goes_around_the_boxes_that_it_passes() -> None:
     layout = lay_out([SIZE] * 6, wires((0, (1, 5)), (1, (2,)), (2, (3,)), (3, (4,)), (4, (5,))))
     passed = [point for route in layout.routes for point in route.points[1:3]]
     for x, y in layout.middles[1:5]:
@@ -56,19 +56,19 @@ def test_a_long_wire_goes_round_the_boxes_that_it_passes() -> None:
     assert len(straight) == 1
 
 
-def test_a_blob_that_many_read_has_one_trunk() -> None:
+def test_a_blob_with_many_readers_has_one_trunk() -> None:
     chain = [(index, (index + 1,)) for index in range(1, 30)]
     layout = lay_out([SIZE] * 31, wires((0, tuple(range(1, 31))), *chain))
     assert len(layout.routes) < 4 * 31
     assert sum(route.arrow for route in layout.routes) == 30 + 29
 
 
-def test_what_brings_data_late_is_near_who_reads_it() -> None:
+def test_a_late_data_layer_is_near_its_reader() -> None:
     layout = lay_out([SIZE] * 5, wires((0, (1,)), (1, (2,)), (2, (4,)), (3, (4,))))
     assert layout.middles[3][1] == layout.middles[2][1]
 
 
-def test_right_is_down_turned() -> None:
+def test_a_drawing_to_the_right_is_the_downward_one_turned() -> None:
     pairs = wires((0, (1, 2)), (1, (3,)), (2, (3,)))
     down = lay_out([Size(40, 100)] * 4, pairs)
     right = lay_out([Size(100, 40)] * 4, pairs, Direction.RIGHT)
@@ -76,7 +76,7 @@ def test_right_is_down_turned() -> None:
     assert right.routes[0].arrow_head(Direction.RIGHT)[1][0] < right.routes[0].points[3][0]
 
 
-def test_nothing_and_boxes_without_wires() -> None:
+def test_empty_nets_and_boxes_without_wires_are_laid_out() -> None:
     assert lay_out([], []).size == Size(0, 0)
     assert not boxes_touch(lay_out([SIZE] * 3, []), [SIZE] * 3)
 

@@ -37,7 +37,7 @@ def reads(found: NetBoxes) -> set[tuple[str, str]]:
     return {(names[wire.source], names[target]) for wire in found.wires for target in wire.targets}
 
 
-def test_layers_that_work_in_place_are_in_the_box_that_they_follow() -> None:
+def test_in_place_layers_are_in_the_box_that_they_follow() -> None:
     norm = layer("norm", "BatchNorm", "c", "c") + layer("scale", "Scale", "c", "c")
     found = boxes_of(net(INPUT + layer("c", "Convolution", "x", "c", CONV) + norm + layer("r", "ReLU", "c", "r")))
     assert [box.name for box in found.boxes] == ["x", "c"]
@@ -47,14 +47,14 @@ def test_layers_that_work_in_place_are_in_the_box_that_they_follow() -> None:
     assert conv.tops == ("2 \N{MULTIPLICATION SIGN} 4 \N{MULTIPLICATION SIGN} 6 \N{MULTIPLICATION SIGN} 6",)
 
 
-def test_a_layer_whose_bottom_others_read_too_has_its_own_box() -> None:
+def test_a_layer_whose_bottom_has_other_readers_has_its_own_box() -> None:
     """If it were folded, the other readers would appear to read the folded layers' result."""
     text = INPUT + layer("c", "Convolution", "x", "c", CONV) + layer("r", "ReLU", "c", "r")
     found = boxes_of(net(text + layer("sum", "Eltwise", "c r", "sum")))
     assert reads(found) == {("x", "c"), ("c", "r"), ("c", "sum"), ("r", "sum")}
 
 
-def test_kinds_are_what_layers_say_of_themselves() -> None:
+def test_kinds_follow_the_layers_capabilities() -> None:
     text = (
         INPUT
         + layer("c", "Convolution", "x", "c", CONV)
@@ -74,7 +74,7 @@ def test_kinds_are_what_layers_say_of_themselves() -> None:
     }  # fmt: skip
 
 
-def test_a_net_with_unknown_types_or_shapes_that_do_not_fit_is_drawn_all_the_same() -> None:
+def test_a_net_with_unknown_types_or_wrong_shapes_is_still_drawn() -> None:
     found = boxes_of(net(INPUT + layer("odd", "NobodyKnows", "x", "odd") + layer("r", "ReLU", "odd", "r")))
     assert box(found, "odd").kind is LayerKind.UNKNOWN
     large = "convolution_param { num_output: 4 kernel_size: 30 }"

@@ -43,7 +43,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("backend", ["local", "mpi", pytest.param("spark", marks=pytest.mark.spark)])
-def test_a_model_learns_other_classes_in_one_sentence(photos: Path, backend: str) -> None:
+def test_a_model_learns_other_classes_with_one_call(photos: Path, backend: str) -> None:
     net = finetune("shapes", photos, workers=2, epochs=1, backend=backend)
     assert net.forward(data=np.zeros((1, 3, 40, 40), np.float32))["prob"].shape == (1, 2)
     tuned = Path("shapes_tuned")
@@ -52,7 +52,7 @@ def test_a_model_learns_other_classes_in_one_sentence(photos: Path, backend: str
     assert all((a == b).all() for a, b in zip(net.get_weights()["ip1"], Net(tuned).get_weights()["ip1"], strict=True))
 
 
-def test_what_a_callback_stopped_goes_on(photos: Path) -> None:
+def test_a_run_that_a_callback_stopped_resumes(photos: Path) -> None:
     def stop_at_once(event: Event) -> Action:
         return Action.STOP
 
@@ -89,7 +89,7 @@ def test_the_ranks_of_a_program_fine_tune_together(photos: Path, launcher: str) 
     assert (photos.parent / "shapes_tuned" / "model.onnx").is_file()
 
 
-def test_ranks_end_when_the_first_one_is_asked_to_stop(photos: Path) -> None:
+def test_ranks_end_when_the_first_rank_stops_on_request(photos: Path) -> None:
     program = photos.parent / "stopped.py"
     program.write_text(
         "from netdsl import Action, finetune\n"

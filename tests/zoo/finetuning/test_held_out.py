@@ -23,7 +23,7 @@ def photos(folder: Path, **counts: int) -> Path:
     return folder
 
 
-def test_of_every_class_a_share_is_held_out() -> None:
+def test_a_share_of_every_class_is_held_out() -> None:
     labels = np.repeat([0, 1, 2, 3], [100, 20, 2, 1])
     train, tests = draw(labels, 0.1, seed=1)
     assert np.bincount(labels[tests], minlength=4).tolist() == [10, 2, 1, 0]
@@ -43,13 +43,13 @@ def test_the_parts_are_kept_and_can_be_opened(tmp_path: Path) -> None:
         assert tests.classes == ("cat", "dog")
 
 
-def test_data_with_a_part_for_tests_keep_it(tmp_path: Path) -> None:
+def test_data_with_a_test_part_keep_it(tmp_path: Path) -> None:
     data = hold_out("shapes", None, 0.25, 1, tmp_path)
     assert (data.train, data.tests, data.train_count) == ("shapes:train", "shapes:test", 2000)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_list_of_items_is_told(tmp_path: Path) -> None:
+def test_a_damaged_list_of_items_is_reported(tmp_path: Path) -> None:
     folder = photos(tmp_path / "photos", cat=3, dog=3)
     for text in ("9", "x", "-1", "1" * 50):
         (tmp_path / "items.txt").write_text(f"0\n{text}\n")
@@ -57,6 +57,6 @@ def test_a_damaged_list_of_items_is_told(tmp_path: Path) -> None:
             open_source(f"folder:{folder}?items={tmp_path / 'items.txt'}")
 
 
-def test_too_few_items_are_told(tmp_path: Path) -> None:
+def test_too_few_items_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too few to hold some out"):
         hold_out(str(photos(tmp_path / "photos", cat=1, dog=1)), None, 0.1, 1, tmp_path)

@@ -40,7 +40,7 @@ def assert_takes_bgr(model: Model, prepared: PreparedModel, side: tuple[int, int
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_net_that_takes_rgb_takes_bgr(tmp_path: Path, bias: bool) -> None:
+def test_a_net_for_rgb_is_converted_to_bgr(tmp_path: Path, bias: bool) -> None:
     path = convolutional(tmp_path / "rgb", Channels.RGB, (1.0, 2.0, 3.0), bias=bias)
     model = open_model(path)
     prepared = prepare_images(model, open_folder(path), tmp_path)
@@ -50,7 +50,7 @@ def test_a_net_that_takes_rgb_takes_bgr(tmp_path: Path, bias: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["cifar10-quick", "cifar-resnet-20"])
-def test_the_catalogues_nets_that_take_rgb_do(name: str, tmp_path: Path) -> None:
+def test_the_catalogues_rgb_nets_are_converted_to_bgr(name: str, tmp_path: Path) -> None:
     named = find_model(Path(name))
     assert named is not None
     net = Net(named.deployed)
@@ -66,7 +66,7 @@ def test_the_catalogues_nets_that_take_rgb_do(name: str, tmp_path: Path) -> None
     assert_takes_bgr(model, prepare_images(model, named, tmp_path), (32, 32))
 
 
-def test_a_mean_image_comes_along_in_the_order_of_the_new_net(tmp_path: Path) -> None:
+def test_a_mean_image_is_converted_to_the_new_channel_order(tmp_path: Path) -> None:
     mean = np.random.default_rng(3).uniform(0, 255, (3, 13, 12)).astype(np.float32)
     for channels, wanted in ((Channels.BGR, mean), (Channels.RGB, mean[::-1])):
         path = convolutional(tmp_path / channels.value, channels, "average.binaryproto")
@@ -81,7 +81,7 @@ def test_a_mean_image_comes_along_in_the_order_of_the_new_net(tmp_path: Path) ->
         assert prepared.transforms[pb.TEST] == transform
 
 
-def test_a_net_that_cant_take_the_other_order_is_told(tmp_path: Path) -> None:
+def test_a_net_that_cannot_be_converted_is_reported(tmp_path: Path) -> None:
     params = NetParams("one", RDDLayer("data", shape=[1, 3, 5, 6]), LinearLayer("scores", ["data"], num_outputs=4))
     card = Card("one", input=ImageInput((5, 6), Channels.RGB))
     path = write_folder(tmp_path / "one", params, None, card)
@@ -89,7 +89,7 @@ def test_a_net_that_cant_take_the_other_order_is_told(tmp_path: Path) -> None:
         prepare_images(open_model(path), open_folder(path), tmp_path)
 
 
-def test_what_the_card_leaves_out_is_told(tmp_path: Path) -> None:
+def test_settings_missing_from_the_card_are_reported(tmp_path: Path) -> None:
     path = convolutional(tmp_path / "net", Channels.BGR, ())
     deploy = (path / "deploy.prototxt").read_text()
     transform = "transform_param { mean_value: 9 scale: 2 }"

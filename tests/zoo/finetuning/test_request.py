@@ -25,16 +25,16 @@ from zoo.finetuning.request import Recipe, solver_settings, train_batch
         ("allreduce", 3, 5, 3),
     ],
 )
-def test_the_batch_follows_from_the_items(strategy: str, workers: int, items: int, batch: int) -> None:
+def test_the_batch_size_depends_on_the_number_of_items(strategy: str, workers: int, items: int, batch: int) -> None:
     assert train_batch(Recipe(), items, parse(strategy), workers) == batch
 
 
-def test_a_batch_that_workers_can_not_divide() -> None:
+def test_a_batch_that_workers_cannot_divide_is_refused() -> None:
     assert train_batch(Recipe(batch=8), 99, parse("averaging"), 3) == 8
     with pytest.raises(DistributedError, match="8 isn't a multiple of 3; give --batch 9, or another strategy"):
         train_batch(Recipe(batch=8), 99, parse("allreduce"), 3)
 
 
-def test_a_training_is_so_many_epochs_long() -> None:
+def test_training_lasts_the_given_number_of_epochs() -> None:
     param = solver_settings(None, Recipe(epochs=6), Epoch(Fraction(101, 2)), tests=100)
     assert (param.max_iter, param.test_interval, param.snapshot) == (303, 51, 51)

@@ -21,7 +21,7 @@ def test_small_changes_of_an_accuracy_and_of_a_loss_look_small() -> None:
     assert losses == pytest.approx((0, 0.525))
 
 
-def test_losses_and_scores_are_drawn_apart_and_repeated_iterations_once(tmp_path: Path) -> None:
+def test_losses_and_scores_are_drawn_separately_and_repeated_iterations_once(tmp_path: Path) -> None:
     curves = TrainingCurves()
     for iteration, loss in ((0, 2.0), (5, 1.0), (5, 0.5)):
         curves(TrainingProgress(iteration, loss, 0.1, ()))

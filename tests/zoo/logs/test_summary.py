@@ -20,7 +20,7 @@ from zoo.logs.summary import (
 )
 
 
-def test_every_second_of_a_worker_went_somewhere() -> None:
+def test_every_second_of_a_worker_is_accounted_for() -> None:
     found = summarise(averaging(rounds=4))
     times = [worker.times for worker in found.workers]
     assert times == [
@@ -31,7 +31,7 @@ def test_every_second_of_a_worker_went_somewhere() -> None:
     assert [each.total for each in times] == [20.0, 20.0, 20.0]
 
 
-def test_the_run_as_a_whole() -> None:
+def test_a_whole_run_is_summarised() -> None:
     found = summarise(averaging(rounds=4))
     assert (found.rounds, found.iteration, found.seconds) == (4, 40, 20.0)
     assert found.iterations_per_second == 3 * 40 / 20
@@ -49,7 +49,7 @@ def test_the_best_accuracy_is_the_highest_and_the_best_loss_the_lowest() -> None
     )
 
 
-def test_what_is_no_number_is_never_the_best() -> None:
+def test_nan_is_never_the_best() -> None:
     records = averaging(rounds=3, workers=1)
     records[0].accuracy = {"loss": math.nan}
     records[2].accuracy = {"accuracy": math.nan}
@@ -63,11 +63,11 @@ def test_what_is_no_number_is_never_the_best() -> None:
     ("output", "is_loss"),
     [("accuracy", False), ("loss", True), ("loss3/top-1", False), ("loss3/loss", True), ("Error@1", True)],
 )
-def test_which_outputs_are_losses(output: str, is_loss: bool) -> None:
+def test_losses_are_recognised_among_outputs(output: str, is_loss: bool) -> None:
     assert less_is_better(output) == is_loss
 
 
-def test_what_is_exchanged_beside_computing_costs_no_time() -> None:
+def test_overlapped_exchanges_cost_no_time() -> None:
     found = summarise(shards(rounds=6)).workers
     assert found[0].times == WorkerTimes(compute=12.0)
     assert [each.beside for each in found[:2]] == [
@@ -76,20 +76,20 @@ def test_what_is_exchanged_beside_computing_costs_no_time() -> None:
     ]
 
 
-def test_exchanges_that_fit_in_part() -> None:
+def test_partly_overlapped_exchanges_count_in_part() -> None:
     spans = [Span(Activity.SAVE, 9.0, 10.0)]
     found = times_of(RoundRecord(1, 0, 0.0, 10.0, compute=6.0, wait=4.0, exchange=2.0, spans=spans))
     assert found == WorkerTimes(compute=6.0, wait=2.0, exchange=1.0, save=1.0)
 
 
-def test_a_pause_is_no_time() -> None:
+def test_a_pause_does_not_count_as_time() -> None:
     records = averaging(rounds=2) + averaging(rounds=3, begin=9000.0, first=3)
     found = summarise(records)
     assert (found.seconds, found.iterations_per_second) == (25.0, 6.0)
     assert list(map(Elapsed(records), (1000.0, 1007.0, 5000.0, 9000.0, 9015.0))) == [0.0, 7.0, 10.0, 10.0, 25.0]
 
 
-def test_time_goes_on_while_anybody_is_in_a_round() -> None:
+def test_time_counts_while_any_worker_is_in_a_round() -> None:
     records = [
         RoundRecord(1, 0, 2.0, 9.0),
         RoundRecord(1, 1, 1.0, 4.0),
@@ -99,7 +99,7 @@ def test_time_goes_on_while_anybody_is_in_a_round() -> None:
     assert Elapsed(records)(11.0) == 9.0
 
 
-def test_a_run_that_took_no_time() -> None:
+def test_a_run_of_no_duration_is_summarised() -> None:
     found = summarise([RoundRecord(1, 0, 5.0, 5.0)])
     assert (found.seconds, found.iterations_per_second, found.tests) == (0.0, 0.0, ())
     assert found.workers[0].divergence_mean is None
@@ -111,7 +111,7 @@ def test_tests_are_placed_where_their_round_ended() -> None:
     assert list(found["loss"].values()) == [1, 1 / 2, 1 / 3]
 
 
-def test_what_was_displayed_is_placed_between_the_ends_of_rounds() -> None:
+def test_displayed_values_are_placed_between_the_ends_of_rounds() -> None:
     resumed = averaging(rounds=2) + averaging(rounds=1, begin=9000.0, first=3)
     assert RunCurves(resumed).at_times({15: 0.5, 0: 2.5, 28: 0.25}) == {0.0: 2.5, 7.5: 0.5, 14.0: 0.25}
 
@@ -122,7 +122,7 @@ def test_divergence_is_that_of_all_workers_of_a_round() -> None:
     assert RunCurves(records).divergences() == {(10, 5.0): [1.0, 2.0], (20, 10.0): [1.5]}
 
 
-def test_edges_never_go_back_where_workers_go_their_own_ways() -> None:
+def test_edges_never_go_back_for_independent_workers() -> None:
     records = [
         RoundRecord(1, 0, 0.0, 8.0, 20, 20),
         RoundRecord(2, 1, 3.0, 6.0, 10, 5),

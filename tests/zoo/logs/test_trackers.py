@@ -26,7 +26,7 @@ def tensorboard_scalars(folder: Path) -> dict[tuple[str, int], float]:
     return found
 
 
-def test_losses_and_scores(tmp_path: Path) -> None:
+def test_losses_and_scores_are_tracked(tmp_path: Path) -> None:
     board = TensorBoardWriter(tmp_path / "run")
     board(TrainingProgress(3, 0.5, 0.25, (Output("loss", (0.5,), 1.0),)))
     board(events.TestFinished(4, 0, None, (Output("accuracy", (0.75,)),)))
@@ -65,7 +65,7 @@ def test_mlflow_has_parameters_metrics_and_the_last_model(tmp_path: Path) -> Non
     assert "status: 3" in about.read_text()  # finished
 
 
-def test_a_training_that_fails_is_a_run_that_failed(tmp_path: Path) -> None:
+def test_a_failed_training_is_tracked_as_a_failed_run(tmp_path: Path) -> None:
     pytest.importorskip("mlflow", reason="needs mlflow")
     with pytest.raises(FileError), MlflowWriter(tmp_path.as_uri(), "run", {}):
         raise FileError("the disk is full")
@@ -73,13 +73,13 @@ def test_a_training_that_fails_is_a_run_that_failed(tmp_path: Path) -> None:
     assert "status: 4" in about.read_text()
 
 
-def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_server_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("mlflow", reason="needs mlflow")
     with pytest.raises(FileError, match=r"^MLflow at http://127\.0\.0\.1:9: can't be written to: "):
         MlflowWriter("http://127.0.0.1:9", "run", {})
 
 
-def test_a_store_that_is_lost_is_noted_once_and_training_goes_on(tmp_path: Path) -> None:
+def test_a_lost_store_is_reported_once_and_training_continues(tmp_path: Path) -> None:
     pytest.importorskip("mlflow", reason="needs mlflow")
     notes: list[str] = []
     log = MlflowWriter((tmp_path / "store").as_uri(), "run", {}, notes.append)
@@ -92,7 +92,7 @@ def test_a_store_that_is_lost_is_noted_once_and_training_goes_on(tmp_path: Path)
     )
 
 
-def test_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tracker_is_reported_with_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(MissingExtraError, match=r"netdsl\[mlflow\]"):
         MlflowWriter("auto", "run", {})

@@ -55,7 +55,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield opened
 
 
-def test_nothing_is_wider_than_the_page_and_nothing_is_loaded_or_run(pages: list[Path], browser: Browser) -> None:
+def test_no_element_overflows_the_page_and_no_resource_is_loaded(pages: list[Path], browser: Browser) -> None:
     for page in pages:
         backgrounds = set()
         for width, scheme in WIDTHS_AND_SCHEMES:
@@ -79,7 +79,7 @@ def test_a_name_in_a_net_is_text(pages: list[Path], browser: Browser) -> None:
     assert any(text.startswith(f"{HOSTILE} (Convolution)") for text in drawn)
 
 
-def test_readers_who_see_nothing_are_told_what_there_is(pages: list[Path], browser: Browser) -> None:
+def test_pages_are_accessible_to_screen_readers(pages: list[Path], browser: Browser) -> None:
     for page in pages:
         browser.open(page, 1400, "light")
         assert browser.evaluate("document.documentElement.lang") == "en"

@@ -62,7 +62,7 @@ def test_every_item_is_tested_once_and_the_worst_mistakes_are_kept(folder: Path)
         assert mistake.image is not None and mistake.image.shape == (8, 8)
 
 
-def test_of_many_items_the_first_are_taken(folder: Path) -> None:
+def test_only_the_first_of_many_items_are_used(folder: Path) -> None:
     found = predictions(Run.load(folder), folder, 50)
     whole = predictions(Run.load(folder), folder, 355)
     assert found is not None and whole is not None
@@ -71,7 +71,7 @@ def test_of_many_items_the_first_are_taken(folder: Path) -> None:
     assert all(mistake.item < 50 for mistake in found.mistakes)
 
 
-def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
+def test_the_accuracy_equals_that_of_the_nets_own_test(folder: Path) -> None:
     from zoo.testing import test
 
     (folder / "net.prototxt").write_text(net().prototxt().replace("batch_size: 36", "batch_size: 71"))
@@ -82,13 +82,13 @@ def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
     assert float((found.labels == found.predicted).mean()) == pytest.approx(outputs["accuracy"], abs=1e-6)
 
 
-def test_a_run_that_does_not_test(folder: Path) -> None:
+def test_a_run_without_tests_has_no_predictions(folder: Path) -> None:
     run = Run.load(folder)
     run = replace(run, solver=run.solver.without_tests())
     assert predictions(run, folder, 10) is None
 
 
-def test_a_net_that_does_not_classify(folder: Path) -> None:
+def test_a_net_that_does_not_classify_has_no_predictions(folder: Path) -> None:
     run = Run.load(folder)
     net = copy_of(run.solver.net_to_train.net)
     del net.layer[4:]
@@ -107,24 +107,24 @@ def test_filters_are_those_of_the_first_layer_that_learns(folder: Path) -> None:
         assert np.unravel_index(image.argmax(), image.shape) == np.unravel_index(values[0].argmax(), (3, 3))
 
 
-def test_rows_are_labels_and_columns_what_they_were_taken_for() -> None:
+def test_rows_are_labels_and_columns_are_predictions() -> None:
     assert CONFUSION.counts.tolist() == [[2, 1, 0, 0], [2, 2, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
     assert CONFUSION.accuracy == 0.5
     assert CONFUSION.shares()[0] == pytest.approx([2 / 3, 1 / 3, 0, 0])
 
 
-def test_scores_of_classes_that_there_are() -> None:
+def test_only_classes_that_occur_have_scores() -> None:
     cat, dog, eel = CONFUSION.scores()
     assert cat == ClassScores("cat", 3, 2 / 5, 2 / 3, 4 / 8)
     assert (dog.precision, dog.recall) == (2 / 3, 1 / 2)
     assert eel == ClassScores("eel", 1, None, 0.0, 0.0)  # no item was predicted as this class
 
 
-def test_pairs_that_are_confused_most() -> None:
+def test_the_most_confused_pairs_are_listed() -> None:
     assert CONFUSION.worst_pairs(2) == [ConfusedPair("dog", "cat", 2, 0.5), ConfusedPair("cat", "dog", 1, 1 / 3)]
     assert len(CONFUSION.worst_pairs(100)) == 3
 
 
-def test_no_items() -> None:
+def test_a_run_without_items_has_no_predictions() -> None:
     nothing = Confusion.of(np.array([], np.int64), np.array([], np.int64), ["a", "b"])
     assert (nothing.accuracy, nothing.scores(), nothing.worst_pairs(3)) == (None, [], [])

@@ -9,16 +9,16 @@ from tests.zoo.logs.conftest import averaging, shards
 from zoo.report.timeline import Bar, TimeWindow, last_rounds, timeline_of
 
 
-def test_all_rounds_are_shown_if_they_can_be_told_apart() -> None:
+def test_all_rounds_are_shown_if_they_can_be_distinguished() -> None:
     assert last_rounds(averaging(rounds=4)) == TimeWindow(1000.0, 1020.0)
 
 
-def test_of_many_rounds_the_last_are_shown() -> None:
+def test_only_the_last_of_many_rounds_are_shown() -> None:
     # Three spans of the first worker per round; sixty rounds fit.
     assert last_rounds(averaging(rounds=100, begin=0.0)) == TimeWindow(400.0, 500.0)
 
 
-def test_of_a_round_with_many_iterations_the_last_are_shown() -> None:
+def test_only_the_last_of_many_iterations_are_shown() -> None:
     iterations = [Span(list(Activity)[each % 2], float(each), each + 1.0) for each in range(100)]
     assert last_rounds([RoundRecord(1, 0, 0.0, 100.0, spans=iterations)]) == TimeWindow(40.0, 100.0)
 
@@ -28,7 +28,7 @@ def test_nothing_before_a_pause_is_shown() -> None:
     assert last_rounds(records) == TimeWindow(90_000.0, 90_015.0)
 
 
-def test_a_long_test_at_the_end_is_cut() -> None:
+def test_a_long_test_at_the_end_is_truncated() -> None:
     records = averaging(rounds=5)
     records[-3].stop = 9000.0
     assert last_rounds(records) == TimeWindow(1000.0, 1020.0 + 5 * 5)
@@ -49,25 +49,25 @@ def test_every_activity_has_a_bar_as_long_as_it_took() -> None:
     assert [tick.text for tick in timeline.ticks] == ["0", "2", "4", "6", "8", "10"]
 
 
-def test_what_an_iteration_waits_for_is_drawn_upon_it() -> None:
+def test_waits_within_an_iteration_are_drawn_on_top_of_it() -> None:
     spans = [Span(Activity.EXCHANGE, 2.0, 8.0), Span(Activity.COMPUTE, 0.0, 10.0)]
     found = bars([RoundRecord(1, 0, 0.0, 10.0, spans=spans)])
     assert [bar.activity for bar in found] == [Activity.COMPUTE, Activity.EXCHANGE]
 
 
-def test_a_shard_is_told_by_its_shade() -> None:
+def test_shards_are_distinguished_by_shade() -> None:
     spans = [Span(Activity.REDUCE, float(each), each + 1.0, each) for each in range(3)]
     shades = [bar.shade for bar in bars([RoundRecord(1, 0, 0.0, 3.0, spans=spans)])]
     assert shades[0] == 1 and shades == sorted(set(shades), reverse=True)
 
 
-def test_exchanges_beside_computing_have_lanes_of_their_own() -> None:
+def test_overlapped_exchanges_have_their_own_lanes() -> None:
     assert timeline_of(shards(workers=3)).row_height > timeline_of(averaging(workers=3)).row_height
     tops = {bar.activity: bar.top for bar in bars(shards())}
     assert len(set(tops.values())) == len(tops) == 4 and tops[Activity.COMPUTE] == 0
 
 
-def test_what_reaches_beyond_the_window_ends_with_it() -> None:
+def test_spans_beyond_the_window_are_clipped() -> None:
     spans = [Span(Activity.COMPUTE, 0.0, 3.0), Span(Activity.SAVE, 3.0, 500.0)]
     records = [RoundRecord(1, 0, 0.0, 3.0, spans=spans[:1]), RoundRecord(2, 0, 3.0, 500.0, spans=spans[1:])]
     assert all(bar.left >= 0 and bar.left + bar.width <= 1000.001 for bar in bars(records))
@@ -76,5 +76,5 @@ def test_what_reaches_beyond_the_window_ends_with_it() -> None:
 @pytest.mark.parametrize(
     "record", [RoundRecord(1, 0, 5.0, 5.0), RoundRecord(1, 0, 5.0, 6.0), RoundRecord(1, 0, 1.7e9, 1.7e9 + 1e-6)]
 )
-def test_a_run_of_nearly_nothing(record: RoundRecord) -> None:
+def test_a_nearly_empty_run_is_drawn(record: RoundRecord) -> None:
     assert len(timeline_of([record]).rows) == 1

@@ -77,7 +77,7 @@ def test_plain_values_become_typed_ones() -> None:
         typed_request(Paint, {"thing": "door", "shapes": ["x=y"]})
 
 
-def test_the_schema_says_what_the_declaration_says() -> None:
+def test_the_schema_matches_the_declaration() -> None:
     schema = request_schema(Paint)
     assert schema["required"] == ["thing"]
     assert schema["properties"] == {

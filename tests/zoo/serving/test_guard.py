@@ -7,7 +7,7 @@ import pytest
 from zoo.serving.guard import RateLimit
 
 
-def test_a_client_may_ask_as_often_as_the_rate_says_and_others_too() -> None:
+def test_each_client_may_send_requests_at_the_given_rate() -> None:
     now = [100.0]
     limit = RateLimit(2, lambda: now[0])
     assert [limit.wait_of("a") for _ in range(3)] == [0, 0, 0.5]

@@ -43,7 +43,7 @@ def browser(tmp_path: Path):
         yield opened
 
 
-def test_an_image_that_is_dropped_gets_bars_and_what_is_none_a_sentence(browser, tmp_path) -> None:
+def test_a_dropped_image_gets_bars_and_another_file_a_message(browser, tmp_path) -> None:
     with serving(classifier(tmp_path / "four")) as server:
         browser.call("Page.navigate", url=server.address)
         browser.wait("document.title === 'four'")
@@ -74,7 +74,7 @@ def test_boxes_are_drawn_on_the_image(browser, tmp_path) -> None:
     assert pixel(browser, 239, 60) != [255, 0, 0, 255]  # the border of the box
 
 
-def test_a_server_with_a_token_asks_for_it(browser, tmp_path) -> None:
+def test_a_server_with_a_token_requests_it(browser, tmp_path) -> None:
     with serving(classifier(tmp_path / "four"), replace(SETTINGS, token=TOKEN)) as server:
         browser.call("Page.navigate", url=server.address)
         browser.wait("document.readyState === 'complete' && !document.getElementById('asks').hidden")

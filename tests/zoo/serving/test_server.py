@@ -75,7 +75,7 @@ def server(model) -> Iterator[Server]:
         yield server
 
 
-def test_an_answer_is_that_of_the_model(server, model, image) -> None:
+def test_answers_equal_the_models(server, model, image) -> None:
     answerer = Answerer(AnswererRequest(str(model)))
     prepared = answerer.decode(image, "")
     answer = answerer.read(answerer.run([prepared]), 0, prepared, SETTINGS.answers)
@@ -89,7 +89,7 @@ def test_an_answer_is_that_of_the_model(server, model, image) -> None:
     assert ask(server, "predict?top=2", text, Content_Type="application/json").json == reply.json
 
 
-def test_requests_that_come_together_are_answered_together_and_each_by_its_own(model, tmp_path) -> None:
+def test_simultaneous_requests_are_answered_in_one_batch(model, tmp_path) -> None:
     images = [photo(tmp_path / f"{seed}.png", seed).read_bytes() for seed in range(12)]
     with serving(model, replace(SETTINGS, wait=0.5), batch=12) as server:
         alone = [ask(server, "predict", image).json for image in images[:2]]
@@ -104,7 +104,7 @@ def test_requests_that_come_together_are_answered_together_and_each_by_its_own(m
     assert "zoo_batch_images_sum 14.000000" in counted and batches < 14
 
 
-def test_boxes_and_masks_come_as_json(tmp_path) -> None:
+def test_boxes_and_masks_are_returned_as_json(tmp_path) -> None:
     data = cv2.imencode(".png", quarters(20, 40))[1].tobytes()
     with serving(detector(tmp_path / "quarters")) as server:
         boxes = ask(server, "predict", data).json["boxes"]
@@ -132,19 +132,21 @@ def test_boxes_and_masks_come_as_json(tmp_path) -> None:
         (b"[" * 100_000, "application/json", 400, "isn't JSON such as"),
     ],
 )
-def test_what_is_no_image_is_told_and_the_server_lives_on(data, kind, status, says, server, image) -> None:
+def test_a_file_that_is_not_an_image_is_refused_and_the_server_continues(
+    data, kind, status, says, server, image
+) -> None:
     reply = ask(server, "predict", data, Content_Type=kind)
     assert (reply.status, says in reply.json["error"]) == (status, True), reply.body
     assert ask(server, "predict", image).status == 200
 
 
 @pytest.mark.parametrize("query", ["top=0", "top=many", "threshold=x", "threshold=nan"])
-def test_a_query_that_makes_no_sense_is_refused(query, server, image) -> None:
+def test_an_invalid_query_is_refused(query, server, image) -> None:
     reply = ask(server, f"predict?{query}", image)
     assert reply.status == 400 and "?top= must be a number" in reply.json["error"]
 
 
-def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(model, image) -> None:
+def test_a_body_that_is_too_large_is_refused_with_or_without_a_length(model, image) -> None:
     with serving(model, replace(SETTINGS, largest=5000)) as server:
         reply = ask(server, "predict", bytes(6000))
         assert reply.status == 413 and "5,000 bytes" in reply.json["error"]
@@ -162,14 +164,14 @@ def connected(server: Server) -> Iterator[socket.socket]:
         yield connection
 
 
-def test_a_body_that_doesnt_come_is_given_up(model, image) -> None:
+def test_an_incomplete_body_is_abandoned(model, image) -> None:
     with serving(model, replace(SETTINGS, seconds=0.3)) as server, connected(server) as connection:
         head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nContent-Length: 999"
         connection.sendall(f"{head}\r\n\r\n12345".encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 503 ")
 
 
-def test_more_requests_than_the_queue_has_places_are_asked_to_come_again(model, image) -> None:
+def test_requests_beyond_the_queue_are_asked_to_retry(model, image) -> None:
     with serving(model, replace(SETTINGS, queue=1)) as server, connected(server) as connection:
         head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nContent-Length: 999"
         connection.sendall(f"{head}\r\n\r\n".encode())
@@ -181,7 +183,7 @@ def test_more_requests_than_the_queue_has_places_are_asked_to_come_again(model, 
         assert ask(server, "health").status == 200
 
 
-def test_a_client_that_asks_too_often_is_asked_to_wait(model, image) -> None:
+def test_a_client_with_too_many_requests_is_asked_to_wait(model, image) -> None:
     with serving(model, replace(SETTINGS, rate=0.001)) as server:
         assert ask(server, "predict", image).status == 200
         reply = ask(server, "predict", image)
@@ -189,7 +191,7 @@ def test_a_client_that_asks_too_often_is_asked_to_wait(model, image) -> None:
         assert ask(server, "health").status == 200
 
 
-def test_a_token_is_asked_for_before_anything_is_read(model, image) -> None:
+def test_a_token_is_checked_before_the_body_is_read(model, image) -> None:
     with serving(model, replace(SETTINGS, token=TOKEN)) as server:
         for headers in ({}, {"Authorization": "Bearer another"}, {"Authorization": TOKEN}):
             for path, data in (("predict", image), ("card", None), ("metrics", None)):
@@ -203,7 +205,7 @@ def test_a_token_is_asked_for_before_anything_is_read(model, image) -> None:
         assert [ask(server, path).status for path in ("", "health", "ready")] == [200] * 3
 
 
-def test_an_address_that_others_reach_needs_a_token() -> None:
+def test_a_public_address_requires_a_token() -> None:
     for host in ("0.0.0.0", "::", "192.0.2.7", "example.org"):
         with pytest.raises(NetError, match="write one of 16 letters or more into a file for --token"):
             ServerSettings(host)
@@ -211,13 +213,13 @@ def test_an_address_that_others_reach_needs_a_token() -> None:
 
 
 @pytest.mark.parametrize("name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""])
-def test_a_name_that_isnt_this_machines_is_refused(name, server) -> None:
+def test_a_foreign_host_name_is_refused(name, server) -> None:
     reply = ask(server, "card", Host=name)
     assert reply.status == 421 and "another host name" in reply.json["error"]
     assert ask(server, "card", Host="localhost").json["name"] == "four"
 
 
-def test_what_the_server_says_of_itself(server) -> None:
+def test_the_server_describes_itself(server) -> None:
     assert [ask(server, path).body for path in ("health", "ready")] == [b"well\n", b"ready\n"]
     card = ask(server, "card").json
     assert (card["task"], card["summary"]) == ("classification", "Tells four things apart.")
@@ -246,7 +248,7 @@ def test_every_answer_has_headers_that_keep_browsers_safe(server, image) -> None
         assert "uvicorn" not in str(reply.headers).lower()
 
 
-def test_an_error_of_the_net_is_that_of_one_request(model, image, monkeypatch) -> None:
+def test_an_error_in_the_net_affects_only_one_request(model, image, monkeypatch) -> None:
     told, run = list[str](), Answerer.run
 
     def run_or_fail(self, images):
@@ -286,7 +288,7 @@ def process(*words: str, **environment: str) -> Iterator[tuple[subprocess.Popen,
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_a_signal_ends_it_after_the_requests_under_way(number, model, image) -> None:
+def test_a_signal_ends_the_server_after_pending_requests(number, model, image) -> None:
     with process(str(model), "--port", "0", "--wait", "1000") as (server, address), ThreadPoolExecutor(1) as pool:
         reply = pool.submit(ask, address, "predict", image)
         while "zoo_open_requests 1" not in ask(address, "metrics").body.decode():
@@ -297,7 +299,7 @@ def test_a_signal_ends_it_after_the_requests_under_way(number, model, image) -> 
         assert server.stderr.read().splitlines()[1:] == []
 
 
-def test_a_port_that_is_taken_is_told(server, model) -> None:
+def test_a_port_in_use_is_reported(server, model) -> None:
     port = int(server.address.rstrip("/").rpartition(":")[2])
     with pytest.raises(
         NetError, match=f"127.0.0.1:{port}: the server can't listen there: Address already in use; another"

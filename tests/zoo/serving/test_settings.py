@@ -18,7 +18,7 @@ def test_a_token_is_in_a_file_or_in_the_environment(tmp_path, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 5000, "sixteen letters\nand more", "sechzehn Zeichen ü"])
-def test_a_token_that_can_be_guessed_or_sent_by_no_one_is_refused(text, tmp_path) -> None:
+def test_a_weak_or_unsendable_token_is_refused(text, tmp_path) -> None:
     (tmp_path / "token").write_text(text)
     with pytest.raises(CaffeError, match="16 to 4,096 ASCII letters"):
         read_token(tmp_path / "token")

@@ -59,7 +59,7 @@ def is_picture(name: str) -> bool:
     return Path("out/here", name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_heat_map() -> None:
+def test_the_heat_map_is_drawn() -> None:
     keep(QUESTION.trials(QUESTION.serial()), 60)
     keep(QUESTION.trials(QUESTION.parallel(3, 2)), 20)
     keep(QUESTION.trials(QUESTION.parallel(3, 10)), 40)
@@ -79,7 +79,7 @@ def test_the_heat_map() -> None:
     assert done.stderr == "speedup: 3 of 3 trainings done\n"
 
 
-def test_what_exchanging_may_cost() -> None:
+def test_speedups_by_the_cost_of_exchanges_are_drawn() -> None:
     keep(QUESTION.trials(QUESTION.parallel(3, 2)), 20)
     for batch in BATCHES:
         keep(QUESTION.trials(QUESTION.serial(batch)), 400 // batch)
@@ -93,7 +93,7 @@ def test_what_exchanging_may_cost() -> None:
     assert is_picture("cost.png")
 
 
-def test_the_methods() -> None:
+def test_the_methods_are_compared() -> None:
     comparison = MethodComparison(workers=2, seeds=1, task=DigitsTask(iterations=30))
     size = measure_step(comparison.trials(Method.SINGLE, SETTINGS[0], 1)[0].plan).bytes
     for place, setting in enumerate(SETTINGS):
@@ -119,7 +119,7 @@ def test_the_methods() -> None:
     assert is_picture("methods.png")
 
 
-def test_alexnet_by_workers_and_tau() -> None:
+def test_alexnet_is_simulated_by_workers_and_tau() -> None:
     experiment = ScalingExperiment(seeds=1, task=AlexNetTask(iterations=30))
     size = measure_step(experiment.trials(1, 50, 1)[0].plan).bytes
     for workers, tau in {*BY_WORKERS, *BY_TAU}:
@@ -135,7 +135,7 @@ def test_alexnet_by_workers_and_tau() -> None:
 
 
 @pytest.mark.broad
-def test_a_net_of_ones_own_beside_one_machine() -> None:
+def test_a_users_own_net_is_compared_with_one_machine() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "2", "--step", "20ms", "--bandwidth", "100MB"]
     done = simulate("run", *words, "--workers", "2", "--strategy", "averaging:tau=2", "--accuracy", "0", "--json")
     assert done.stderr.splitlines() == [f"simulating: {count} of 2 trainings done" for count in range(3)]
@@ -146,7 +146,7 @@ def test_a_net_of_ones_own_beside_one_machine() -> None:
 
 
 @pytest.mark.broad
-def test_a_lost_machine_stops_and_the_others_go_on() -> None:
+def test_a_lost_machine_stops_and_the_others_continue() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "4", "--step", "20ms", "--workers", "3", "--json"]
     done = simulate("run", *words, "--strategy", "averaging:tau=1", "--lost", "1", "--lost-after", "2")
     assert [usage["steps"] for usage in json.loads(done.stdout)["several"]["usages"]] == [4, 4, 2]
@@ -161,7 +161,7 @@ def test_exchanges_through_a_driver_cost_sparks_jobs() -> None:
 
 
 @pytest.mark.broad
-def test_what_is_held_out_for_tests_is_said() -> None:
+def test_held_out_items_are_reported() -> None:
     words = ["lenet", "--max-iter", "2", "--test-interval", "2", "--step", "20ms", "--workers", "2", "--json"]
     done = simulate("run", *words, "--data", "digits:train")
     assert "zoo: every tenth item of digits:train is held out for tests\n" in done.stderr
@@ -169,7 +169,7 @@ def test_what_is_held_out_for_tests_is_said() -> None:
 
 
 @pytest.mark.slow
-def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> None:
+def test_one_seed_gives_the_same_numbers_even_without_one_in_the_settings() -> None:
     settings = DigitsTask(batch=6).settings(1, 2).without("random_seed")
     Path("solver.prototxt").write_text(text_of(settings.message))
     words = ("run", "--solver", "solver.prototxt", "--max-iter", "4", "--step", "20ms", "--workers", "2", "--json")
@@ -194,7 +194,7 @@ def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> 
         (["methods", "-o", "/dev/null/here"], "/dev/null/here: the folder can't be created: Not a directory"),
     ],
 )
-def test_what_is_wrong_is_said(words: list[str], says: str, folder: Path) -> None:
+def test_problems_are_reported(words: list[str], says: str, folder: Path) -> None:
     done = simulate(*words)
     assert done.exit_code != 0
     assert says in (str(done.exception) if isinstance(done.exception, CaffeError) else done.output)

@@ -38,7 +38,7 @@ def test_the_median_of_the_seeds_counts(tmp_path: Path) -> None:
     assert found == {serial: 30, often: 12, seldom: None}
 
 
-def test_one_worker_has_nothing_to_average_so_that_it_is_trained_once() -> None:
+def test_one_worker_is_trained_once_as_it_has_nothing_to_average() -> None:
     assert QUESTION.parallel(1, 7) == QUESTION.serial()
     assert QUESTION.parallel(2, 7) == TrainingSetup(2, 7, 4)
 
@@ -46,7 +46,7 @@ def test_one_worker_has_nothing_to_average_so_that_it_is_trained_once() -> None:
 @pytest.mark.parametrize(
     ("cell", "every"), [(TrainingSetup(2, 3, 4), 12), (TrainingSetup(2, 25, 4), 25), (TrainingSetup(1, 10, 32), 10)]
 )
-def test_what_is_trained_for_a_cell(cell: TrainingSetup, every: int) -> None:
+def test_a_cells_trials_are_listed(cell: TrainingSetup, every: int) -> None:
     trials = QUESTION.trials(cell)
     params = [trial.plan.solver.message for trial in trials]
     assert [param.random_seed for param in params] == [1, 2, 3]
@@ -69,5 +69,5 @@ def test_naive_parallelism_and_averaging_at_its_best_tau_are_the_papers_formulas
     assert dear.naive == pytest.approx(1 / 100.2)
 
 
-def test_what_was_never_reached_has_no_speedup() -> None:
+def test_an_unreached_goal_has_no_speedup() -> None:
     assert {each.averaging for each in costs([Speedup(5, 1, None, 100.0), Speedup(5, 2, 300.0, None)])} == {None}

@@ -13,7 +13,7 @@ from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_
 from zoo.simulating.trials import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
 
-def test_workers_that_divide_a_batch_have_a_part_of_an_iteration(trial: Trial) -> None:
+def test_workers_that_divide_a_batch_compute_part_of_an_iteration(trial: Trial) -> None:
     scene, divided = SimulatedCluster(Link(), step=0.6), replace(trial.plan, strategy=AllReduce())
     assert scene.steps(trial.plan) == (0.6, 0.6)
     assert scene.steps(divided) == (0.6, 0.3)
@@ -21,7 +21,7 @@ def test_workers_that_divide_a_batch_have_a_part_of_an_iteration(trial: Trial) -
     assert measured[0] == measured[1] > 0
 
 
-def test_an_answer_is_told_by_the_time_to_the_goal() -> None:
+def test_methods_are_compared_by_the_time_to_the_goal() -> None:
     single = TrialOutcome(
         (AccuracyPoint(0.0, 0, 0.1), AccuracyPoint(40.0, 20, 0.9)), (WorkerUsage(20, 40.0, 0.0, 0.0, 0),), 40.0
     )
@@ -40,7 +40,7 @@ def test_an_answer_is_told_by_the_time_to_the_goal() -> None:
 
 
 @pytest.mark.slow
-def test_a_net_without_accuracy_has_nothing_to_compare_by(trial: Trial) -> None:
+def test_a_net_without_accuracy_cannot_be_compared(trial: Trial) -> None:
     message = copy_of(trial.plan.solver.message)
     del message.net_param.layer[-2]
     solver = open_settings(message)

@@ -12,7 +12,7 @@ RING, SPARK = Setting(NetworkKind.SWITCH, 10), Setting(NetworkKind.SPARK, 10)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_all_methods_have_one_network_and_its_exchange_takes_so_many_iterations(setting: Setting) -> None:
+def test_all_methods_use_one_network_with_the_given_exchange_time(setting: Setting) -> None:
     comparison = MethodComparison(workers=8, seeds=2)
     single, *several = (comparison.trials(method, setting, SIZE) for method in Method)
     links = {trial.link for each in several for trial in each}
@@ -24,7 +24,7 @@ def test_all_methods_have_one_network_and_its_exchange_takes_so_many_iterations(
     assert single[0].link == Link()  # so that it is trained once for all networks
 
 
-def test_a_mean_costs_as_many_sends_as_in_the_paper() -> None:
+def test_a_mean_costs_the_papers_number_of_sends() -> None:
     assert SPARK.sends(8) == pytest.approx(12.6)
     assert RING.sends(8) == pytest.approx(1.75)
 
@@ -36,7 +36,7 @@ def test_the_server_of_elastic_averaging_can_keep_up(setting: Setting) -> None:
     assert tau - 1 < 1.3 * 8 * elastic.link.seconds(ExchangeKind.SEND, 2, SIZE) <= tau
 
 
-def test_medians_and_curves_over_the_seeds() -> None:
+def test_medians_and_curves_are_computed_over_the_seeds() -> None:
     def outcome(*accuracies: float) -> TrialOutcome:
         points = tuple(
             AccuracyPoint(1.0 + 10.0 * number, number, accuracy) for number, accuracy in enumerate(accuracies)
@@ -51,7 +51,7 @@ def test_medians_and_curves_over_the_seeds() -> None:
     assert course.curve([0.0, 12.0, 25.0]) == pytest.approx([0.8, 0.4, 0.3])
 
 
-def test_what_counts_in_the_end_is_the_last_tenth_of_the_time_that_all_have() -> None:
+def test_the_final_accuracy_is_that_of_the_last_tenth_of_the_common_time() -> None:
     points = [AccuracyPoint(float(time), time, 0.5 if time < 90 else 0.8 if time < 95 else 0.9) for time in range(120)]
     long, short = (
         MethodResult(Method.MPCA, RING, ModelAveraging(), outcomes=(TrialOutcome(tuple(each), (), 0.0),))

@@ -21,7 +21,7 @@ from zoo.simulating.trials import AccuracyPoint, Trial, TrialCache, TrialOutcome
 OUTCOME = TrialOutcome((AccuracyPoint(0.1 + 0.2, 5, 1 / 3),), (WorkerUsage(5, 0.7, 0.1, 0.2, 40),), 1.1)
 
 
-def test_what_is_kept_of_a_run_and_comes_back_from_json(trial: Trial) -> None:
+def test_a_runs_outcome_survives_json(trial: Trial) -> None:
     outcome = trial.run()
     assert [point.iteration for point in outcome.points] == [0, 10, 20, 30]
     assert [usage.steps for usage in outcome.usages] == [30, 30]
@@ -30,7 +30,7 @@ def test_what_is_kept_of_a_run_and_comes_back_from_json(trial: Trial) -> None:
     assert TrialOutcome.from_json(json.loads(json.dumps(outcome.to_json()))) == outcome
 
 
-def test_when_an_accuracy_was_first_reached_and_what_time_went_into() -> None:
+def test_the_first_time_of_an_accuracy_and_the_use_of_time_are_found() -> None:
     points = tuple(
         AccuracyPoint(2.0 * number, number, accuracy) for number, accuracy in enumerate([0.1, 0.6, 0.5, 0.7])
     )
@@ -42,7 +42,7 @@ def test_when_an_accuracy_was_first_reached_and_what_time_went_into() -> None:
     assert [outcome.share(name) for name in ("compute", "wait", "exchange")] == pytest.approx([0.75, 1 / 16, 3 / 16])
 
 
-def test_what_is_kept_comes_back_to_the_bit(trial: Trial, tmp_path: Path) -> None:
+def test_cached_outcomes_are_read_back_exactly(trial: Trial, tmp_path: Path) -> None:
     cache = TrialCache(tmp_path / "a" / "b")
     assert cache.get(trial) is None
     cache.put(trial, OUTCOME)
@@ -50,7 +50,7 @@ def test_what_is_kept_comes_back_to_the_bit(trial: Trial, tmp_path: Path) -> Non
     assert [path.suffix for path in (tmp_path / "a" / "b").iterdir()] == [".json"]
 
 
-def test_a_damaged_file_is_as_none(trial: Trial, tmp_path: Path) -> None:
+def test_a_damaged_file_counts_as_missing(trial: Trial, tmp_path: Path) -> None:
     cache = TrialCache(tmp_path)
     cache.put(trial, OUTCOME)
     for text in ("", '{"points": [', "[]", '{"points": [], "usages": [{"steps": 1}], "time": 0}'):
@@ -84,7 +84,7 @@ def test_where_a_net_is_written_does_not_change_its_key(trial: Trial) -> None:
     assert key_of(replace(trial, plan=replace(trial.plan, solver=open_settings(param)))) == key_of(trial)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(
         DistributedError, match="file/cache: the folder can't be created: Not a directory; name another --cache"
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         TrialCache(tmp_path / "file" / "cache")
 
 
-def test_what_is_in_the_cache_is_not_trained_again_and_comes_in_order(trial: Trial, tmp_path: Path) -> None:
+def test_cached_trials_are_not_trained_again_and_keep_their_order(trial: Trial, tmp_path: Path) -> None:
     cache, told = TrialCache(tmp_path), []
     other = replace(trial, plan=replace(trial.plan, workers=3))
     wanted = [each.run() for each in (trial, other)]
@@ -104,7 +104,7 @@ def test_what_is_in_the_cache_is_not_trained_again_and_comes_in_order(trial: Tri
 
 
 @pytest.mark.slow
-def test_trials_in_processes_give_what_they_give_here(trial: Trial, tmp_path: Path) -> None:
+def test_trials_in_processes_give_the_same_results_as_here(trial: Trial, tmp_path: Path) -> None:
     cache, told = TrialCache(tmp_path), []
     other = replace(trial, plan=replace(trial.plan, workers=3))
     wanted = [each.run() for each in (trial, other)]
@@ -116,7 +116,7 @@ def test_trials_in_processes_give_what_they_give_here(trial: Trial, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_what_is_wrong_with_a_trial_is_told_as_here(trial: Trial) -> None:
+def test_errors_of_trials_in_processes_are_reported_as_here(trial: Trial) -> None:
     odd = replace(trial, plan=replace(trial.plan, strategy=AllReduce(), workers=4))
     with pytest.raises(DataError, match="a batch of 6 can't be divided among 4 workers"):
         run_trials([odd], lambda done, total: None)

@@ -33,7 +33,7 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "models/net.caffemodel"
 
 
-def test_a_file_comes_with_its_hash_and_says_how_far_it_is(server: FileServer, target: Path, told: Told) -> None:
+def test_a_file_is_downloaded_with_its_hash_and_progress(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA)
     file = download(target, [server.url(PATH)], ExpectedFile(SHA256, SHA1, len(DATA)), told.settings())
     assert (file.name, file.size, file.sha256) == ("net.caffemodel", len(DATA), SHA256)
@@ -46,7 +46,7 @@ def test_a_file_comes_with_its_hash_and_says_how_far_it_is(server: FileServer, t
 
 
 @pytest.mark.parametrize("expected", [ANY_FILE, ExpectedFile(SHA256)], ids=["by its ETag", "by its hash"])
-def test_a_download_that_breaks_off_goes_on_where_it_was(
+def test_an_interrupted_download_continues_where_it_was(
     server: FileServer, target: Path, told: Told, expected: ExpectedFile
 ) -> None:
     server.put(PATH, DATA, breaks=[200_000, 100_000])
@@ -56,9 +56,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(
     assert "ended after 200,000 of 512,000 bytes" in told.notices[0]
 
 
-def test_a_later_pull_goes_on_with_the_part_that_an_earlier_one_left(
-    server: FileServer, target: Path, told: Told
-) -> None:
+def test_a_later_pull_continues_an_earlier_partial_file(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, breaks=[200_000])
     with pytest.raises(DownloadError, match="ended after 200,000 of 512,000 bytes"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(attempts=1))
@@ -77,7 +75,7 @@ def test_a_server_without_ranges_sends_everything_again(server: FileServer, targ
 
 
 @pytest.mark.parametrize("if_range", [True, False])
-def test_a_file_that_changed_meanwhile_begins_anew(
+def test_a_file_that_changed_meanwhile_is_downloaded_again(
     server: FileServer, target: Path, told: Told, if_range: bool
 ) -> None:
     file = server.put(PATH, DATA, breaks=[200_000], if_range=if_range)
@@ -88,7 +86,7 @@ def test_a_file_that_changed_meanwhile_begins_anew(
     assert target.read_bytes() == DATA[::-1]
 
 
-def test_a_part_from_another_address_is_no_part_of_this_file(server: FileServer, target: Path, told: Told) -> None:
+def test_a_partial_file_from_another_address_is_not_used(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, breaks=[200_000])
     server.put("/other", DATA[::-1], etag='"one"')
     with pytest.raises(DownloadError):
@@ -98,7 +96,7 @@ def test_a_part_from_another_address_is_no_part_of_this_file(server: FileServer,
     assert server.asked[-1].start == 0
 
 
-def test_a_file_that_is_shorter_now_begins_anew(server: FileServer, target: Path, told: Told) -> None:
+def test_a_file_that_became_shorter_is_downloaded_again(server: FileServer, target: Path, told: Told) -> None:
     file = server.put(PATH, DATA, breaks=[200_000], if_range=False)
     with pytest.raises(DownloadError):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(attempts=1))
@@ -107,7 +105,7 @@ def test_a_file_that_is_shorter_now_begins_anew(server: FileServer, target: Path
     assert target.read_bytes() == DATA[:150_000]
 
 
-def test_two_parts_of_different_files_are_noticed_by_the_hash_and_fetched_as_one(
+def test_a_mixture_of_two_files_is_detected_by_its_hash_and_downloaded_again(
     server: FileServer, target: Path, told: Told
 ) -> None:
     file = server.put(PATH, b"x" * len(DATA), breaks=[200_000], etag="")
@@ -119,9 +117,7 @@ def test_two_parts_of_different_files_are_noticed_by_the_hash_and_fetched_as_one
     assert target.read_bytes() == DATA
 
 
-def test_without_anything_that_says_so_two_parts_are_never_put_together(
-    server: FileServer, target: Path, told: Told
-) -> None:
+def test_parts_without_a_validator_are_never_joined(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, breaks=[200_000], etag="")
     download(target, [server.url(PATH)], ANY_FILE, told.settings())
     assert [each.start for each in server.asked] == [0, 0]
@@ -146,9 +142,7 @@ def test_a_length_that_is_too_short_is_noticed_by_size_and_hash(server: FileServ
     assert names_in(target.parent) == set()
 
 
-def test_wrong_bytes_are_not_kept_and_the_mirror_gives_the_right_ones(
-    server: FileServer, target: Path, told: Told
-) -> None:
+def test_wrong_bytes_are_discarded_and_the_mirror_is_used(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, b"other")
     server.put("/mirror", DATA)
     addresses = [server.url("/gone"), server.url(PATH)]
@@ -164,7 +158,7 @@ def test_wrong_bytes_are_not_kept_and_the_mirror_gives_the_right_ones(
     assert len(server.asked_for(PATH)) == 3, "wrong bytes aren't asked for again"
 
 
-def test_what_is_not_there_is_said_at_once_and_what_may_pass_is_tried_again(
+def test_a_missing_file_is_reported_at_once_and_temporary_errors_are_retried(
     server: FileServer, target: Path, told: Told
 ) -> None:
     with pytest.raises(DownloadError, match=r"/gone: the server answers 404 Not Found$"):
@@ -182,7 +176,7 @@ def test_what_is_not_there_is_said_at_once_and_what_may_pass_is_tried_again(
     assert len(server.asked_for("/busy")) == 4
 
 
-def test_a_silent_server_is_given_up(server: FileServer, target: Path, told: Told) -> None:
+def test_a_silent_server_is_abandoned(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, silent=True)
     with pytest.raises(DownloadError, match=r"the server has been silent for 0.2 seconds"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(silence=0.2, attempts=2))
@@ -212,7 +206,7 @@ def test_redirects_are_followed_without_the_token_and_only_on_the_web(
         download(target, [server.url("/round")], ANY_FILE, told.settings())
 
 
-def test_a_file_without_a_length_comes_and_has_a_limit_too(server: FileServer, target: Path, told: Told) -> None:
+def test_a_file_without_a_length_is_downloaded_up_to_a_limit(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, has_length=False)
     download(target, [server.url(PATH)], ANY_FILE, told.settings())
     assert target.read_bytes() == DATA
@@ -226,7 +220,7 @@ def test_a_file_without_a_length_comes_and_has_a_limit_too(server: FileServer, t
         assert names_in(target.parent) == set()
 
 
-def test_a_web_page_is_no_model(server: FileServer, target: Path, told: Told) -> None:
+def test_a_web_page_is_not_accepted_as_a_model(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, b"\n<!DOCTYPE HTML><title>Sign in</title>")
     with pytest.raises(DownloadError, match="the server sent a web page instead of a model's file"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings())
@@ -245,20 +239,20 @@ def test_a_web_page_is_no_model(server: FileServer, target: Path, told: Told) ->
         ("http://me:secret@127.0.0.1/x", "127.0.0.1: the address contains a password"),
     ],
 )
-def test_what_is_no_address_is_said(target: Path, told: Told, address: str, what: str) -> None:
+def test_an_invalid_address_is_reported(target: Path, told: Told, address: str, what: str) -> None:
     with pytest.raises(DownloadError, match=what) as raised:
         download(target, [address], ANY_FILE, told.settings())
     assert "secret" not in str(raised.value)
 
 
-def test_no_network_is_one_sentence(target: Path, told: Told) -> None:
+def test_a_missing_network_is_reported_in_one_sentence(target: Path, told: Told) -> None:
     with pytest.raises(UnreachableError, match=r"^http://nowhere.invalid/x: nowhere.invalid can't be reached: [^<>]*$"):
         download(target, ["http://nowhere.invalid/x"], ANY_FILE, told.settings())
     with pytest.raises(UnreachableError, match="not downloaded, since offline mode is on"):
         download(target, ["http://nowhere.invalid/x"], ANY_FILE, told.settings(offline=True))
 
 
-def test_a_full_disk_is_said_and_the_next_pull_goes_on(server: FileServer, target: Path, told: Told) -> None:
+def test_a_full_disk_is_reported_and_the_next_pull_continues(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA)
     code = f"""
 import resource
@@ -284,7 +278,7 @@ except FileError as problem:
     assert target.read_bytes() == DATA
 
 
-def test_a_disk_that_is_too_small_is_said_before_it_is_full(server: FileServer, target: Path, told: Told) -> None:
+def test_a_disk_that_is_too_small_is_reported_before_it_is_full(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, length=1 << 62)
     with pytest.raises(FileError, match=r"the disk needs [\d,]+ more free bytes for net.caffemodel; free some space"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(most_bytes=1 << 63))
@@ -306,7 +300,7 @@ download(Path(sys.argv[1]), [sys.argv[2]], ANY_FILE, TransferSettings(listen=lis
 
 
 @pytest.mark.parametrize("number", [2, 9], ids=["Ctrl-C", "killed"])
-def test_what_an_interrupted_pull_fetched_is_not_fetched_again(
+def test_files_from_an_interrupted_pull_are_not_fetched_again(
     server: FileServer, target: Path, told: Told, number: int
 ) -> None:
     server.put(PATH, DATA)

@@ -81,7 +81,7 @@ def test_a_repository_is_pulled_and_pinned_to_its_commit(
     assert hub.asked[-4].path.startswith(f"/api/models/me/net/revision/{COMMIT}")
 
 
-def test_bytes_that_the_hub_does_not_mean_are_refused(hub: FileServer, store: Store, told: Told) -> None:
+def test_bytes_that_differ_from_the_hubs_hash_are_refused(hub: FileServer, store: Store, told: Told) -> None:
     hub.files[f"/me/net/resolve/{COMMIT}/w.caffemodel"].data = WEIGHTS[::-1]
     with pytest.raises(StoreError, match=rf"w.caffemodel: the file has the SHA-256 \w+, but {SHA256} is expected"):
         pull(store, PullRequest(open_model_source("hf:me/net")), told.settings())
@@ -97,14 +97,16 @@ def test_bytes_that_the_hub_does_not_mean_are_refused(hub: FileServer, store: St
         ("", "the hub answers: .*404"),
     ],
 )
-def test_what_the_hub_refuses_is_one_sentence(hub: FileServer, store: Store, told: Told, code: str, what: str) -> None:
+def test_a_refusal_of_the_hub_is_reported_in_one_sentence(
+    hub: FileServer, store: Store, told: Told, code: str, what: str
+) -> None:
     hub.put("/api/models/me/net", status=[404], error_code=code)
     with pytest.raises(DownloadError, match=rf"^hf:me/net: {what}") as raised:
         pull(store, PullRequest(open_model_source("hf:me/net")), told.settings())
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_no_repository_is_said() -> None:
+def test_an_invalid_repository_is_reported() -> None:
     for wrong in ("hf:net", "hf:", "hf:a/b/c", "hf:a/b c", "hf:../b"):
         with pytest.raises(StoreError, match="not a repository; write it as in hf:OWNER/NAME"):
             open_model_source(wrong)

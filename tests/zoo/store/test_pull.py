@@ -53,9 +53,7 @@ def zoo_model(server: FileServer) -> str:
     return server.url("/models/some_net/readme.md")
 
 
-def test_caffes_readme_brings_the_files_beside_it_and_the_weights_that_it_names(
-    store: Store, told: Told, zoo_model: str
-) -> None:
+def test_caffes_readme_leads_to_its_folders_files_and_its_weights(store: Store, told: Told, zoo_model: str) -> None:
     model = pulled(store, zoo_model, told)
     assert names_in(model) == {"README.md", "deploy.prototxt", "solver.prototxt", "some.caffemodel"}
     assert (model.record.name, model.record.source) == ("some_net", zoo_model)
@@ -79,7 +77,7 @@ def test_once_it_is_stored_no_network_is_touched(server: FileServer, store: Stor
         pulled(store, server.url("/other/some_net.caffemodel"), told)
 
 
-def test_weights_that_break_off_or_are_put_there_by_hand_complete_a_model(
+def test_resumed_or_manually_placed_weights_complete_a_model(
     server: FileServer, store: Store, told: Told, zoo_model: str
 ) -> None:
     server.files["/dl/some.caffemodel"].breaks = [5000]
@@ -104,7 +102,7 @@ def test_weights_that_break_off_or_are_put_there_by_hand_complete_a_model(
 
 @pytest.mark.parametrize("folder", ["../..", "/tmp", "sub"])
 @pytest.mark.parametrize("field", ["caffemodel", "labels", "mean"])
-def test_a_card_cannot_name_files_elsewhere(
+def test_a_card_cannot_refer_to_files_outside_its_folder(
     server: FileServer, store: Store, told: Told, field: str, folder: str
 ) -> None:
     mean = {"input": f"{{size: [1, 1], mean: {folder}/x.npy}}"}
@@ -128,7 +126,7 @@ def test_a_name_of_the_catalogue_is_kept_with_its_nets(store: Store, told: Told)
     assert [file.name for file in pulled(store, "lenet", told, name="mine").record.files][-1] == "weights.caffemodel"
 
 
-def test_a_stored_model_is_a_name_wherever_a_net_is_taken_and_comes_before_the_catalogue(
+def test_a_stored_model_can_be_named_everywhere_and_precedes_the_catalogue(
     tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NETDSL_HOME", str(tmp_path / "home"))
@@ -145,7 +143,7 @@ def test_a_stored_model_is_a_name_wherever_a_net_is_taken_and_comes_before_the_c
         assert found is not None and found.path == store.folder(name)
 
 
-def test_a_single_file_is_a_model_with_its_weights_besides(
+def test_a_single_file_and_its_weights_become_a_model(
     server: FileServer, tmp_path: Path, store: Store, told: Told
 ) -> None:
     server.put("/VGG_deploy.prototxt", NET)
@@ -198,7 +196,7 @@ def test_the_net_of_a_published_model_is_found_by_its_name(
         ("solver", "not a file of a model"),
     ],
 )
-def test_what_is_no_models_file_is_refused(
+def test_a_file_that_does_not_belong_to_a_model_is_refused(
     server: FileServer, tmp_path: Path, store: Store, told: Told, name: str, what: str
 ) -> None:
     (tmp_path / name).write_bytes(b"x")
@@ -252,7 +250,7 @@ def test_an_archive_of_a_model_is_unpacked(tmp_path: Path, store: Store, told: T
 
 @pytest.mark.parametrize("name", ["../deploy.prototxt", "/tmp/deploy.prototxt", "a/../../deploy.prototxt", "..\\x"])
 @pytest.mark.parametrize("suffix", ["zip", "tgz"])
-def test_an_archive_with_files_elsewhere_is_refused(
+def test_an_archive_with_paths_outside_its_folder_is_refused(
     tmp_path: Path, store: Store, told: Told, name: str, suffix: str
 ) -> None:
     path = tmp_path / f"some.{suffix}"
@@ -291,7 +289,7 @@ def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, store: S
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tgz", "a.tar.xz", "a.tar"])
-def test_a_damaged_archive_is_said(tmp_path: Path, store: Store, told: Told, name: str) -> None:
+def test_a_damaged_archive_is_reported(tmp_path: Path, store: Store, told: Told, name: str) -> None:
     whole = zipped(**{"deploy.prototxt": NET * 100}) if name == "a.zip" else tarred(("deploy.prototxt", NET, FILE))
     (tmp_path / name).write_bytes(whole[:60])
     with pytest.raises(StoreError, match=r"a\.[a-z.]+: the archive is incomplete or damaged"):
@@ -304,9 +302,7 @@ def test_a_damaged_archive_is_said(tmp_path: Path, store: Store, told: Told, nam
         pulled(store, str(tmp_path / name), told)
 
 
-def test_a_gist_is_its_archive_and_the_weights_that_its_card_names(
-    server: FileServer, store: Store, told: Told
-) -> None:
+def test_a_gist_is_pulled_as_an_archive_with_its_cards_weights(server: FileServer, store: Store, told: Told) -> None:
     revision = "ab" * 20
     front = card(caffemodel="w.caffemodel", caffemodel_url=server.url("/w"), sha1=SHA1, gist_id="0abc")
     archive = zipped(**{f"0abc-{revision}/{name}": data for name, data in {
@@ -366,7 +362,7 @@ def test_a_lock_file_pins_every_byte(
         read_lock(lock)
 
 
-def test_a_card_of_another_form_stays_as_a_text(tmp_path: Path, store: Store, told: Told) -> None:
+def test_a_card_in_another_format_is_kept_as_text(tmp_path: Path, store: Store, told: Told) -> None:
     folder = tmp_path / "hub-model"
     folder.mkdir()
     (folder / "deploy.prototxt").write_bytes(NET)
@@ -379,7 +375,7 @@ def test_a_card_of_another_form_stays_as_a_text(tmp_path: Path, store: Store, to
     assert "contains no readable card, so it is kept as published-card.md" in told.notices[-2]
 
 
-def test_weights_that_are_not_those_of_the_card_are_refused(tmp_path: Path, store: Store, told: Told) -> None:
+def test_weights_that_do_not_match_the_card_are_refused(tmp_path: Path, store: Store, told: Told) -> None:
     (tmp_path / "deploy.prototxt").write_bytes(NET)
     (tmp_path / "w.caffemodel").write_bytes(b"other")
     (tmp_path / "README.md").write_bytes(card(sha256=SHA256))
@@ -392,7 +388,7 @@ def test_weights_that_are_not_those_of_the_card_are_refused(tmp_path: Path, stor
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "a b", "", "x" * 101])
-def test_a_name_that_is_no_name_is_refused(store: Store, told: Told, name: str) -> None:
+def test_an_invalid_name_is_refused(store: Store, told: Told, name: str) -> None:
     with pytest.raises(StoreError, match="isn't a valid name for a model" if name else "not downloaded"):
         pulled(store, "http://127.0.0.1:9/w.caffemodel", told, name=name, offline=True)
     assert not store.path.exists() or leftovers(store) == set()
@@ -410,7 +406,7 @@ print(pull(Store(Path(sys.argv[1])), PullRequest(open_model_source(sys.argv[2]))
 """
 
 
-def test_two_who_pull_the_same_get_it_once(server: FileServer, store: Store, told: Told, zoo_model: str) -> None:
+def test_two_simultaneous_pulls_download_once(server: FileServer, store: Store, told: Told, zoo_model: str) -> None:
     words = [sys.executable, "-c", PULLING, str(store.path), zoo_model]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(process.communicate()[0] for process in both) == ["False\n", "True\n"]
@@ -420,7 +416,7 @@ def test_two_who_pull_the_same_get_it_once(server: FileServer, store: Store, tol
     assert leftovers(store) == {"some_net"}
 
 
-def test_while_one_pulls_another_waits_and_says_so(store: Store, told: Told, tmp_path: Path) -> None:
+def test_a_second_pull_waits_with_a_message(store: Store, told: Told, tmp_path: Path) -> None:
     (tmp_path / "deploy.prototxt").write_bytes(NET)
     with (
         store.locked("deploy"),

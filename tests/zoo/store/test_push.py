@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_is_pushed_is_pulled_and_proved(folder: Path, store: Store, told: Told, tmp_path: Path) -> None:
+def test_a_pushed_model_is_pulled_and_verified(folder: Path, store: Store, told: Told, tmp_path: Path) -> None:
     target = tmp_path / "shared/mine"
     pushed = push(open_folder(folder), str(target), tell=told.notices.append)
     assert set(pushed.files) == {path.name for path in folder.iterdir()} == {path.name for path in target.iterdir()}
@@ -42,7 +42,7 @@ def test_what_is_pushed_is_pulled_and_proved(folder: Path, store: Store, told: T
     assert told.notices == []
 
 
-def test_a_card_of_other_weights_loses_their_addresses(folder: Path, told: Told, tmp_path: Path) -> None:
+def test_a_card_loses_the_addresses_of_replaced_weights(folder: Path, told: Told, tmp_path: Path) -> None:
     old = {"sha1": "0" * 40, "caffemodel_url": "https://example.org/old", "mirrors": "[https://example.org/older]"}
     (folder / "README.md").write_bytes(card(**FIELDS, **old))
     push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
@@ -56,7 +56,7 @@ def test_a_card_of_other_weights_loses_their_addresses(folder: Path, told: Told,
     assert len(told.notices) == 1
 
 
-def test_what_lacks_a_card_is_told_what_to_write(folder: Path, told: Told, tmp_path: Path) -> None:
+def test_a_missing_card_is_reported_with_its_template(folder: Path, told: Told, tmp_path: Path) -> None:
     (folder / "README.md").write_bytes(card(summary="A net."))
     with pytest.raises(
         StoreError, match=r"README.md: the card has no license; begin it with a line of '---', `name: ...`"
@@ -68,7 +68,7 @@ def test_what_lacks_a_card_is_told_what_to_write(folder: Path, told: Told, tmp_p
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_is_overwritten_and_a_failure_leaves_nothing(folder: Path, told: Told, tmp_path: Path) -> None:
+def test_no_file_is_overwritten_and_a_failure_leaves_no_file(folder: Path, told: Told, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     with pytest.raises(StoreError, match="new: the folder already exists; name a new one"):
         push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)

@@ -25,7 +25,7 @@ def filled(store: Store, told: Told, tmp_path: Path) -> Store:
     return store
 
 
-def test_models_are_listed_with_what_is_wrong_with_their_records(filled: Store, tmp_path: Path) -> None:
+def test_models_are_listed_with_problems_in_their_records(filled: Store, tmp_path: Path) -> None:
     (filled.folder("b") / ".source.json").write_text('{"name": 1}')
     whole, broken = list_models(filled)
     assert (whole.name, whole.task, whole.source) == ("a", "detection", str(tmp_path / "net"))
@@ -48,7 +48,7 @@ def test_a_changed_and_a_missing_file_are_found_and_pruned(filled: Store) -> Non
     assert filled.names() == ["a"]
 
 
-def test_pruning_removes_parts_and_pulls_that_broke_off_and_nothing_whole(filled: Store) -> None:
+def test_pruning_removes_partial_files_and_keeps_complete_models(filled: Store) -> None:
     (filled.folder("a") / "w.caffemodel.part").write_bytes(b"x")
     (filled.folder("a") / "w.caffemodel.part.json").write_bytes(b"x")
     (filled.staging("c") / "w.caffemodel.part").write_bytes(b"x")
@@ -59,7 +59,7 @@ def test_pruning_removes_parts_and_pulls_that_broke_off_and_nothing_whole(filled
     assert prune(filled) == []
 
 
-def test_pruning_by_name_removes_these_and_all_removes_all(filled: Store) -> None:
+def test_pruning_removes_the_named_models_or_all_of_them(filled: Store) -> None:
     with pytest.raises(StoreError, match="c: not in the store; `zoo store list` shows the models"):
         prune(filled, ["a", "c"])
     assert filled.names() == ["a", "b"], "nothing goes for a list that has a wrong name"
@@ -72,7 +72,7 @@ def test_pruning_by_name_removes_these_and_all_removes_all(filled: Store) -> Non
 
 
 @pytest.mark.parametrize("name", ["..", "../x", ".locks", ".", ""])
-def test_a_name_does_not_lead_out_of_the_store(filled: Store, name: str) -> None:
+def test_a_name_cannot_escape_the_store(filled: Store, name: str) -> None:
     assert filled.model(name) is None
     with pytest.raises(StoreError, match="not in the store"):
         filled.record(name)

@@ -48,7 +48,7 @@ def batches(images: np.ndarray, settings: str, train: bool, pinned: bool, kind: 
 @pytest.mark.parametrize("kind", [ArraySource, ArraysOneByOne])
 @pytest.mark.parametrize("train", [True, False])
 @pytest.mark.parametrize("settings", TRANSFORMS)
-def test_they_have_the_bits_of_images_that_are_transformed_on_a_cpu(settings: str, train: bool, kind) -> None:
+def test_images_on_a_gpu_have_the_bits_of_images_that_a_cpu_transforms(settings: str, train: bool, kind) -> None:
     expected = batches(IMAGES, settings, train, False, kind)
     with pretend_gpu() as gpu:
         found = batches(IMAGES, settings, train, True, kind)
@@ -56,7 +56,7 @@ def test_they_have_the_bits_of_images_that_are_transformed_on_a_cpu(settings: st
         assert all(torch.equal(one.to("cpu"), other) for one, other in zip(found, expected, strict=True))
 
 
-def test_images_of_other_numbers_are_transformed_before() -> None:
+def test_images_that_are_not_bytes_are_transformed_on_the_cpu() -> None:
     images = IMAGES.astype(np.float32) / 7
     expected = batches(images, TRANSFORMS[2], True, False, ArraySource)
     reading = Reading(
@@ -69,7 +69,7 @@ def test_images_of_other_numbers_are_transformed_before() -> None:
         assert torch.equal(torch.cat([top.flatten(), label]), expected[0])
 
 
-def test_an_image_of_other_numbers_among_bytes_is_an_error() -> None:
+def test_an_image_of_floats_among_images_of_bytes_is_an_error() -> None:
     transform = Transform(pb.TransformationParameter(), train=False)
     with pytest.raises(DataError, match="the first image of a batch has bytes, but this one has other numbers"):
         transform(IMAGES[0].astype(np.float32), np.random.default_rng(0), out=np.empty((3, 7, 6), np.uint8))

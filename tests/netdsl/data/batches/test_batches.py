@@ -69,7 +69,7 @@ def labels(batches: Batches, count: int) -> list[list[int]]:
     return [next(batches)[1].int().tolist() for _ in range(count)]
 
 
-def test_batches_go_on_from_the_end_to_the_beginning() -> None:
+def test_batches_wrap_around_at_the_end() -> None:
     with Batches(Reading(Images(5), 3), Loading(workers=2)) as batches:
         images, numbers = next(batches)
         assert images.dtype == numbers.dtype == torch.float32
@@ -109,7 +109,7 @@ def test_seeking_is_the_same_as_running() -> None:
         assert torch.equal(found[1], wanted[1])
 
 
-def test_the_position_counts_what_was_handed_out_not_what_was_made() -> None:
+def test_the_position_counts_returned_batches_and_not_prepared_ones() -> None:
     with Batches(Reading(Images(30), 2), Loading(prefetch=4)) as batches:
         assert batches.shapes() == [(2, 2, 3, 4), (2,)]
         assert batches.position == 0
@@ -125,7 +125,7 @@ def test_ranks_share_the_items() -> None:
     assert found == [[[0, 2, 4], [0, 2, 4]], [[1, 3, 5], [1, 3, 5]]]
 
 
-def test_no_more_is_made_ahead_than_was_asked_for() -> None:
+def test_no_more_batches_are_prefetched_than_requested() -> None:
     source = Images(100)
     with Batches(Reading(source, 5), Loading(prefetch=2)) as batches:
         next(batches)
@@ -134,7 +134,7 @@ def test_no_more_is_made_ahead_than_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("source", [Images(9, bad=(4,)), Images(9, lost=(4,))])
-def test_a_bad_item_is_an_error_when_its_batch_is_asked_for(source: Images) -> None:
+def test_a_bad_item_is_an_error_when_its_batch_is_requested(source: Images) -> None:
     with Batches(Reading(source, 2)) as batches:
         assert labels(batches, 2) == [[0, 1], [2, 3]]
         for _ in range(2):
@@ -159,12 +159,12 @@ class FirstIsSlow(Images):
         return super().item(fetched)
 
 
-def test_of_several_bad_items_the_first_is_told_whichever_thread_is_quicker() -> None:
+def test_the_first_bad_item_is_reported_whichever_thread_is_faster() -> None:
     with Batches(Reading(FirstIsSlow(), 2), Loading(workers=2)) as batches, pytest.raises(DataError, match="item 0 is"):
         next(batches)
 
 
-def test_a_bad_item_gives_its_place_to_the_next(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bad_item_is_replaced_by_the_next_item(caplog: pytest.LogCaptureFixture) -> None:
     source = Images(8, bad=(1, 4), lost=(5,))
     with Batches(Reading(source, 3), Loading(bad=BadItems.SKIP, workers=2)) as batches:
         assert labels(batches, 3) == [[0, 2, 2], [3, 6, 6], [6, 7, 0]]
@@ -176,7 +176,7 @@ def test_a_bad_item_gives_its_place_to_the_next(caplog: pytest.LogCaptureFixture
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_several_processes_replace_a_bad_item_by_the_same_one_as_a_single_process(size: int) -> None:
+def test_several_processes_replace_a_bad_item_as_a_single_process_does(size: int) -> None:
     seen = list[float]()
     for rank in range(size):
         loading = Loading(bad=BadItems.SKIP, rank=rank, size=size)
@@ -227,7 +227,7 @@ def rows_behind_each_other(items: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.
     return np.stack(images), np.concatenate(boxes)[None, None]
 
 
-def test_tops_can_have_any_number_of_rows_for_an_item() -> None:
+def test_tops_can_have_any_number_of_rows_per_item() -> None:
     reading = Reading(ImagesWithBoxes(7, bad=(4,)), 3, collate=rows_behind_each_other)
     with Batches(reading, Loading(workers=3, bad=BadItems.SKIP)) as batches:
         for items in ([0, 1, 2], [3, 5, 5], [6, 0, 1]):
@@ -238,7 +238,7 @@ def test_tops_can_have_any_number_of_rows_for_an_item() -> None:
         assert batches.skipped == 1
 
 
-def test_the_arrays_of_an_item_can_be_transformed_together_and_the_batch_is_known() -> None:
+def test_an_items_arrays_can_be_transformed_together_with_the_batch_number() -> None:
     def noisy(item: tuple[np.ndarray, ...], random: np.random.Generator, batch: int) -> tuple[np.ndarray, ...]:
         noise = random.random(dtype=np.float32)
         return np.full((1, batch + 1, 2), noise, np.float32), np.array([item[1], noise, batch], np.float32)
@@ -270,7 +270,7 @@ class BrokenImages(Images):
         raise KeyError("ours")
 
 
-def test_what_goes_wrong_in_a_thread_is_raised_to_the_caller() -> None:
+def test_errors_in_a_thread_are_raised_in_the_caller() -> None:
     for bad in BadItems:
         with Batches(Reading(BrokenImages(5), 2), Loading(bad=bad)) as batches, pytest.raises(KeyError, match="ours"):
             next(batches)
@@ -287,7 +287,7 @@ class Hanging(Images):
         return index
 
 
-def test_who_waits_for_a_disk_is_told() -> None:
+def test_waiting_for_a_slow_disk_is_reported() -> None:
     source = Hanging()
     with Batches(Reading(source, 2), Loading(deadline=0.01)) as batches:
         with pytest.raises(DataError, match=r"batch 0 wasn't ready after 0\.01 s"):
@@ -317,7 +317,7 @@ def test_a_thread_that_never_ends_keeps_its_source(monkeypatch: pytest.MonkeyPat
             thread.join(5)
 
 
-def test_closing_in_the_middle() -> None:
+def test_closing_in_the_middle_of_an_epoch_ends_the_threads() -> None:
     source = Images(1000)
     batches = Batches(Reading(source, 50), Loading(prefetch=6))
     next(batches)
@@ -328,7 +328,7 @@ def test_closing_in_the_middle() -> None:
         next(batches)
 
 
-def test_batches_that_are_forgotten_end_their_threads() -> None:
+def test_discarded_batches_end_their_threads() -> None:
     batches = Batches(Reading(Images(1000), 50), Loading(prefetch=6))
     next(batches)
     assert any(thread.name == "netdsl batches" for thread in threading.enumerate())
@@ -346,7 +346,7 @@ def test_batches_that_are_forgotten_end_their_threads() -> None:
         (Reading(Images(5), 2), Loading(seed=-1), "the seed is -1"),
     ],
 )
-def test_settings_that_cannot_be_are_errors(reading: Reading, loading: Loading, why: str) -> None:
+def test_invalid_settings_are_errors(reading: Reading, loading: Loading, why: str) -> None:
     with pytest.raises(DataError, match=why):
         Batches(reading, loading)
 

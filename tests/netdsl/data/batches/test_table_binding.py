@@ -57,7 +57,7 @@ def refuse(table: Table, what: str, *intakes: Intake) -> None:
         next(found)
 
 
-def test_blobs_are_columns_in_the_shapes_that_layers_say(source: str) -> None:
+def test_blobs_are_read_from_columns_in_the_layers_shapes(source: str) -> None:
     table = Table(source, {"data": "image"})
     for bad in BadItems:
         with batches(table, DATA, LABEL, bad=bad) as found:
@@ -67,12 +67,12 @@ def test_blobs_are_columns_in_the_shapes_that_layers_say(source: str) -> None:
             assert label.flatten().tolist() == [0, 1, 2]
 
 
-def test_what_no_layer_says_the_shape_of_stays_as_it_is(source: str) -> None:
+def test_columns_without_a_layers_shape_are_unchanged(source: str) -> None:
     with batches(Table(source), Intake(("extra", "label", "image"), 4, (None, None, None))) as found:
         assert found.shapes() == [(4, 2, 3, 4), (4,), (4, 24)]
 
 
-def test_arrays_of_sources_without_names_are_taken_in_their_order(source: str, tmp_path: Path) -> None:
+def test_arrays_without_names_are_used_in_order(source: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,label,b\n1,7,2\n")
     listed, lines = Table(f"{source}?columns=extra,label"), Table(f"csv:{tmp_path / 't.csv'}")
     for table, shape in ((listed, (2, 3, 4)), (lines, (2, 1, 1))):
@@ -87,7 +87,7 @@ def test_arrays_of_sources_without_names_are_taken_in_their_order(source: str, t
 DATA_X = Intake(("x",), 3, (None,))
 
 
-def test_a_transform_comes_before_the_shape_is_looked_at(source: str) -> None:
+def test_a_transform_is_applied_before_the_shape_is_checked(source: str) -> None:
     crop = Transform(pb.TransformationParameter(crop_size=2, scale=0.5), train=False)
     with batches(Table(source), Intake(("extra",), 3, ((2, 2, 2),), crop), LABEL) as found:
         np.testing.assert_array_equal(next(found)[0], IMAGES[:3, :, :2, 1:3] * np.float32(0.5))
@@ -98,7 +98,7 @@ def test_a_transform_comes_before_the_shape_is_looked_at(source: str) -> None:
     refuse(Table(source), r"item 0: a value of shape \[2, 3, 4\], \[2, 2, 2\] after its transform, doesn't fit", wrong)
 
 
-def test_encoded_images_can_be_had_without_colours(tmp_path: Path) -> None:
+def test_encoded_images_can_be_read_in_gray(tmp_path: Path) -> None:
     image = png_of(IMAGES[0].repeat(2, axis=0)[:3])
     source = write(tmp_path / "t.arrow", data=pa.array([image]), label=pa.array([7]))
     with batches(Table(source), Intake(("data",), 3, ((1, 3, 4),), gray=True), LABEL) as found:
@@ -117,12 +117,12 @@ def test_values_fit_if_their_order_stays(tmp_path: Path, own: tuple[int, ...], w
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 2), (2, 3, 5), (1,), (4, 6)])
-def test_values_that_do_not_fit_are_told(source: str, shape: tuple[int, ...]) -> None:
+def test_values_that_do_not_fit_are_refused(source: str, shape: tuple[int, ...]) -> None:
     why = f"t.arrow: item 0: a value of shape [2, 3, 4] doesn't fit 'extra', which needs {list(shape)}"
     refuse(Table(source), re.escape(why), Intake(("extra",), 3, (shape,)))
 
 
-def test_what_cannot_be_bound_is_told(source: str, tmp_path: Path) -> None:
+def test_columns_that_cannot_be_bound_are_refused(source: str, tmp_path: Path) -> None:
     refuse(Table(source), "there isn't exactly one column 'data'; choose from image, label, extra", DATA)
     refuse(
         Table(source, {"lable": "label"}), "no blob 'lable' comes from outside; choose from data, label", DATA, LABEL
@@ -134,7 +134,7 @@ def test_what_cannot_be_bound_is_told(source: str, tmp_path: Path) -> None:
     )
 
 
-def test_batches_go_on_over_the_end_of_a_table(source: str) -> None:
+def test_batches_wrap_around_at_the_end_of_a_table(source: str) -> None:
     assert rows(Table(source), 4) == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]
 
 
@@ -148,13 +148,13 @@ def test_workers_share_one_sequence_of_rows(source: str, shuffle: bool) -> None:
     assert (whole[:5] != whole[5:10]) == shuffle
 
 
-def test_there_may_be_fewer_rows_than_in_a_batch_and_than_workers(tmp_path: Path) -> None:
+def test_a_table_may_have_fewer_rows_than_a_batch_or_than_workers(tmp_path: Path) -> None:
     table = Table(write(tmp_path / "t.arrow", label=pa.array([6, 7])), shuffle=True)
     found = [rows(table, 2, rank=rank, size=4) for rank in range(4)]
     assert sorted(row for each in found for row in each) == [6] * 12 + [7] * 12
 
 
-def test_a_row_that_is_passed_over_is_so_for_all_blobs(tmp_path: Path) -> None:
+def test_a_skipped_row_is_skipped_for_all_blobs(tmp_path: Path) -> None:
     source = write(tmp_path / "t.arrow", a=pa.array([0, None, 2, 3]), b=pa.array([0, 10, 20, None]))
     with batches(Table(source), Intake(("a",), 4, ((),)), Intake(("b",), 4, ((),)), bad=BadItems.SKIP) as found:
         a, b = next(found)

@@ -42,14 +42,14 @@ def test_a_batch_in_the_nets_own_shapes_may_have_more_boxes_than_images() -> Non
         next(UserBatches([{**values, "data": np.zeros((3, 3, 4, 5), np.float32)}], shapes))
 
 
-def test_what_must_not_be_written_to_is_copied() -> None:
+def test_read_only_arrays_are_copied() -> None:
     values = batch(1)
     values["data"].flags.writeable = False
     next(UserBatches([values], SHAPES))[1].zero_()
     assert values["data"].all()
 
 
-def test_items_are_put_together() -> None:
+def test_items_are_combined_into_batches() -> None:
     rows = ({"data": np.full((3, 4, 5), number, np.uint8), "label": number} for number in range(4))
     given = UserBatches(rows, SHAPES)
     for wanted in ([0, 1], [2, 3]):
@@ -59,13 +59,13 @@ def test_items_are_put_together() -> None:
         assert images.shape == (2, 3, 4, 5)
 
 
-def test_a_function_is_asked_for_every_batch() -> None:
+def test_a_function_is_called_for_every_batch() -> None:
     numbers = iter(range(3))
     given = UserBatches(lambda: batch(next(numbers)), SHAPES)
     assert [float(next(given)[0][0]) for _ in range(3)] == [0, 1, 2]
 
 
-def test_an_iterable_goes_back_and_an_iterator_does_not() -> None:
+def test_an_iterable_restarts_and_an_iterator_does_not() -> None:
     values = [batch(number) for number in range(5)]
     given = UserBatches(values, SHAPES)
     given.seek(3)
@@ -94,6 +94,6 @@ def test_an_iterable_goes_back_and_an_iterator_does_not() -> None:
         (iter([]), "the data are empty; pass at least"),
     ],
 )
-def test_what_does_not_fit_is_told(values, why: str) -> None:
+def test_data_that_do_not_fit_are_refused(values, why: str) -> None:
     with pytest.raises(DataError, match=why):
         next(UserBatches(values, SHAPES))

@@ -14,7 +14,7 @@ NUMBERS = np.arange(5)
 IMAGES = np.zeros((5, 3, 6, 7), np.uint8)
 
 
-def test_rows_come_in_their_order_and_on_over_the_end() -> None:
+def test_rows_come_in_order_and_wrap_around() -> None:
     batches = RowBatches(ArrayRows((NUMBERS,)), {"x": (3, 1)}, 3)
     assert [next(batches)[0].flatten().tolist() for _ in range(3)] == [[0, 1, 2], [3, 4, 0], [1, 2, 3]]
     assert batches.position == 3 and batches.epoch_batches() == Fraction(5, 3)
@@ -36,7 +36,7 @@ def test_images_have_the_size_of_the_array(stated: tuple[int, ...]) -> None:
     assert batches.shapes == {"x": (2, 3, 6, 7)} and next(batches)[0].shape == (2, 3, 6, 7)
 
 
-def test_a_batch_does_not_change_what_was_given() -> None:
+def test_a_batch_does_not_change_the_users_arrays() -> None:
     rows = np.ones((4, 2), np.float32)
     next(RowBatches(ArrayRows((rows,)), {"x": (2, 2)}, 2))[0].zero_()
     assert rows.all()

@@ -21,10 +21,10 @@ def test_every_character_survives_a_file(tmp_path: Path) -> None:
     assert again.numbers(TEXT, "text") == [sorted(set(TEXT)).index(character) for character in TEXT]
 
 
-def test_longer_names_are_no_characters() -> None:
+def test_names_of_several_characters_are_refused() -> None:
     assert Alphabet(["a", "12", "\\xzz;", "a", "\\x110000;", "b"]).characters == {"a": 0, "b": 5}
 
 
-def test_a_character_that_isnt_there_is_said() -> None:
+def test_an_unknown_character_is_reported() -> None:
     with pytest.raises(DataError, match=r"poem: the character 'z' isn't in the alphabet, which contains \\sab"):
         Alphabet.of("a b").numbers("az", "poem")

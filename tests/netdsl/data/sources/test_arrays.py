@@ -10,7 +10,7 @@ PARTS = [(np.arange(4) + 10, np.arange(8).reshape(4, 2)), (), (np.arange(3) + 20
 ENDS = np.array([4, 4, 7])
 
 
-def test_rows_come_in_the_order_in_which_they_are_wanted() -> None:
+def test_rows_come_in_the_requested_order() -> None:
     numbers, pairs = gather_rows(np.array([6, 1, 0, 6, 4, 3]), ENDS, PARTS.__getitem__)
     assert numbers.tolist() == [22, 11, 10, 22, 20, 13]
     assert pairs.tolist() == [[14, 15], [2, 3], [0, 1], [14, 15], [10, 11], [6, 7]]
@@ -23,7 +23,7 @@ def test_rows_at_even_distances_are_not_copied() -> None:
         assert np.shares_memory(numbers, PARTS[0][0]) == shared
 
 
-def test_a_part_that_is_in_use_is_asked_first() -> None:
+def test_the_part_in_use_is_read_first() -> None:
     asked: list[int] = []
 
     def arrays(part: int) -> tuple[np.ndarray, ...]:
@@ -34,7 +34,7 @@ def test_a_part_that_is_in_use_is_asked_first() -> None:
     assert asked == [2, 0]
 
 
-def test_parts_of_different_kinds_have_no_rows_together() -> None:
+def test_rows_from_parts_of_different_types_cannot_be_combined() -> None:
     for other in (np.zeros(3, np.float64), np.zeros((3, 1), np.int64)):
         parts = [(np.zeros(4, np.int64),), (), (other,)]
         assert gather_rows(np.array([1, 5]), ENDS, parts.__getitem__) is None

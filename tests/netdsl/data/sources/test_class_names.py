@@ -33,7 +33,7 @@ def test_a_text_file_has_a_name_on_each_line(tmp_path: Path) -> None:
     assert read_class_names(tmp_path / "labels.txt") == ("cat", "tench, Tinca tinca", "dog")
 
 
-def test_a_label_map_has_the_numbers_of_its_names(tmp_path: Path) -> None:
+def test_a_label_map_gives_names_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "labelmap.prototxt").write_text(LABEL_MAP)
     assert class_names_in(tmp_path) == ("background", "1", "cat", "dog")
     (tmp_path / "labels.txt").write_text("one\n")
@@ -41,13 +41,13 @@ def test_a_label_map_has_the_numbers_of_its_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("label", ["-1", "2000000000"])
-def test_a_label_map_whose_numbers_make_no_sense_is_refused(tmp_path: Path, label: str) -> None:
+def test_a_label_map_with_invalid_numbers_is_refused(tmp_path: Path, label: str) -> None:
     (tmp_path / "map.prototxt").write_text(f'item {{ name: "a" label: {label} }}')
     with pytest.raises(DataError, match=r"map.prototxt: a label isn't from 0 to 1,048,575"):
         read_class_names(tmp_path / "map.prototxt")
 
 
-def test_names_can_be_shown_and_written_whatever_folders_are_called(tmp_path: Path) -> None:
+def test_names_from_any_folder_can_be_printed_and_written(tmp_path: Path) -> None:
     (tmp_path / "a\nb").mkdir()
     (tmp_path / "a\nb/1.png").write_bytes(b"")
     assert classes_of(FolderSource(tmp_path)) == ("a\N{REPLACEMENT CHARACTER}b",)
@@ -94,7 +94,7 @@ def test_data_sets_find_their_names(tmp_path: Path, make: Callable[[Path], str],
         assert classes_of(source) == ("cat", "dog")
 
 
-def test_hugging_faces_tables_say_the_names_of_their_classes(tmp_path: Path) -> None:
+def test_hugging_face_tables_contain_their_class_names(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     metadata = '{"info": {"features": {"animal": {"names": ["cat", "dog"], "_type": "ClassLabel"}, "x": null}}}'
     for text, names in ((metadata, ("cat", "dog")), ("[", ()), ("[1]", ()), (metadata.replace('"cat"', "1"), ())):

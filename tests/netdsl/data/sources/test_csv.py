@@ -45,13 +45,13 @@ def test_columns_and_the_label_can_be_chosen(tmp_path: Path) -> None:
         ("a,label\n1,2\n\n1,2,3\n", "t.csv:4: the line has 3 values for 2 columns"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, what: str) -> None:
+def test_problems_are_reported_with_their_line(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(DataError) as problem:
         CsvSource(table(tmp_path, text))
     assert what in str(problem.value)
 
 
-def test_other_files_are_told(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone.csv: can't be opened: No such file"):
         CsvSource(tmp_path / "gone.csv")
     with pytest.raises(DataError, match=r"t.csv: can't be read: 'utf-8' codec"):

@@ -45,14 +45,14 @@ def items(opened: AnnotatedDatumSource) -> list[tuple[np.ndarray, ...]]:
     return [opened.item(opened.fetch(index)) for index in range(len(opened))]
 
 
-def test_an_image_comes_with_a_row_for_each_object(tmp_path: Path) -> None:
+def test_an_image_is_read_with_a_row_for_each_object(tmp_path: Path) -> None:
     ((image, rows),) = items(source(tmp_path / "db", record()))
     assert (image == PIXELS.transpose(2, 0, 1)).all()
     assert rows.dtype == np.float32
     assert rows.tolist() == [[7, 0, 0.25, 0.5, 0.75, 1, 0], [7, 1, 0, 0, 0.5, 0.25, 1], [2, 0, 0.125, 0, 1, 1, 0]]
 
 
-def test_images_without_objects_and_without_an_encoding(tmp_path: Path) -> None:
+def test_raw_images_without_objects_are_read(tmp_path: Path) -> None:
     values = PIXELS.transpose(2, 0, 1).tobytes()
     bare = pb.AnnotatedDatum(datum=pb.Datum(channels=3, height=4, width=6, data=values), type=BOX)
     ((image, rows),) = items(source(tmp_path / "db", bare))
@@ -61,7 +61,7 @@ def test_images_without_objects_and_without_an_encoding(tmp_path: Path) -> None:
     assert gray.shape == (1, 4, 6)
 
 
-def test_a_map_of_classes_comes_along_if_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_class_map_is_returned_on_request(tmp_path: Path) -> None:
     classes = np.arange(24, dtype=np.uint8).reshape(4, 6)
     both = record(BOX_AND_MAP, seg_label=png(classes))
     assert len(items(source(tmp_path / "boxes", both))[0]) == 2
@@ -70,7 +70,7 @@ def test_a_map_of_classes_comes_along_if_it_is_asked_for(tmp_path: Path) -> None
         items(source(tmp_path / "none", record(), maps=True))
 
 
-def test_records_that_say_no_annotation_have_labels(tmp_path: Path) -> None:
+def test_records_without_an_annotation_have_labels(tmp_path: Path) -> None:
     ((_, label),) = items(source(tmp_path / "labels", record(None)))
     assert label == 5 and label.shape == ()
     assert len(items(source(tmp_path / "boxes", record(None), annotated=True))[0][1]) == 3
@@ -86,7 +86,9 @@ def test_records_that_say_no_annotation_have_labels(tmp_path: Path) -> None:
         ((pb.AnnotatedDatum(datum=pb.Datum(height=4), type=BOX),), "the record isn't an image"),
     ],
 )
-def test_what_cannot_be_read_is_refused(tmp_path: Path, records: tuple[pb.AnnotatedDatum, ...], message: str) -> None:
+def test_records_that_cannot_be_read_are_refused(
+    tmp_path: Path, records: tuple[pb.AnnotatedDatum, ...], message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         items(source(tmp_path / "db", *records))
 
@@ -101,7 +103,7 @@ def test_damaged_records_and_boxes_without_places_are_refused(tmp_path: Path) ->
         items(source(tmp_path / "nan", wrong))
 
 
-def test_classes_are_those_of_the_folder_unless_they_are_named(tmp_path: Path) -> None:
+def test_classes_are_read_from_the_folder_unless_they_are_named(tmp_path: Path) -> None:
     opened = source(tmp_path / "db", record())
     (tmp_path / "db" / "labels.txt").write_text("background\ncat\n")
     assert opened.classes == ()

@@ -87,14 +87,14 @@ def test_a_line_without_an_end_is_refused_before_it_is_read(
         open_source(name)
 
 
-def test_an_image_file_that_no_image_fills_is_refused(tmp_path: Path) -> None:
+def test_an_oversized_image_file_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "a.png").open("wb") as file:
         file.truncate(1 << 34)
     with pytest.raises(DataError, match=r"a\.png: the file has 17,179,869,184 bytes, more than the largest image"):
         of_list("images", "{} 1")(tmp_path / "a.png")
 
 
-def test_a_packed_file_is_not_believed_what_it_cannot_hold(tmp_path: Path) -> None:
+def test_an_impossible_size_in_a_packed_file_is_refused(tmp_path: Path) -> None:
     header = struct.pack(">BBBB3I", 0, 0, 8, 3, 2**31, 2**31, 2**31)
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(header))
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(struct.pack(">BBBBIB", 0, 0, 8, 1, 1, 7))

@@ -62,12 +62,12 @@ def test_compressed_files_and_one_file_for_several_names_in_a_line(tmp_path: Pat
         ([], "the list is empty"),
     ],
 )
-def test_files_that_dont_fit_are_refused(tmp_path: Path, files: list[dict[str, object]], why: str) -> None:
+def test_mismatched_files_are_refused(tmp_path: Path, files: list[dict[str, object]], why: str) -> None:
     with pytest.raises(DataError, match=why):
         Hdf5Source(listed(tmp_path, *files), ["data", "label"])
 
 
-def test_what_isnt_hdf5_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_hdf5_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone\.txt: can't be opened"):
         Hdf5Source(tmp_path / "gone.txt", ["data"])
     path = listed(tmp_path, rows(2, 0), rows(2, 0))
@@ -122,7 +122,7 @@ def elsewhere(folder: Path, kind: str) -> None:
         ("dimensions", "'label': the file claims to hold 1,208,925,819,614,629,174,706,176 values"),
     ],
 )
-def test_rows_of_other_files_and_rows_that_are_not_there_are_refused(tmp_path: Path, kind: str, why: str) -> None:
+def test_external_and_missing_rows_are_refused(tmp_path: Path, kind: str, why: str) -> None:
     elsewhere(tmp_path, kind)
     (tmp_path / "list.txt").write_text(f"{tmp_path}/0.h5\n")
     with pytest.raises(DataError, match=rf"0\.h5: .*{why}"):

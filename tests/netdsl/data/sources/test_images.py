@@ -35,7 +35,7 @@ def test_images_and_labels_come_in_the_order_of_the_list(tmp_path: Path) -> None
     assert items[0][1].dtype == np.float32
 
 
-def test_a_gray_image_has_three_channels_unless_gray_is_asked(tmp_path: Path) -> None:
+def test_a_gray_image_has_three_channels_unless_gray_is_requested(tmp_path: Path) -> None:
     pixels = write_image(tmp_path / "gray.png", 3, 4)
     path = listed(tmp_path, f"{tmp_path}/gray.png 0\n")
     colored, gray = ImageSource(path), ImageSource(path, color=False)
@@ -67,12 +67,12 @@ def test_only_one_new_size_is_refused(tmp_path: Path) -> None:
         ("a.png", ":1: 'a.png' isn't a label"),
     ],
 )
-def test_a_list_that_isnt_one_is_refused(tmp_path: Path, text: str, why: str) -> None:
+def test_an_invalid_list_is_refused(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(DataError, match=f"list.txt{why}" if why[0] == ":" else why):
         ImageSource(listed(tmp_path, text))
 
 
-def test_what_cant_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_images_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone\.txt: can't be opened"):
         ImageSource(tmp_path / "gone.txt")
     source = ImageSource(listed(tmp_path, f"{tmp_path}/gone.png 0\n{tmp_path}/list.txt 1\n"))
@@ -122,20 +122,20 @@ def test_a_list_of_classes_numbers_them(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "count"), [("dog\nant\n", 0), ("dog\nant\ncat\ncat\n", 2)])
-def test_a_list_must_have_every_folder_once(folder: Path, text: str, count: int) -> None:
+def test_a_list_must_contain_every_folder_once(folder: Path, text: str, count: int) -> None:
     (folder / "labels.txt").write_text(text)
     with pytest.raises(DataError, match=f"labels.txt: the file has {count} lines 'cat'; write one"):
         FolderSource(folder)
 
 
-def test_a_damaged_image_is_told_with_its_path(folder: Path) -> None:
+def test_a_damaged_image_is_reported_with_its_path(folder: Path) -> None:
     (folder / "ant/1.png").write_bytes(b"not an image")
     source = FolderSource(folder)
     with pytest.raises(DataError, match=r"ant/1.png: can't be decoded"):
         source.item(source.fetch(0))
 
 
-def test_folders_without_images_are_told(tmp_path: Path) -> None:
+def test_folders_without_images_are_reported(tmp_path: Path) -> None:
     (tmp_path / "cat/none").mkdir(parents=True)
     with pytest.raises(DataError, match=r"has no images in folders named after their classes"):
         FolderSource(tmp_path)
@@ -160,7 +160,7 @@ def nest(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_the_parts_of_a_data_set_are_not_taken_for_its_classes(tmp_path: Path) -> None:
+def test_a_data_sets_splits_are_not_mistaken_for_classes(tmp_path: Path) -> None:
     shapes = nest(tmp_path / "shapes", *(f"{part}/{name}/1.png" for part in ("train", "val") for name in ("a", "b")))
     with pytest.raises(DataError, match="its folders train, val contain folders and no images") as problem:
         FolderSource(shapes)
@@ -168,7 +168,7 @@ def test_the_parts_of_a_data_set_are_not_taken_for_its_classes(tmp_path: Path) -
     assert FolderSource(shapes / "train").classes == ["a", "b"]
 
 
-def test_classes_whose_images_all_lie_deeper_are_named_in_a_list(tmp_path: Path) -> None:
+def test_classes_whose_images_are_all_in_subfolders_are_listed(tmp_path: Path) -> None:
     nest(tmp_path, "cat/2019/1.png", "dog/2020/2.png")
     with pytest.raises(DataError, match=rf"folder:{tmp_path}/cat, or write the names of the classes into"):
         FolderSource(tmp_path)
@@ -176,7 +176,7 @@ def test_classes_whose_images_all_lie_deeper_are_named_in_a_list(tmp_path: Path)
     assert labels(FolderSource(tmp_path)) == {"dog/2020/2.png": 0, "cat/2019/1.png": 1}
 
 
-def test_a_single_class_whose_images_lie_deeper_is_warned_of(folder: Path) -> None:
+def test_a_class_whose_images_are_in_subfolders_gives_a_warning(folder: Path) -> None:
     nest(folder, "bird/2020/1.png")
     with pytest.warns(DataWarning, match="the classes bird contain folders and no images; the images in these"):
         assert len(FolderSource(folder)) == 5

@@ -68,7 +68,7 @@ GOOD = idx(5, 4, 3) + IMAGES.tobytes()
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_damaged_files_are_told(tmp_path: Path, images: bytes, labels: bytes, what: str, packed: bool) -> None:
+def test_damaged_files_are_reported(tmp_path: Path, images: bytes, labels: bytes, what: str, packed: bool) -> None:
     if packed:
         save(tmp_path, gzip.compress(images), gzip.compress(labels))
         for file in list(tmp_path.iterdir()):
@@ -82,14 +82,14 @@ def test_damaged_files_are_told(tmp_path: Path, images: bytes, labels: bytes, wh
     assert what in str(problem.value)
 
 
-def test_a_cut_gzip_file_is_told(tmp_path: Path) -> None:
+def test_a_truncated_gzip_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(GOOD)[:-20])
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(5) + LABELS)
     with pytest.raises(DataError, match=r"train-images-idx3-ubyte.gz: can't be read: "):
         MnistSource(tmp_path)
 
 
-def test_missing_and_doubled_files_are_told(tmp_path: Path) -> None:
+def test_missing_and_duplicate_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no file t10k-images-idx3-ubyte, plain or .gz"):
         MnistSource(tmp_path, DataSplit.TEST)
     save(tmp_path, GOOD, idx(5) + LABELS)
@@ -132,18 +132,18 @@ def test_a_hundred_classes_have_fine_labels(tmp_path: Path) -> None:
     assert (len(source), label.item()) == (2, 88)
 
 
-def test_a_cut_file_is_told(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "test_batch.bin").write_bytes(record(9, start=1)[:-1])
     with pytest.raises(DataError, match=r"test_batch.bin: its 3,072 bytes aren't records of 3,073; it is truncated"):
         Cifar10Source(tmp_path, DataSplit.TEST)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data_batch_1.bin: can't be opened: No such file"):
         Cifar10Source(tmp_path)
 
 
-def test_pickled_batches_are_never_read(tmp_path: Path) -> None:
+def test_pickled_batches_are_never_unpickled(tmp_path: Path) -> None:
     (tmp_path / "data_batch_1").write_bytes(b"\x80\x02}q\x01.")
     with pytest.raises(DataError, match=r"data_batch_1: the file is a pickle, which isn't safe to read; download"):
         Cifar10Source(tmp_path)
@@ -157,7 +157,7 @@ def items(source: DigitsSource) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([image for image, _ in found]), np.array([label.item() for _, label in found])
 
 
-def test_all_digits_are_there_with_values_of_bytes() -> None:
+def test_all_digits_are_read_as_bytes() -> None:
     images, labels = items(DigitsSource())
     expected = load_digits()
     assert (images.shape, images.dtype) == ((1797, 1, 8, 8), np.uint8)
@@ -166,7 +166,7 @@ def test_all_digits_are_there_with_values_of_bytes() -> None:
     np.testing.assert_allclose(images[:, 0], expected.images * 255 / 16, atol=0.5)
 
 
-def test_the_halves_are_the_whole_and_have_the_same_share_of_every_digit() -> None:
+def test_both_parts_make_up_the_whole_set_with_equal_shares_of_digits() -> None:
     (train, train_labels), (test, test_labels) = (
         items(DigitsSource(DataSplit.TRAIN)),
         items(DigitsSource(DataSplit.TEST)),

@@ -73,7 +73,7 @@ def test_the_database_is_left_alone_and_can_be_read_twice(tmp_path: Path) -> Non
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
 
 
-def test_what_isnt_a_database_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gone: there is no such folder"):
         LevelDbSource(tmp_path / "gone")
     (tmp_path / "folder").mkdir()

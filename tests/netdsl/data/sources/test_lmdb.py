@@ -43,7 +43,7 @@ def only(path: Path, value: bytes, color: Color = Color.AS_STORED) -> tuple[np.n
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 2, 0], [1, 3, 0, 1, 2, 0], [199, 0, 70, 69, 199, 5, 0]])
-def test_records_are_those_of_their_numbers_in_any_order(tmp_path: Path, order: list[int]) -> None:
+def test_records_are_read_by_number_in_any_order(tmp_path: Path, order: list[int]) -> None:
     source = LmdbSource(database(tmp_path / "db", map(raw, range(200))))
     assert len(source) == 200
     for index in order:
@@ -54,13 +54,13 @@ def test_records_are_those_of_their_numbers_in_any_order(tmp_path: Path, order: 
         assert label == index * 10 and label.dtype == np.float32
 
 
-def test_nothing_is_written_beside_the_database(tmp_path: Path) -> None:
+def test_no_files_are_written_next_to_the_database(tmp_path: Path) -> None:
     path = database(tmp_path / "db", [raw(0)])
     LmdbSource(path).fetch(0)
     assert [file.name for file in path.iterdir()] == ["data.mdb"]
 
 
-def test_two_sources_of_one_database_go_their_own_ways(tmp_path: Path) -> None:
+def test_two_sources_of_one_database_are_independent(tmp_path: Path) -> None:
     path = database(tmp_path / "db", map(raw, range(4)))
     first, second = LmdbSource(path), LmdbSource(path)
     assert first.fetch(0).value == raw(0)
@@ -69,12 +69,12 @@ def test_two_sources_of_one_database_go_their_own_ways(tmp_path: Path) -> None:
     assert first.fetch(1).value == raw(1)
 
 
-def test_two_databases_are_told_apart(tmp_path: Path) -> None:
+def test_two_databases_are_distinguished(tmp_path: Path) -> None:
     first, second = (LmdbSource(database(tmp_path / str(index), [raw(index)])) for index in range(2))
     assert (first.fetch(0).value, second.fetch(0).value) == (raw(0), raw(1))
 
 
-def test_a_database_that_took_the_place_of_a_closed_one_is_read(tmp_path: Path) -> None:
+def test_a_database_that_replaced_a_closed_one_is_read(tmp_path: Path) -> None:
     source = LmdbSource(database(tmp_path / "db", [raw(1)]))
     source.close()
     (tmp_path / "db").rename(tmp_path / "old")
@@ -82,7 +82,7 @@ def test_a_database_that_took_the_place_of_a_closed_one_is_read(tmp_path: Path) 
     assert again.fetch(0).value == raw(2)
 
 
-def test_an_encoded_image_is_decoded_as_it_is_stored_or_as_is_asked(tmp_path: Path) -> None:
+def test_an_encoded_image_is_decoded_as_stored_or_as_requested(tmp_path: Path) -> None:
     colored = image(0).transpose(1, 2, 0)
     assert (only(tmp_path / "a", encoded(colored))[0] == image(0)).all()
     gray = only(tmp_path / "b", encoded(colored), Color.GRAY)[0]
@@ -93,7 +93,7 @@ def test_an_encoded_image_is_decoded_as_it_is_stored_or_as_is_asked(tmp_path: Pa
     assert (repeated == colored[:, :, 0]).all() and repeated.shape == SHAPE
 
 
-def test_force_color_and_force_gray_say_the_color() -> None:
+def test_force_color_and_force_gray_set_the_channels() -> None:
     assert Color.of(pb.TransformationParameter()) is Color.AS_STORED
     assert Color.of(pb.TransformationParameter(force_color=True)) is Color.COLOR
     assert Color.of(pb.TransformationParameter(force_gray=True)) is Color.GRAY
@@ -101,7 +101,7 @@ def test_force_color_and_force_gray_say_the_color() -> None:
         Color.of(pb.TransformationParameter(force_color=True, force_gray=True))
 
 
-def test_float_data_is_taken_where_there_are_no_bytes(tmp_path: Path) -> None:
+def test_float_data_is_used_if_there_are_no_bytes(tmp_path: Path) -> None:
     values = [0.5, -1.5, 2.25, 1e9, 0, 7]
     pixels, _ = only(tmp_path / "db", pb.Datum(channels=1, height=2, width=3, float_data=values).SerializeToString())
     assert pixels.dtype == np.float32 and pixels.tolist() == [[values[:3], values[3:]]]
@@ -124,7 +124,7 @@ def test_a_bad_record_is_named(tmp_path: Path, value: bytes, why: str) -> None:
         only(tmp_path / "db", value)
 
 
-def test_what_isnt_a_database_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gone: there is no such folder"):
         LmdbSource(tmp_path / "gone")
     (tmp_path / "file").touch()
@@ -177,7 +177,7 @@ def written_in_transactions(path: Path, count: int, size: Callable[[Random], int
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("count", [1, 5, 60, 2500])
-def test_records_are_those_that_lmdb_reads(tmp_path: Path, count: int, size: str) -> None:
+def test_records_equal_those_that_lmdb_reads(tmp_path: Path, count: int, size: str) -> None:
     records = written_in_transactions(tmp_path, count, SIZES[size])
     in_order, shuffled = LmdbFile(tmp_path), LmdbFile(tmp_path)
     assert len(in_order) == len(records)
@@ -193,7 +193,7 @@ def test_many_threads_read_one_file(tmp_path: Path) -> None:
         assert list(threads.map(file.record, order)) == [records[index] for index in order]
 
 
-def test_all_of_a_damaged_file_is_read_or_refused(tmp_path: Path) -> None:
+def test_every_record_of_a_damaged_file_is_read_or_refused(tmp_path: Path) -> None:
     written_in_transactions(tmp_path, 300, SIZES["mixed"])
     path, random = tmp_path / LMDB_FILE, Random(3)
     whole = path.read_bytes()
@@ -216,7 +216,7 @@ def damage(path: Path, place: int, data: bytes) -> None:
         file.write(data)
 
 
-def test_the_other_meta_page_serves_if_one_is_damaged(tmp_path: Path) -> None:
+def test_the_other_meta_page_is_used_if_one_is_damaged(tmp_path: Path) -> None:
     records = written_in_transactions(tmp_path, 60, SIZES["small"])
     whole = (tmp_path / LMDB_FILE).read_bytes()
     counts = []
@@ -233,7 +233,7 @@ def test_the_other_meta_page_serves_if_one_is_damaged(tmp_path: Path) -> None:
         LmdbFile(tmp_path)
 
 
-def test_a_damaged_page_is_named_and_no_record_takes_the_number_of_another(tmp_path: Path) -> None:
+def test_a_damaged_page_is_named_and_record_numbers_stay(tmp_path: Path) -> None:
     records = written_in_transactions(tmp_path, 2500, SIZES["small"])
     key, _ = records[1200]
     number = (tmp_path / LMDB_FILE).read_bytes().rindex(key) // PAGE
@@ -251,7 +251,7 @@ def test_a_damaged_page_is_named_and_no_record_takes_the_number_of_another(tmp_p
     assert damaged.record(3) == records[3]
 
 
-def test_a_tree_that_leads_back_to_itself_ends(tmp_path: Path) -> None:
+def test_a_cyclic_tree_ends_with_an_error(tmp_path: Path) -> None:
     written_in_transactions(tmp_path, 2500, SIZES["small"])
     with lmdb.open(str(tmp_path), readonly=True, lock=False) as environment:
         assert environment.stat()["depth"] == 3
@@ -265,7 +265,7 @@ def test_a_tree_that_leads_back_to_itself_ends(tmp_path: Path) -> None:
         LmdbFile(tmp_path).record(0)
 
 
-def test_what_caffe_never_writes_is_told(tmp_path: Path) -> None:
+def test_features_that_caffe_never_writes_are_refused(tmp_path: Path) -> None:
     for name, several in (("named", False), ("several", True)):
         with (
             lmdb.open(str(tmp_path / name), max_dbs=1) as environment,

@@ -41,7 +41,7 @@ def test_a_field_of_a_struct_is_found_among_cells() -> None:
 
 
 @pytest.mark.parametrize("place", [("S",), ("GTcls", "Segmentation")])
-def test_what_is_written_is_read_by_scipy(place: tuple[str, ...]) -> None:
+def test_scipy_reads_written_files(place: tuple[str, ...]) -> None:
     data, labels = matlab_bytes(LABELS % 256, place), LABELS % 256
     found = scipy_io.loadmat(io.BytesIO(data))[place[0]]
     assert ((found if len(place) == 1 else found[0][place[1]][0]) == labels).all()
@@ -66,20 +66,20 @@ def test_what_is_written_is_read_by_scipy(place: tuple[str, ...]) -> None:
         (saved(S=LABELS, compressed=True)[:-9], ("S",), "ends within an element"),
     ],
 )
-def test_what_is_wrong_is_said(data: bytes, place: tuple[str, ...], words: str) -> None:
+def test_problems_are_reported(data: bytes, place: tuple[str, ...], words: str) -> None:
     with pytest.raises(DataError, match=words) as problem:
         matlab_array(data, place, "one.mat")
     assert str(problem.value).startswith("one.mat: ")
 
 
-def test_a_shape_that_is_a_lie_takes_no_memory() -> None:
+def test_a_false_shape_allocates_no_memory() -> None:
     data = matlab_bytes(LABELS, ("S",))
     lie = data.replace(struct.pack("<2i", 5, 7), struct.pack("<2i", 1 << 30, 1 << 30))
     with pytest.raises(DataError, match="a matrix of shape"):
         matlab_array(lie, ("S",), "one.mat")
 
 
-def test_an_element_that_becomes_too_large_is_refused() -> None:
+def test_an_element_that_unpacks_to_a_huge_size_is_refused() -> None:
     header, bomb = saved(S=1)[:128], zlib.compress(bytes((1 << 28) + 1), 1)
     with pytest.raises(DataError, match="has more than"):
         matlab_array(header + struct.pack("<II", 15, len(bomb)) + bomb, ("S",), "one.mat")

@@ -49,7 +49,7 @@ def test_scale_and_offset_are_applied(path: Path) -> None:
     source.close()
 
 
-def test_missing_values_are_told(path: Path) -> None:
+def test_missing_values_are_reported(path: Path) -> None:
     source = NetcdfSource(path, ["pixels", "holes"])
     assert source.fetch(1)[1].item() == 2
     with pytest.raises(DataError, match=r"t.nc: item 2: variable 'holes' has missing values"):
@@ -57,7 +57,7 @@ def test_missing_values_are_told(path: Path) -> None:
     source.close()
 
 
-def test_all_bytes_are_values_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+def test_all_bytes_are_values_unless_the_file_defines_a_fill_value(tmp_path: Path) -> None:
     with netCDF4.Dataset(tmp_path / "t.nc", "w") as file:
         file.createDimension("item", 2)
         file.createVariable("pixels", "u1", ("item",))[:] = [0, 255]
@@ -72,7 +72,7 @@ def test_all_bytes_are_values_unless_the_file_says_otherwise(tmp_path: Path) -> 
     source.close()
 
 
-def test_rows_that_are_taken_at_once_are_those_that_are_fetched(path: Path) -> None:
+def test_rows_that_are_read_together_equal_single_rows(path: Path) -> None:
     source = NetcdfSource(path, ["pixels", "class", "packed"])
     for indices in ([0, 2, 4], [3], [4, 1, 1, 0]):
         rows = source.take(np.array(indices))
@@ -92,12 +92,12 @@ def test_rows_that_are_taken_at_once_are_those_that_are_fetched(path: Path) -> N
         (["pixels", "shorter"], "different lengths: {'pixels': 5, 'shorter': 4}"),
     ],
 )
-def test_variables_that_do_not_fit_are_told(path: Path, names: list[str], what: str) -> None:
+def test_variables_that_do_not_fit_are_refused(path: Path, names: list[str], what: str) -> None:
     with pytest.raises(DataError, match=what):
         NetcdfSource(path, names)
 
 
-def test_other_files_are_told(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.nc").write_bytes(b"not this")
     for name, what in (("t.nc", "not a NetCDF file"), ("gone.nc", "can't be opened: ")):
         with pytest.raises(DataError, match=f"{name}: {what}"):
@@ -108,7 +108,7 @@ def test_other_files_are_told(tmp_path: Path) -> None:
     ("kind", "why"),
     [("link", "'label' in '/' is a link"), ("storage", "the values are stored in another file")],
 )
-def test_values_of_other_files_are_refused(tmp_path: Path, kind: str, why: str) -> None:
+def test_external_values_are_refused(tmp_path: Path, kind: str, why: str) -> None:
     for name in ("t.nc", "other.nc"):
         with netCDF4.Dataset(tmp_path / name, "w") as file:
             file.createDimension("item", 4)
@@ -128,7 +128,7 @@ def test_values_of_other_files_are_refused(tmp_path: Path, kind: str, why: str) 
         NetcdfSource(tmp_path / "t.nc", ["label"])
 
 
-def test_a_classic_file_is_not_believed_what_it_cannot_hold(tmp_path: Path) -> None:
+def test_an_impossible_size_in_a_classic_file_is_refused(tmp_path: Path) -> None:
     with netCDF4.Dataset(tmp_path / "t.nc", "w", format="NETCDF3_CLASSIC") as file:
         file.createDimension("item", 4)
         file.createDimension("side", 5)
@@ -142,7 +142,7 @@ def test_a_classic_file_is_not_believed_what_it_cannot_hold(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"])
-def test_a_classic_header_is_not_believed_what_the_file_does_not_have(tmp_path: Path, kind: str) -> None:
+def test_a_classic_header_that_exceeds_the_file_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "t.nc"
     with netCDF4.Dataset(path, "w", format=kind) as file:
         file.title = "several words"

@@ -123,7 +123,7 @@ def test_a_name_opens_its_source(data: Path, name: str, label: float) -> None:
     assert item[1].item() == label
 
 
-def test_every_kind_is_tried_here() -> None:
+def test_every_kind_of_source_is_tested_here() -> None:
     assert {re.split("[:?]", name)[0] for name, _ in CASES} >= {
         kind for kind, form in KINDS.items() if form.open is not None
     }
@@ -138,7 +138,9 @@ def test_every_kind_is_tried_here() -> None:
         ("h5list.txt", ["data", "other"], 13),
     ],
 )
-def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns: list[str], label: float) -> None:
+def test_columns_can_be_chosen_in_sources_with_column_names(
+    data: Path, name: str, columns: list[str], label: float
+) -> None:
     assert parse_source(name).chooses_columns
     source = open_source(name, blobs=[BlobColumn(column, column) for column in columns])
     item = source.item(source.fetch(0))
@@ -147,12 +149,12 @@ def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns
 
 
 @pytest.mark.parametrize("name", ["digits:test", "t.csv", "an_lmdb", "t.parquet?columns=label", "t.nc?x=v"])
-def test_columns_are_not_chosen_where_they_have_none_or_are_chosen_already(data: Path, name: str) -> None:
+def test_choosing_columns_without_names_or_twice_is_refused(data: Path, name: str) -> None:
     assert not parse_source(name).chooses_columns
 
 
 @pytest.mark.parametrize("name", ["an_lmdb", "a_leveldb", "t.parquet?columns=image", "class", "list.txt?root=class"])
-def test_encoded_images_can_be_had_without_colours(data: Path, name: str) -> None:
+def test_encoded_images_can_be_read_in_gray(data: Path, name: str) -> None:
     for color, channels in ((Color.AS_STORED, 3), (Color.COLOR, 3), (Color.GRAY, 1)):
         source = open_source(name, color=color)
         image = source.item(source.fetch(0))[0]
@@ -187,13 +189,13 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
         ("lmdb:an_lmdb?first_pixel=1", "lmdb:an_lmdb?first_pixel=1: first_pixel only applies to marked objects"),
     ],
 )
-def test_what_is_no_source_is_told(data: Path, name: str, what: str) -> None:
+def test_a_name_that_is_not_a_source_is_refused(data: Path, name: str, what: str) -> None:
     with pytest.raises(DataError) as problem:
         open_source(name)
     assert str(problem.value).startswith(what)
 
 
-def test_a_source_without_items_is_told(data: Path) -> None:
+def test_a_source_without_items_is_refused(data: Path) -> None:
     pq.write_table(pa.table({"x": pa.array([], pa.int64())}), "none.parquet")
     with pytest.raises(DataError, match=r"none.parquet: there are no items"):
         open_source("none.parquet")
@@ -208,7 +210,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
         ("PIL.ImageDraw", contact_sheet.pillow),
     ],
 )
-def test_a_missing_library_is_told_with_what_to_install(
+def test_a_missing_library_is_reported_with_the_package_to_install(
     monkeypatch: pytest.MonkeyPatch, module: str, library: Callable[[], Any]
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
@@ -216,7 +218,7 @@ def test_a_missing_library_is_told_with_what_to_install(
         library()
 
 
-def test_full_names_and_parts(data: Path) -> None:
+def test_full_names_and_parts_are_parsed(data: Path) -> None:
     (data / "db").mkdir()
     (data / "db/data.mdb").touch()
     (data / "digits").mkdir()
@@ -235,7 +237,7 @@ def test_full_names_and_parts(data: Path) -> None:
     ]
 
 
-def test_what_data_give_is_said_by_their_kind(data: Path) -> None:
+def test_a_sources_kind_describes_its_items(data: Path) -> None:
     (data / "a.json").write_text("{}")
     names = {
         **dict.fromkeys(("digits", "an_lmdb", "lmdb:an_lmdb", "t.csv"), Content.ITEMS),
@@ -267,7 +269,7 @@ def test_several_sets_with_proposals_are_several_names() -> None:
     assert [str(name) for name in parse_joined("csv:a+b.csv")] == ["csv:a+b.csv"]
 
 
-def test_a_kind_of_a_program_is_a_kind_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_registered_kind_works_like_a_built_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     form = SourceKind("ones:COUNT", lambda spec: ArraySource([(np.ones((int(spec.path), 2)), np.ones(3))]))
     monkeypatch.setattr(KINDS, "_values", {**KINDS})
     register_source("ones", form)

@@ -13,12 +13,12 @@ def indices(order: Order, count: int) -> list[int]:
     return [order.index(order.place(number)) for number in range(count)]
 
 
-def test_items_come_in_their_order_and_again() -> None:
+def test_items_come_in_order_and_repeat() -> None:
     assert indices(Order((3,)), 7) == [0, 1, 2, 0, 1, 2, 0]
     assert indices(Order((5,), start=3), 4) == [3, 4, 0, 1]
 
 
-def test_every_epoch_is_shuffled_anew() -> None:
+def test_every_epoch_is_shuffled_differently() -> None:
     order = Order((50,), shuffle=True, seed=3)
     first, second = indices(order, 100)[:50], indices(order, 100)[50:]
     assert sorted(first) == sorted(second) == list(range(50))
@@ -54,7 +54,7 @@ def test_many_places_are_looked_up_at_once(shuffle: bool) -> None:
         assert order.indices(number, count).tolist() == indices(order, number + count)[number:]
 
 
-def test_random_numbers_follow_from_the_seed_and_the_place() -> None:
+def test_random_numbers_depend_on_the_seed_and_the_place() -> None:
     draws = {
         (seed, place): Order((5,), seed=seed).random(place).integers(1 << 60) for seed in (0, 1) for place in (4, 9)
     }

@@ -66,7 +66,7 @@ def test_labels_of_sbdd_are_in_a_struct() -> None:
     assert np.array_equal(image, minus(COLORS, *MEAN)) and np.array_equal(labels[0], LABELS)
 
 
-def test_nyud_has_what_is_asked_for() -> None:
+def test_nyud_returns_the_requested_arrays() -> None:
     put("nyud/test.txt", "5001\n")
     put("nyud/data/images/img_5001.png", png(COLORS))
     put("nyud/data/hha/img_5001.png", png(COLORS))
@@ -106,7 +106,7 @@ def _signed(matrix: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def test_classes_of_context_get_the_numbers_of_those_that_are_used() -> None:
+def test_pascal_context_classes_are_renumbered() -> None:
     put("context/labels.txt", "1: accordion\n2: table\n3: dog\n4: bedclothes\n")
     put("context/59_labels.txt", "1: dog\n2: dining table\n3: bedcloth\n")
     put("voc/VOC2010/ImageSets/Main/val.txt", "a\n")
@@ -123,7 +123,7 @@ def test_classes_of_context_get_the_numbers_of_those_that_are_used() -> None:
         pascal_context("context", "voc", "val")
 
 
-def test_images_come_in_order_or_are_drawn_by_seed_and_place() -> None:
+def test_images_come_in_order_or_are_drawn_from_seed_and_place() -> None:
     put_voc(("a", "b", "c"))
     pixels = voc("voc", "val", MEAN)
     in_order = PixelSetSource(pixels)

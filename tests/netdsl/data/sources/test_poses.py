@@ -72,7 +72,7 @@ def test_without_a_mask_a_joint_is_marked_or_not(tmp_path: Path) -> None:
     assert image.shape == (3, HEIGHT, WIDTH) and people[0, 1:, 2].tolist() == [1, 2, 2, 1]
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_files_are_read_again(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     image = random.integers(0, 256, (3, 30, 40), np.uint8)
     people = random.uniform(1, 29, (3, 18, 3)).astype(np.float32)
@@ -115,7 +115,7 @@ def write_pose_database(path: Path, masks: int = 2) -> Path:
     return path
 
 
-def test_a_database_is_known_by_its_first_record(tmp_path: Path) -> None:
+def test_a_database_is_recognised_by_its_first_record(tmp_path: Path) -> None:
     path = write_pose_database(tmp_path / "poses")
     known, said = parse_source(str(path)), parse_source(f"poses:{path}")
     assert known == said and known.content is Content.MARKED_IMAGES

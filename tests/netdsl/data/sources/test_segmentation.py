@@ -56,7 +56,7 @@ def test_the_image_and_the_labels_are_cropped_alike_in_the_middle() -> None:
     assert sizes.tolist() == [[[3, 3]]]
 
 
-def test_training_crops_anywhere_and_mirrors_and_the_labels_go_along() -> None:
+def test_training_crops_and_mirrors_images_and_labels_together() -> None:
     drawn = items(deeplab({"crop_height": 4, "crop_width": 5, "mirror": True}, train=True), 300)
     for image, labels, _ in drawn:
         assert (image[0] == labels[0]).all() and (image[2] == 255 - labels[0]).all()
@@ -66,7 +66,7 @@ def test_training_crops_anywhere_and_mirrors_and_the_labels_go_along() -> None:
     }
 
 
-def test_a_small_image_is_filled_up_with_its_mean_and_the_label_that_is_ignored() -> None:
+def test_a_small_image_is_padded_with_the_mean_and_the_ignored_label() -> None:
     ((image, labels, sizes),) = items(deeplab({"crop_h": 4, "crop_w": 9, "mean_value": [9]}, ignore_label=200))
     assert (image[:, :, :7] == PLANES[:, 0:4] - 9).all() and not image[:, :, 7:].any()
     assert (labels[0, :, :7] == LABELS[0:4]).all() and (labels[0, :, 7:] == 200).all()
@@ -76,7 +76,7 @@ def test_a_small_image_is_filled_up_with_its_mean_and_the_label_that_is_ignored(
     assert not mirrored[0][:, :, :2].any()
 
 
-def test_one_label_for_the_whole_image_and_none() -> None:
+def test_an_image_may_have_one_label_or_none() -> None:
     Path("list.txt").write_text("image.png 8\n")
     assert (items(deeplab({}, label_type=IMAGE))[0][1] == 8).all()
     Path("list.txt").write_text("image.png\n")
@@ -100,7 +100,7 @@ def test_segnet_crops_at_random_in_any_phase_and_has_two_tops() -> None:
     assert {bool(labels[0, 0, 0] > labels[0, 0, 1]) for _, labels in drawn} == {True, False}
 
 
-def test_the_mean_image_is_of_the_size_of_the_crop_and_isnt_mirrored() -> None:
+def test_the_mean_image_has_the_crops_size_and_is_not_mirrored() -> None:
     mean = np.random.default_rng(0).random((1, 3, HEIGHT, WIDTH), np.float32)
     file = CaffeFile(pb.BlobProto())
     file.blobs.put(file.message, mean)
@@ -110,13 +110,13 @@ def test_the_mean_image_is_of_the_size_of_the_crop_and_isnt_mirrored() -> None:
         assert (image == plain - mean[0]).all()
 
 
-def test_a_new_size_is_for_both() -> None:
+def test_resizing_applies_to_image_and_labels() -> None:
     ((image, labels),) = items(segnet({}, new_height=10, new_width=14, is_color=False))
     assert image.shape == (1, 10, 14)
     assert (labels[0] == LABELS.repeat(2, axis=0).repeat(2, axis=1)).all()
 
 
-def test_every_image_comes_once_in_an_epoch_and_the_seed_says_when() -> None:
+def test_every_image_comes_once_per_epoch_in_an_order_that_the_seed_decides() -> None:
     for name in "abcdefgh":
         cv2.imwrite(f"data/{name}.png", COLORS)
     Path("list.txt").write_text("".join(f"{name}.png labels.png\n" for name in "abcdefgh"))
@@ -141,13 +141,13 @@ def test_every_image_comes_once_in_an_epoch_and_the_seed_says_when() -> None:
         ("image.png labels.png\n", {"new_height": 3}, "new_height and new_width"),
     ],
 )
-def test_a_list_that_isnt_one_is_refused(text: str, settings: dict[str, object], why: str) -> None:
+def test_an_invalid_list_is_refused(text: str, settings: dict[str, object], why: str) -> None:
     Path("list.txt").write_text(text)
     with pytest.raises(DataError, match=why):
         deeplab({}, **settings)
 
 
-def test_settings_that_cant_be_met_are_refused() -> None:
+def test_impossible_settings_are_refused() -> None:
     for transform in ({"crop_size": 3, "crop_height": 3, "crop_width": 3}, {"crop_height": 3}):
         with pytest.raises(DataError, match="either crop_size, or both"):
             deeplab(transform)
@@ -159,7 +159,7 @@ def test_settings_that_cant_be_met_are_refused() -> None:
         segnet({}, crop_height=3)
 
 
-def test_images_that_dont_fit_are_named() -> None:
+def test_mismatched_images_are_named() -> None:
     with pytest.raises(DataError, match=r"data/image\.png: a crop of 6 x 7 is larger than the image of 5 x 7"):
         items(segnet({}, crop_height=6, crop_width=7))
     cv2.imwrite("data/labels.png", LABELS[1:])
@@ -178,7 +178,7 @@ def hed(transform: dict[str, object], **settings: object) -> SegmentationSource:
     return image_labelmap_source(p, pb.TransformationParameter(**transform))
 
 
-def test_a_map_of_edges_is_1_from_half_of_white_on() -> None:
+def test_edge_maps_are_1_from_half_white_on() -> None:
     levels = np.array([[0, 1, 127, 128, 129, 254, 255]] * HEIGHT, np.uint8)
     cv2.imwrite("data/labels.png", levels)
     ((image, edges),) = items(hed({"mean_value": [1, 2, 3]}))
@@ -186,7 +186,7 @@ def test_a_map_of_edges_is_1_from_half_of_white_on() -> None:
     assert (image == PLANES - np.array([1, 2, 3], np.float32).reshape(3, 1, 1)).all()
 
 
-def test_a_map_of_edges_is_resized_before_it_is_cut_off_and_cropped_at_random_also_for_tests() -> None:
+def test_edge_maps_are_resized_before_thresholding_and_cropped_in_tests_too() -> None:
     cv2.imwrite("data/labels.png", np.array([[0, 0, 255, 255, 255, 255, 255]] * HEIGHT, np.uint8))
     ((image, edges),) = items(hed({}, new_height=10, new_width=14))
     assert image.shape == (3, 10, 14)
@@ -214,7 +214,7 @@ def test_a_window_shows_a_part_of_an_image_and_of_its_labels() -> None:
     assert (beyond[0][:, :2, 1:] == PLANES[:, 3:, :2] - 9).all() and (beyond[0][:, 2:] == -9).all()
 
 
-def test_a_window_is_resized_and_its_labels_can_be_one_number_or_none() -> None:
+def test_a_window_is_resized_and_may_have_one_label_or_none() -> None:
     ((image, labels),) = windows("image.png labels.png 1 1 2 2\n", new_height=4, new_width=6)
     assert (
         image.shape == (3, 4, 6) and labels[0].tolist() == [[11.0] * 3 + [12.0] * 3] * 2 + [[21.0] * 3 + [22.0] * 3] * 2

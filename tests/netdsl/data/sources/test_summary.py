@@ -36,10 +36,10 @@ def test_classes_take_turns_and_items_stay_in_their_order() -> None:
     assert numbers(example_items(source)) == list(range(8))
 
 
-def test_items_without_labels_are_the_first_ones() -> None:
+def test_without_labels_the_first_items_are_shown() -> None:
     assert numbers(example_items(ArraySource([(np.arange(9, dtype=np.float32),)]), 3)) == [0, 1, 2]
 
 
-def test_classes_are_looked_for_all_over_a_source() -> None:
+def test_classes_are_searched_in_the_whole_source() -> None:
     assert summarise(Unlabelled(), example_items(Unlabelled(), 10)).labels == {"0": 5, "1": 5}
     assert len(example_items(Unlabelled())) == 64

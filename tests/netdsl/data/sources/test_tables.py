@@ -61,7 +61,7 @@ def write_arrow(path: Path, *names: str, batches: Sequence[slice] = (slice(0, 3)
         ("flag", True, np.array([1, 0, 0, 1, 0, 0, 1], np.float32)),
     ],
 )
-def test_of_arrow_a_column_is_an_array_of_every_item(
+def test_each_arrow_column_is_an_array_of_the_items(
     tmp_path: Path, name: str, whole: bool, expected: np.ndarray
 ) -> None:
     source = ArrowSource(write_arrow(tmp_path / "t.arrow", name))
@@ -77,7 +77,7 @@ def test_of_arrow_a_column_is_an_array_of_every_item(
         np.testing.assert_array_equal(taken[0], expected[indices])
 
 
-def test_rows_are_not_copied_before_they_are_wanted(tmp_path: Path) -> None:
+def test_rows_are_not_copied_before_they_are_read(tmp_path: Path) -> None:
     before = pa.total_allocated_bytes()
     source = ArrowSource(write_arrow(tmp_path / "t.arrow", "tensor", "label"))
     assert source.take(np.array([4])) is not None
@@ -85,7 +85,7 @@ def test_rows_are_not_copied_before_they_are_wanted(tmp_path: Path) -> None:
     assert not any(values.whole.flags.owndata for values in source.columns(0))
 
 
-def test_of_arrow_a_folder_is_all_its_files_by_name(tmp_path: Path) -> None:
+def test_an_arrow_folder_is_read_in_the_order_of_file_names(tmp_path: Path) -> None:
     write_arrow(tmp_path / "part-2.arrow", "text", "label", batches=[slice(4, 7)])
     write_arrow(tmp_path / "part-0.arrow", "label", batches=[slice(0, 4)])
     write_arrow(tmp_path / "part-1.arrow", "label", batches=[])
@@ -99,14 +99,14 @@ def test_of_arrow_a_folder_is_all_its_files_by_name(tmp_path: Path) -> None:
     source.close()
 
 
-def test_of_arrow_only_chosen_columns_are_read_in_their_order(tmp_path: Path) -> None:
+def test_only_chosen_arrow_columns_are_read_in_that_order(tmp_path: Path) -> None:
     path = write_arrow(tmp_path / "t.arrow", "text", "label", "bytes", "flag")
     source = ArrowSource(path, columns=["bytes", "label"], color=Color.GRAY)
     image, label = source.item(source.fetch(4))
     assert (image.shape, label.item()) == ((1, 4, 5), 14)
 
 
-def test_rows_of_different_shapes_are_taken_one_by_one(tmp_path: Path) -> None:
+def test_rows_of_different_shapes_are_read_one_by_one(tmp_path: Path) -> None:
     rows = pa.record_batch({"x": [[1], [2, 3], [4]]})
     with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
         writer.write_batch(rows)
@@ -127,7 +127,7 @@ def refuse_arrow(path: Path, what: str, **options: Any) -> None:
     assert what in str(problem.value)
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     path = write_arrow(tmp_path / "t.arrow", "text", "label")
     refuse_arrow(path, "column 'text' is of type string, which can't be an array; use a column of")
     refuse_arrow(path, "images or bytes; choose from label")
@@ -166,7 +166,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_row_without_a_value_is_told(tmp_path: Path, values: Any, what: str) -> None:
+def test_a_row_without_a_value_is_reported(tmp_path: Path, values: Any, what: str) -> None:
     rows = pa.record_batch({"x": values})
     with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
         writer.write_batch(rows)
@@ -192,7 +192,7 @@ def test_rows_outside_of_their_memory_are_refused_and_do_not_end_the_process(tmp
     assert ArrowSource(path, columns=["x"]).take(np.array([2]))[0].tolist() == [[2, 2]]
 
 
-def test_the_first_row_of_a_table_of_tensors(tmp_path: Path) -> None:
+def test_the_first_row_of_a_table_of_tensors_is_read(tmp_path: Path) -> None:
     table = TableFiles(TableFormat.ARROW, str(write_arrow(tmp_path / "t.arrow", "tensor", "label")))
     assert (table.first().num_rows, table.none().num_rows) == (3, 0)
     assert table.none().schema == table.schema
@@ -215,7 +215,7 @@ def write_parquet(path: Path, *names: str, rows: slice = slice(None), group: int
         ("flag", np.array([1, 0, 0, 1, 0, 0, 1], np.float32)),
     ],
 )
-def test_of_parquet_a_column_is_an_array_of_every_item(tmp_path: Path, name: str, expected: np.ndarray) -> None:
+def test_each_parquet_column_is_an_array_of_the_items(tmp_path: Path, name: str, expected: np.ndarray) -> None:
     source = ParquetSource(write_parquet(tmp_path / "t.parquet", name))
     assert len(source) == 7
     for index in (5, 0, 6, 3, 2):  # in and out of order, across the borders of groups
@@ -224,14 +224,14 @@ def test_of_parquet_a_column_is_an_array_of_every_item(tmp_path: Path, name: str
         np.testing.assert_array_equal(found, expected[index])
 
 
-def test_of_parquet_only_chosen_columns_are_read_in_their_order(tmp_path: Path) -> None:
+def test_only_chosen_parquet_columns_are_read_in_that_order(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "t.parquet", "text", "label", "bytes", "flag")
     source = ParquetSource(path, columns=["bytes", "label"], color=Color.GRAY)
     image, label = source.item(source.fetch(4))
     assert (image.shape, label.item()) == ((1, 4, 5), 14)
 
 
-def test_of_parquet_a_folder_is_all_its_files_by_name(tmp_path: Path) -> None:
+def test_a_parquet_folder_is_read_in_the_order_of_file_names(tmp_path: Path) -> None:
     write_parquet(tmp_path / "part-1.parquet", "label", rows=slice(2, 7))
     (tmp_path / "part-0").mkdir()
     write_parquet(tmp_path / "part-0/a.parquet", "label", rows=slice(0, 2))
@@ -241,7 +241,7 @@ def test_of_parquet_a_folder_is_all_its_files_by_name(tmp_path: Path) -> None:
     assert [source.fetch(index).values[0].item() for index in range(len(source))] == list(range(10, 17))
 
 
-def test_no_more_is_kept_than_a_limit_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_stays_below_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netdsl.data.sources.tables._KEPT", 3 * PIXELS[0].nbytes)
     source = ParquetSource(write_parquet(tmp_path / "t.parquet", "tensor", group=1))
     for index in range(7):
@@ -260,7 +260,7 @@ def refuse_parquet(path: Path, what: str, **options: Any) -> None:
     assert what in str(problem.value)
 
 
-def test_columns_that_do_not_work_are_told(tmp_path: Path) -> None:
+def test_unusable_columns_are_reported(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "t.parquet", "text", "label", "image")
     refuse_parquet(
         path, "column 'text' is of type string, which can't be an array; use a column of numbers, arrays of numbers,"
@@ -281,19 +281,19 @@ def test_columns_that_do_not_work_are_told(tmp_path: Path) -> None:
         ([b"not an image"], 0, ": can't be decoded"),
     ],
 )
-def test_bad_values_are_told_with_their_row(tmp_path: Path, values: Any, row: int, what: str) -> None:
+def test_bad_values_are_reported_with_their_row(tmp_path: Path, values: Any, row: int, what: str) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": values}), path, row_group_size=1)
     refuse_parquet(path, f"column 'x': row {row} of {path}{what}")
 
 
-def test_rows_are_counted_in_their_file(tmp_path: Path) -> None:
+def test_errors_count_rows_within_their_file(tmp_path: Path) -> None:
     for name in ("a", "b"):
         pq.write_table(pa.table({"x": [1, 2, 3, None if name == "b" else 4]}), tmp_path / f"{name}.parquet")
     refuse_parquet(tmp_path, f"column 'x': row 3 of {tmp_path / 'b.parquet'} is null")
 
 
-def test_other_files_are_told(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_bytes(b"not this, whatever its name says")
     refuse_parquet(tmp_path / "t.parquet", "can't be read: ")
     refuse_parquet(tmp_path / "gone.parquet", "can't be opened: ")
@@ -301,7 +301,7 @@ def test_other_files_are_told(tmp_path: Path) -> None:
     refuse_parquet(tmp_path / "empty", "has no .parquet files")
 
 
-def test_a_damaged_group_is_told(tmp_path: Path) -> None:
+def test_a_damaged_group_is_reported(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "t.parquet", "bytes")
     data = bytearray(path.read_bytes())
     data[4:200] = bytes(196)

@@ -59,7 +59,7 @@ def test_items_are_frames_in_blue_green_red(source: VideoSource) -> None:
 
 
 @pytest.mark.parametrize("codec", ["FFV1", "XVID"])
-def test_a_frame_is_the_same_whatever_was_read_before(codec: str) -> None:
+def test_a_frame_does_not_depend_on_earlier_reads(codec: str) -> None:
     write_video("x.avi", codec, 40)
     with closing(VideoSource("x.avi")) as one, closing(VideoSource("x.avi")) as other:
         in_order = [shown(one, index) for index in range(40)]
@@ -67,13 +67,13 @@ def test_a_frame_is_the_same_whatever_was_read_before(codec: str) -> None:
             assert np.array_equal(shown(other, index), in_order[index])
 
 
-def test_frames_are_passed_over_before_each_that_counts() -> None:
+def test_frames_are_skipped_between_those_that_are_read() -> None:
     with closing(VideoSource("v.avi", skip_frames=2)) as source:
         assert len(source) == COUNT // 3
         assert all(np.array_equal(shown(source, index), frame(3 * index + 2).transpose(2, 0, 1)) for index in (0, 2, 1))
 
 
-def test_batches_go_on_at_a_place_and_from_the_end_to_the_beginning(source: VideoSource) -> None:
+def test_batches_start_at_any_place_and_wrap_around(source: VideoSource) -> None:
     batches = Batches(Reading(source, 4), Loading(workers=2))
     batches.seek(2)
     (images, labels) = next(batches)
@@ -87,7 +87,7 @@ def test_a_video_is_a_data_set_by_its_name() -> None:
         assert (len(source), source.item(source.fetch(3))[0].shape) == (COUNT, (1, HEIGHT, WIDTH))
 
 
-def test_a_video_that_ends_too_early_says_so(source: VideoSource) -> None:
+def test_a_video_that_ends_too_early_is_reported(source: VideoSource) -> None:
     data = Path("v.avi").read_bytes()
     Path("cut.avi").write_bytes(data[: len(data) * 2 // 3])
     with closing(VideoSource("cut.avi")) as cut:
@@ -108,7 +108,7 @@ def test_a_video_that_ends_too_early_says_so(source: VideoSource) -> None:
         ("folder", None, "folder: "),
     ],
 )
-def test_what_is_no_video_is_told_and_nothing_else_is_printed(
+def test_a_file_that_is_not_a_video_is_reported_without_other_output(
     name: str, data: bytes | None, why: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if data is not None:
@@ -134,7 +134,7 @@ def test_an_image_that_claims_to_be_a_video_has_no_number_of_frames() -> None:
         VideoSource("image.mp4")
 
 
-def test_a_camera_that_is_not_there_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_camera_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     with (
         closing(CameraSource(9876)) as camera,
         pytest.raises(DataError, match="camera 9876: the camera can't be opened; check"),
@@ -143,7 +143,7 @@ def test_a_camera_that_is_not_there_is_told(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_a_camera_showed_is_gone(source: VideoSource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cameras_earlier_frames_cannot_be_read(source: VideoSource, monkeypatch: pytest.MonkeyPatch) -> None:
     open_capture = cv2.VideoCapture
     monkeypatch.setattr(cv2, "VideoCapture", lambda device: open_capture("v.avi", cv2.CAP_FFMPEG))
     camera = CameraSource(0, skip_frames=1)

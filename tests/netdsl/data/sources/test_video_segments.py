@@ -45,14 +45,14 @@ def values(stack: np.ndarray) -> list[int]:
     return [int(plane[0, 0]) for plane in stack]
 
 
-def test_tests_take_the_middle_of_each_segment() -> None:
+def test_tests_use_the_middle_of_each_segment() -> None:
     (long, first), (short, second) = stacks(segments=3, length=2)
     frames = [1 + (7 - 2 + 1) // 2 + 7 * segment + each for segment in range(3) for each in range(2)]
     assert values(long) == [frame + color for frame in frames for color in (0, 100, 200)]
     assert values(short)[::3] == [1, 2, 3, 4, 5, 6] and (float(first), float(second)) == (7, 2)
 
 
-def test_of_flows_each_frame_has_how_far_things_move_across_and_then_down() -> None:
+def test_each_frame_of_a_flow_has_horizontal_then_vertical_motion() -> None:
     ((flows, _),) = stacks(1, segments=2, length=3, flow=True)
     frames = [1 + (11 - 3 + 1) // 2 + 11 * segment + each for segment in range(2) for each in range(3)]
     assert values(flows) == [frame + kind for frame in frames for kind in (0, 100)]
@@ -71,7 +71,7 @@ def test_training_begins_anywhere_in_each_segment() -> None:
     assert len({tuple(each) for each in drawn}) > 50
 
 
-def test_an_item_follows_from_its_seed_and_its_place() -> None:
+def test_an_item_depends_on_its_seed_and_its_place() -> None:
     what = VideoList("list.txt", 3, 2, pattern=PATTERNS[False])
     one, same, other = (VideoSegmentSource(what, train=True, shuffle=True, seed=seed) for seed in (4, 4, 5))
     in_order = [one.fetch(index) for index in range(20)]
@@ -79,19 +79,19 @@ def test_an_item_follows_from_its_seed_and_its_place() -> None:
     assert [other.fetch(index) for index in range(20)] != in_order
 
 
-def test_every_epoch_has_each_video_once_in_an_order_of_its_own() -> None:
+def test_every_epoch_has_each_video_once_in_its_own_order() -> None:
     labels = [float(label) for _, label in stacks(40, shuffle=True)]
     epochs = [tuple(labels[start : start + 2]) for start in range(0, 40, 2)]
     assert set(epochs) == {(2.0, 7.0), (7.0, 2.0)}
 
 
 @pytest.mark.parametrize(("flow", "first"), [(False, [12, 112, 212]), (True, [12, 112])])
-def test_without_a_pattern_names_are_those_of_tsn(flow: bool, first: list[int]) -> None:
+def test_without_a_pattern_names_are_as_in_tsn(flow: bool, first: list[int]) -> None:
     ((stack, _),) = stacks(1, pattern="", flow=flow)
     assert [round(float(plane.mean())) for plane in stack] == pytest.approx(first, abs=2)
 
 
-def test_frames_are_gray_and_resized_where_that_is_asked_for() -> None:
+def test_frames_are_converted_to_gray_and_resized_on_request() -> None:
     ((stack, _),) = stacks(1, color=False, size=(3, 5), segments=2)
     assert (stack.shape, stack.dtype) == ((2, 3, 5), np.uint8)
     ((flow, _),) = stacks(1, flow=True, size=(3, 5))
@@ -127,7 +127,7 @@ def test_frames_are_gray_and_resized_where_that_is_asked_for() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_told(line: str, videos: dict[str, object], why: str) -> None:
+def test_unreadable_files_are_reported(line: str, videos: dict[str, object], why: str) -> None:
     Path("mixed").mkdir()
     cv2.imwrite("mixed/frame1.png", np.zeros((6, 8, 3), np.uint8))
     cv2.imwrite("mixed/frame2.png", np.zeros((3, 3, 3), np.uint8))

@@ -39,19 +39,19 @@ def test_the_parts_are_every_tenth_item_and_the_others(table: str) -> None:
     assert labels(train) == [number for number in range(23) if number % 10]
 
 
-def test_many_items_at_once_are_the_same_ones(table: str) -> None:
+def test_items_read_together_equal_single_items(table: str) -> None:
     with closing(open_source(f"{table}?part=train")) as source:
         assert isinstance(source, WholeSource)
         taken = source.take(np.array([9, 0, 19]))
     assert taken is not None and taken[1].tolist() == [11, 1, 22]
 
 
-def test_a_data_set_with_parts_of_its_own_keeps_these() -> None:
+def test_a_data_set_with_its_own_parts_keeps_them() -> None:
     assert train_and_test("digits") == ("digits:train", "digits:test")
     assert train_and_test("digits:train") == ("digits:train?part=train", "digits:train?part=test")
 
 
-def test_of_a_part_that_is_named_the_other_one_is_for_tests(table: str) -> None:
+def test_naming_one_part_leaves_the_other_for_tests(table: str) -> None:
     name = f"{table}?label=label&part=test&columns=x,label"
     assert train_and_test(name) == (name, f"{table}?label=label&columns=x,label&part=train")
     assert parse_source(name).part is DataSplit.TEST and parse_source(table).part is None
@@ -64,7 +64,7 @@ def test_a_single_item_leaves_none_to_train_on(tmp_path: Path) -> None:
         open_source(f"{tmp_path}/one.csv?part=train")
 
 
-def test_a_part_that_there_is_not_is_told(table: str) -> None:
+def test_an_unknown_part_is_reported(table: str) -> None:
     with pytest.raises(DataError, match="there is no part 'half'; write part=train or part=test"):
         open_source(f"{table}?part=half")
 

@@ -21,7 +21,7 @@ from netdsl.errors import DataError
         (" . ", []),
     ],
 )
-def test_captions_are_divided_as_lrcn_does_it(caption: str, words: list[str]) -> None:
+def test_captions_are_split_as_in_lrcn(caption: str, words: list[str]) -> None:
     assert words_of(caption) == words
 
 
@@ -33,7 +33,7 @@ def test_frequent_words_come_first_and_rare_ones_are_unknown(tmp_path: Path) -> 
     assert Vocabulary(read_class_names(tmp_path / "labels.txt")).words == vocabulary.words
 
 
-def test_a_file_of_lrcns_has_no_end() -> None:
+def test_an_lrcn_file_lists_no_end_marker() -> None:
     assert Vocabulary(("<unk>", "a", "dog")).numbers(["dog", "zebra"], "here") == [3, 1]
     with pytest.raises(DataError, match="here: neither the word 'zebra' nor '<unk>' is in the vocabulary"):
         Vocabulary(("a", "dog")).numbers(["zebra"], "here")

@@ -64,7 +64,7 @@ def warped(x1: int, y1: int, x2: int, y2: int, height: int, width: int) -> np.nd
     return cv2.resize(IMAGE[y1 : y2 + 1, x1 : x2 + 1], (width, height)).transpose(2, 0, 1).astype(np.float32)
 
 
-def test_a_batch_is_background_and_then_its_share_of_objects() -> None:
+def test_a_batch_has_background_windows_and_then_object_windows() -> None:
     made = source(batch_size=8, fg_fraction=0.3, seed=3)
     drawn = [made.fetch(index) for index in range(800)]
     objects = [index % 8 in (6, 7) for index in range(800)]
@@ -78,7 +78,7 @@ def test_a_batch_is_background_and_then_its_share_of_objects() -> None:
     }
 
 
-def test_an_item_follows_from_the_seed_and_its_number_alone() -> None:
+def test_an_item_depends_on_the_seed_and_its_number_only() -> None:
     forwards = [source({"mirror": True}, seed=1).fetch(index) for index in range(30)]
     made = source({"mirror": True}, seed=1)
     assert [made.fetch(index) for index in reversed(range(30))][::-1] == forwards
@@ -99,7 +99,7 @@ def test_context_around_a_window_beyond_the_image_stays_zero() -> None:
     assert not pixels[:, :2].any() and not pixels[:, :, :2].any()
 
 
-def test_context_behind_the_image_and_the_last_row_that_rounding_takes() -> None:
+def test_context_beyond_the_image_and_the_last_row_from_rounding() -> None:
     """26 to 29 and 17 to 19 become 24 to 32 and 15.5 to 21.5, which C rounds to 16 and 22: 9 pixels by 7, of which 3
     columns are outside the image."""
     pixels, _ = one(26, 17, 29, 19, context_pad=2)
@@ -134,7 +134,7 @@ def test_mean_values_and_the_scale_of_window_data_param() -> None:
     assert not pixels[:, :2].any()
 
 
-def test_a_mean_image_lies_under_the_middle_of_its_width() -> None:
+def test_a_mean_image_is_cropped_by_the_middle_of_its_width() -> None:
     mean = np.random.default_rng(2).random((1, 3, 11, 12), np.float32)
     file = CaffeFile(pb.BlobProto())
     file.blobs.put(file.message, mean)
@@ -145,7 +145,7 @@ def test_a_mean_image_lies_under_the_middle_of_its_width() -> None:
         source({"mean_file": "mean.binaryproto", "crop_size": 12})
 
 
-def test_images_are_kept_in_memory_if_that_is_asked() -> None:
+def test_images_are_kept_in_memory_on_request() -> None:
     kept, read = source(cache_images=True), source()
     expected = read.item(read.fetch(0))[0]
     Path("image.png").unlink()
@@ -161,7 +161,7 @@ def test_a_window_outside_of_its_image_is_named(corners: tuple[int, int, int, in
         one(*corners)
 
 
-def test_a_window_whose_context_has_nothing_of_the_image_is_named() -> None:
+def test_a_window_whose_context_misses_the_image_is_named() -> None:
     with pytest.raises(DataError, match=r"the window \(50, 3, 53, 6\) isn't in the image"):
         one(50, 3, 53, 6, context_pad=2)
 
@@ -178,7 +178,7 @@ def test_a_window_whose_context_has_nothing_of_the_image_is_named() -> None:
         ((WINDOWS, ""), "0 windows of objects"),
     ],
 )
-def test_a_file_that_isnt_one_is_refused(changed: tuple[str, str], why: str) -> None:
+def test_an_invalid_window_file_is_refused(changed: tuple[str, str], why: str) -> None:
     text = WINDOWS.replace(*changed)
     with pytest.raises(DataError, match=why):
         source(windows=text)
@@ -196,8 +196,6 @@ def test_a_file_that_isnt_one_is_refused(changed: tuple[str, str], why: str) -> 
         ({}, {"source": "gone.txt"}, r"gone\.txt: can't be opened"),
     ],
 )
-def test_settings_that_cant_be_met_are_refused(
-    transform: dict[str, object], settings: dict[str, object], why: str
-) -> None:
+def test_impossible_settings_are_refused(transform: dict[str, object], settings: dict[str, object], why: str) -> None:
     with pytest.raises(DataError, match=why):
         source(transform, **settings)

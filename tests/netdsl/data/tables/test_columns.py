@@ -71,7 +71,7 @@ def test_numbers() -> None:
     assert items(arrow().array([1, 2, 3]), (1,)).shape == (3, 1)
 
 
-def test_lists_are_items_where_the_order_of_values_is_theirs() -> None:
+def test_lists_are_items_in_the_order_of_their_values() -> None:
     flat, nested = [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]], [[[1, 2, 3], [4, 5, 6]], [[7, 8, 9], [10, 11, 12]]]
     for values in (flat, nested):
         for kind in (None, arrow().list_(arrow().int16(), 6) if values is flat else None):
@@ -131,7 +131,7 @@ def test_images_of_spark_become_channels_height_width() -> None:
         ([{**image(2, 4, 3, 16), "data": b"1"}], images, "row 100 .* whose data don't fit its size"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_row(values: list[Any], kind: Any, problem: str) -> None:
+def test_problems_are_reported_with_their_row(values: list[Any], kind: Any, problem: str) -> None:
     with pytest.raises(DataError, match=f"^column 'x'.*{problem}"):
         items(arrow().array(values, kind() if kind else None), (1, 2))
 
@@ -156,7 +156,7 @@ def test_dictionaries_are_their_values() -> None:
     assert items(lists, (2, 1)).tolist() == [[[3], [4]], [[1], [2]], [[3], [4]]]
 
 
-def test_tensors_whose_axes_lie_in_another_order() -> None:
+def test_tensors_with_permuted_axes_are_read() -> None:
     array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     column = arrow().FixedShapeTensorArray.from_numpy_ndarray(array.transpose(0, 2, 1))
     assert column.type.permutation == [1, 0]
@@ -178,7 +178,7 @@ def test_numbers_and_pixels_are_not_copied() -> None:
         assert not whole.flags.owndata
 
 
-def test_what_would_take_more_memory_than_its_column_is_not_read_whole() -> None:
+def test_columns_that_would_grow_in_memory_are_not_read_whole() -> None:
     sparse = arrow().array([{"type": 0, "size": 1 << 20, "indices": [1], "values": [2]}] * 3, vectors())
     lists = arrow().DictionaryArray.from_arrays(arrow().array([0, 0]), arrow().array([[1, 2]]))
     for column in (sparse, lists):
@@ -351,7 +351,7 @@ def stored(kind: Kind, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_all_make_the_same_values(tmp_path: Path, name: str) -> None:
+def test_all_ways_of_reading_return_the_same_values(tmp_path: Path, name: str) -> None:
     kind = KINDS[name]
     expected = np.asarray(kind.expected, np.float32)
     np.testing.assert_array_equal(predicted_on(kind), expected)
@@ -388,7 +388,7 @@ def test_rows_with_a_null_in_their_value_are_found(column: Any, missing: list[bo
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_spark_stores_is_the_same(tmp_path: Path, name: str) -> None:
+def test_columns_stored_by_spark_have_the_same_values(tmp_path: Path, name: str) -> None:
     kind = KINDS[name]
     if name == "images of several sizes in lists":
         with pytest.raises(DataError, match=r"column 'c': row 1 of partition 0 has shape .* bring all to one"):
@@ -413,7 +413,7 @@ def test_what_spark_stores_is_the_same(tmp_path: Path, name: str) -> None:
         ),
     ],
 )
-def test_all_tell_the_same_of_a_bad_row(tmp_path: Path, column: Any, what: str) -> None:
+def test_all_ways_of_reading_report_a_bad_row_alike(tmp_path: Path, column: Any, what: str) -> None:
     kind = Kind(column, None)
     path = tmp_path / "t.arrow"
     source = reading_of(Table(write_arrow(path, column), {"x": "c"}), [intake(kind)]).source

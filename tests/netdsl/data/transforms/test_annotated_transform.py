@@ -14,13 +14,13 @@ from netdsl.errors import DataError
 VALUES = np.array([[[0, 1, 2, 2], [0, 1, 2, 5], [0, 0, 0, 5], [0, 0, 0, 5]]], np.uint8)
 
 
-def test_a_channel_has_the_share_of_each_place_that_its_classes_cover() -> None:
+def test_a_channel_contains_the_share_that_its_classes_cover() -> None:
     shares = ClassMaps([[1, 2], [5], [7]], divisor=2)(VALUES, 4, 4)
     assert shares.dtype == np.float32 and shares.shape == (3, 2, 2)
     np.testing.assert_allclose(shares, [[[0.5, 0.75], [0, 0]], [[0, 0.25], [0, 0.5]], [[0, 0], [0, 0]]], atol=1 / 255)
 
 
-def test_maps_can_have_a_size_of_their_own() -> None:
+def test_maps_can_have_a_separate_size() -> None:
     assert ClassMaps([[1]], size=(3, 5))(VALUES, 4, 4).shape == (1, 3, 5)
     assert ClassMaps([[1]], divisor=8)(VALUES, 4, 4).shape == (1, 1, 1)
 
@@ -76,13 +76,13 @@ def bounds(image: np.ndarray, channel: int) -> list[float]:
     return [columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height]
 
 
-def test_without_settings_all_stays() -> None:
+def test_without_settings_items_are_unchanged() -> None:
     image, rows = one(transform())
     assert image.dtype == rows.dtype == np.float32
     assert (image == IMAGE).all() and rows.tolist() == ROWS.tolist()
 
 
-def test_a_window_is_cut_out_with_the_objects_that_are_there() -> None:
+def test_a_window_is_cut_out_with_the_objects_in_it() -> None:
     image, rows = one(transform(draw=Fixed(0.25, 0, 0.75, 0.5)))
     assert (image == IMAGE[:, :4, 4:12]).all()
     assert rows.tolist() == [[3, 0, 0, 0.5, 0.5, 1, 0]]
@@ -110,7 +110,7 @@ def test_boxes_are_mirrored_with_their_image() -> None:
     assert images[0][1][:, [0, 1, 6]].tolist() == ROWS[:, [0, 1, 6]].tolist()
 
 
-def test_a_crop_is_in_the_middle_for_tests_and_anywhere_for_training() -> None:
+def test_a_crop_is_central_in_tests_and_random_in_training() -> None:
     text = "crop_h: 6 crop_w: 12 mean_value: 9 scale: 0.5"
     image, rows = one(transform(text))
     assert (image == (IMAGE[:, 1:7, 2:14].astype(np.float32) - 9) / 2).all()
@@ -144,7 +144,7 @@ def test_only_the_image_is_distorted_and_not_what_is_around_it() -> None:
     assert len(rows) == 2
 
 
-def test_a_window_of_an_expanded_image_is_what_caffe_cuts_from_the_whole() -> None:
+def test_a_window_of_an_expanded_image_equals_caffes_cut() -> None:
     """The same draws, once with the whole canvas and once with a window of it."""
     text = "expand_param { prob: 1 max_expand_ratio: 3 } mean_value: 50"
     for seed in range(20):
@@ -170,7 +170,7 @@ def test_resized_with_padding_and_mirrored_boxes_still_hold_their_objects() -> N
         assert [bounds(image, 0), bounds(image, 1)] == rows[:, 2:6].tolist()
 
 
-def test_boxes_of_images_that_cover_a_size_can_have_units() -> None:
+def test_boxes_of_covering_images_can_have_units() -> None:
     text = "resize_param { height: 8 width: 8 resize_mode: FIT_SMALL_SIZE height_scale: 4 width_scale: 2 }"
     image, rows = one(transform(text))
     assert image.shape == (3, 8, 16)
@@ -182,7 +182,7 @@ SIZES = "".join(
 )
 
 
-def test_of_several_sizes_one_is_drawn_for_ten_batches_in_a_row() -> None:
+def test_one_of_several_sizes_is_drawn_for_ten_batches_in_a_row() -> None:
     made = transform(SIZES)
     sizes = [one(made, seed=seed, batch=batch)[0].shape[1] for batch, seed in enumerate(range(12000 // 4))]
     runs = np.array(sizes).reshape(-1, 10)
@@ -198,13 +198,13 @@ def test_a_label_in_place_of_rows_stays() -> None:
     assert kept is label and image.shape == (3, 4, 4)
 
 
-def test_values_that_are_no_bytes_are_taken_if_they_are_whole() -> None:
+def test_integral_values_that_are_not_bytes_are_accepted() -> None:
     assert (one(transform(), IMAGE.astype(np.float32), ROWS)[0] == IMAGE).all()
     with pytest.raises(DataError, match="other values than whole numbers from 0 to 255"):
         one(transform(), IMAGE + 0.5, ROWS)
 
 
-def test_a_map_of_classes_goes_the_way_of_its_image() -> None:
+def test_a_class_map_is_transformed_with_its_image() -> None:
     values = np.where(IMAGE[0] > 0, 4, np.where(IMAGE[1] > 0, 6, 0)).astype(np.uint8)[None]
     maps = ClassMaps([[4], [5, 6]], divisor=2)
     text = (
@@ -219,7 +219,7 @@ def test_a_map_of_classes_goes_the_way_of_its_image() -> None:
         assert len(rows) in (1, 2)
 
 
-def test_what_does_not_go_together_is_refused() -> None:
+def test_incompatible_settings_are_refused() -> None:
     maps = ClassMaps(None)
     for text in ("crop_size: 4", "resize_param { height: 4 width: 4 resize_mode: FIT_SMALL_SIZE }"):
         with pytest.raises(DataError, match="class maps only work with resize_mode WARP"):

@@ -31,11 +31,11 @@ def boxes(*edges: tuple[float, float, float, float]) -> np.ndarray:
 LEFT, RIGHT, MIDDLE, APART = (0, 0, 0.5, 1), (0.5, 0, 1, 1), (0.25, 0, 0.75, 0.5), (0.875, 0.75, 1, 1)
 
 
-def test_areas() -> None:
+def test_areas_are_computed() -> None:
     assert areas(boxes(LEFT, MIDDLE, (0.5, 0.5, 0.25, 0.25), (0.5, 0, 0.25, 1))).tolist() == [0.5, 0.25, 0, 0]
 
 
-def test_overlaps_of_boxes_that_meet_touch_and_lie_apart() -> None:
+def test_overlaps_of_boxes_that_meet_touch_and_are_apart() -> None:
     some, others = boxes(LEFT, MIDDLE), boxes(LEFT, RIGHT, MIDDLE, APART)
     third = np.float32(0.125) / np.float32(0.625)
     assert jaccard_overlaps(some, others).tolist() == [[1, 0, third, 0], [third, third, 1, 0]]
@@ -48,7 +48,7 @@ def test_a_box_without_an_area_overlaps_with_nothing() -> None:
     assert jaccard_overlaps(empty, boxes(LEFT)).tolist() == coverages(empty, boxes(LEFT)).tolist() == [[0]]
 
 
-def test_boxes_become_parts_of_a_window_and_are_clipped_to_it() -> None:
+def test_boxes_become_fractions_of_a_window_and_are_clipped_to_it() -> None:
     window = boxes((0.25, 0.5, 0.75, 1))[0]
     inside, beyond, touching, point = (
         (0.375, 0.625, 0.5, 0.75),
@@ -73,7 +73,7 @@ def emitted(**constraint: object) -> list[bool]:
     return Emission(pb.TransformationParameter(**rule))(boxes(off, on, half), window).tolist()
 
 
-def test_objects_are_shown_by_their_centre_by_a_part_of_them_or_all() -> None:
+def test_objects_are_kept_by_their_centre_by_overlap_or_if_fully_inside() -> None:
     assert emitted() == [True, True, True]
     assert emitted(emit_type="CENTER") == [False, True, True]
     assert emitted(emit_type="MIN_OVERLAP", emit_overlap=0.25) == [True, True, True]
@@ -88,7 +88,7 @@ def expansion(ratio: float = 4, prob: float = 0.5, **settings: object) -> Expans
     return Expansion(pb.TransformationParameter(expand_param={"max_expand_ratio": ratio, "prob": prob}, **settings))
 
 
-def test_canvases_are_as_often_as_large_and_as_far_around_the_image_as_the_rule_says() -> None:
+def test_canvas_sizes_and_offsets_follow_the_rule() -> None:
     made, random = expansion(prob=0.25), np.random.default_rng(0)
     canvases = [made(100, 200, random) for _ in range(8000)]
     larger = [each for each in canvases if each != Canvas(100, 200)]
@@ -108,7 +108,7 @@ def test_without_expand_param_and_with_a_ratio_of_almost_one_images_stay() -> No
     assert {expansion(1.005, 1)(300, 500, random) for _ in range(20)} == {Canvas(300, 500)}
 
 
-def test_a_canvas_as_parts_of_its_image() -> None:
+def test_a_canvas_is_given_in_fractions_of_its_image() -> None:
     assert Canvas(8, 16, 2, 4).edges(4, 8).tolist() == [-0.5, -0.5, 1.5, 1.5]
     assert Canvas(4, 8).edges(4, 8).tolist() == [0, 0, 1, 1]
 
@@ -120,7 +120,7 @@ def naive(canvas: Canvas) -> np.ndarray:
     return whole
 
 
-def test_what_is_cut_out_of_a_canvas_is_what_lies_there() -> None:
+def test_a_cut_from_a_canvas_equals_that_part_of_the_canvas() -> None:
     canvas, random = Canvas(5, 9, 1, 3), np.random.default_rng(0)
     for _ in range(200):
         first, last = np.sort(random.random((2, 2)), axis=0)
@@ -132,13 +132,13 @@ def test_what_is_cut_out_of_a_canvas_is_what_lies_there() -> None:
     assert (canvas.filled(canvas.part(IMAGE, whole), whole, FILL) == naive(canvas)).all()
 
 
-def test_a_window_has_whole_pixels_and_one_at_least() -> None:
+def test_a_window_has_whole_pixels_and_at_least_one() -> None:
     canvas = Canvas(10, 20)
     assert canvas.pixels(np.array([0.26, 0.31, 0.57, 0.79], np.float32)) == (3, 5, 4, 6)
     assert canvas.pixels(np.array([0.99, 0.99, 1, 1], np.float32)) == (9, 19, 1, 1)
 
 
-def test_around_the_image_is_the_mean_as_bytes_or_black() -> None:
+def test_the_canvas_is_filled_with_the_mean_as_bytes_or_black() -> None:
     assert expansion(mean_value=[103.94, 127.5, 300]).fill(3).tolist() == [104, 128, 255]
     assert expansion(mean_value=[7]).fill(3).tolist() == [7]
     assert expansion().fill(3).tolist() == [0]
@@ -146,7 +146,7 @@ def test_around_the_image_is_the_mean_as_bytes_or_black() -> None:
         expansion(mean_value=[1, 2]).fill(3)
 
 
-def test_expansions_that_cannot_be_are_refused() -> None:
+def test_impossible_expansions_are_refused() -> None:
     with pytest.raises(DataError, match="max_expand_ratio is 1; it must be above 1"):
         expansion(1)
     with pytest.raises(DataError, match="use mean_value"):
@@ -182,7 +182,7 @@ def loop(count: int, random: np.random.Generator) -> np.ndarray:
     return np.array(made)
 
 
-def test_windows_are_distributed_as_those_of_caffes_loop() -> None:
+def test_windows_are_distributed_as_in_caffes_loop() -> None:
     random, count = np.random.default_rng(0), 20000
     windows = samplers(f"{FREE} max_trials: {count}").windows(NONE, random)
     expected = loop(count, random)
@@ -195,7 +195,7 @@ def test_windows_are_distributed_as_those_of_caffes_loop() -> None:
         )
 
 
-def test_a_window_is_drawn_from_all_that_meet_the_constraints_of_their_samplers() -> None:
+def test_a_window_is_drawn_from_all_that_meet_their_samplers_constraints() -> None:
     """Each sampler needs one window in ten trials. The shares equal those of a loop that stops at the first success."""
     wanted = f"{FREE} max_sample: 1 max_trials: 10 sample_constraint {{ min_jaccard_overlap: 0.3 }}"
     made, random = samplers("max_sample: 1 max_trials: 1", wanted), np.random.default_rng(1)
@@ -225,7 +225,7 @@ def measured(kind: str, window: np.ndarray, box: np.ndarray) -> float:
     return common / (whole[2:] - whole[:2]).prod()
 
 
-def test_of_several_kinds_of_constraint_only_the_first_counts() -> None:
+def test_only_the_first_kind_of_constraint_counts() -> None:
     """Caffe's own loop accepts a window as soon as some object meets the first kind."""
     whole = np.array([[0, 0, 1, 1]], np.float32)
     never = "min_sample_coverage: 2 min_object_coverage: 2"
@@ -243,7 +243,7 @@ def test_without_a_success_there_is_no_window() -> None:
     assert samplers("max_sample: 0")(NONE, np.random.default_rng(0)) is None
 
 
-def test_a_sampler_without_settings_takes_the_whole_image() -> None:
+def test_a_sampler_without_settings_uses_the_whole_image() -> None:
     windows = samplers("").windows(OBJECTS, np.random.default_rng(0))
     assert windows.tolist() == [[0, 0, 1, 1]] * 100
 
@@ -257,12 +257,12 @@ def test_a_sampler_without_settings_takes_the_whole_image() -> None:
         ("max_trials: 4000000000", "more than 100,000"),
     ],
 )
-def test_samplers_that_cannot_be_are_refused(text: str, message: str) -> None:
+def test_impossible_samplers_are_refused(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         samplers(text)
 
 
-def test_jitter_leaves_a_fifth_whole_and_takes_half_as_much_off_another() -> None:
+def test_jitter_leaves_a_fifth_of_the_images_unchanged() -> None:
     jitter, random = Jitter(0.4, keeps_proportions=False), np.random.default_rng(3)
     drawn = [jitter(NONE, random) for _ in range(6000)]
     windows = np.array([window for window in drawn if window is not None])
@@ -275,7 +275,7 @@ def test_jitter_leaves_a_fifth_whole_and_takes_half_as_much_off_another() -> Non
     assert abs(np.median(share) - 0.5) < 0.03
 
 
-def test_jitter_keeps_proportions_if_it_is_asked_to() -> None:
+def test_jitter_keeps_proportions_on_request() -> None:
     jitter, random = Jitter(0.4, keeps_proportions=True), np.random.default_rng(3)
     windows = [window for window in (jitter(NONE, random) for _ in range(50)) if window is not None]
     assert all(abs((window[2] - window[0]) - (window[3] - window[1])) < 1e-6 for window in windows)
@@ -287,7 +287,7 @@ BATCH_IMAGE = np.zeros((3, 2, 2), np.float32)
 ROWS = np.array([[3, 0, 0.25, 0.25, 0.5, 0.75, 0], [5, 1, 0.75, 0, 1, 0.5, 1]], np.float32)
 
 
-def test_rows_of_a_batch_lie_behind_each_other_with_the_number_of_their_image() -> None:
+def test_rows_of_a_batch_follow_each_other_with_their_images_number() -> None:
     images, rows = batch_rows([(BATCH_IMAGE, ROWS), (BATCH_IMAGE + 1, ROWS[:0]), (BATCH_IMAGE + 2, ROWS[:1])])
     assert images.shape == (3, 3, 2, 2) and images[:, 0, 0, 0].tolist() == [0, 1, 2]
     assert rows.dtype == np.float32
@@ -304,7 +304,7 @@ def test_images_of_a_batch_have_one_size() -> None:
         batch_rows([(BATCH_IMAGE, ROWS), (BATCH_IMAGE[:, 1:], ROWS)])
 
 
-def test_rows_for_yolo_are_centres_and_sizes_of_classes_from_0_on() -> None:
+def test_rows_for_yolo_are_centres_and_sizes_with_classes_from_0() -> None:
     rows = centred_rows(ROWS, difficult=True)
     assert rows.shape == (1, 300, 5) and rows.dtype == np.float32
     assert rows[0, :2].tolist() == [[2, 0.375, 0.5, 0.25, 0.5], [4, 0.875, 0.25, 0.25, 0.5]]

@@ -33,7 +33,7 @@ def test_contrast_is_a_factor() -> None:
     np.testing.assert_allclose(np.quantile(changed, [0, 0.25, 0.5, 0.75, 1]), [50, 75, 100, 125, 150], atol=3)
 
 
-def test_contrast_comes_before_or_after_saturation_in_half_of_the_cases_each() -> None:
+def test_contrast_comes_before_or_after_saturation_equally_often() -> None:
     """A red that is gray by then is doubled only up to 255, and other colours show which step came first."""
     pixels = np.array([[[20, 20, 200]]], np.uint8)
     settings = {"contrast_prob": 1, "contrast_lower": 2, "contrast_upper": 2,
@@ -46,7 +46,7 @@ def test_contrast_comes_before_or_after_saturation_in_half_of_the_cases_each() -
     assert abs(found.count(contrast_first) / 2000 - 0.5) < 0.04
 
 
-def test_saturation_and_hue_are_shares_and_turns_of_the_colours_circle() -> None:
+def test_saturation_scales_and_hue_turns_the_colour_circle() -> None:
     pure = np.array([[[0, 255, 0]]], np.uint8)  # green, with a hue of 60
     whiter = distorted(pure, 2000, saturation_prob=0.5, saturation_lower=0.5, saturation_upper=0.5)
     assert {tuple(each) for each in whiter} == {(0, 255, 0), (127, 255, 127)}
@@ -56,7 +56,7 @@ def test_saturation_and_hue_are_shares_and_turns_of_the_colours_circle() -> None
     np.testing.assert_allclose(np.quantile(hues, [0, 0.25, 0.5, 0.75, 1]), [42, 51, 60, 69, 78], atol=1.5)
 
 
-def test_a_hue_goes_round_at_its_end_and_stops_at_its_beginning() -> None:
+def test_a_hue_wraps_around_at_its_end_and_stops_at_its_beginning() -> None:
     red, blue = np.array([[[0, 0, 255]]], np.uint8), np.array([[[255, 0, 0]]], np.uint8)
     assert with_hsv_levels(red, 0, LEVELS - 30).tolist() == red.tolist()
     assert with_hsv_levels(blue, 0, LEVELS + 60).tolist() == red.tolist()  # 120 and 60 make 180
@@ -76,7 +76,7 @@ def test_channels_change_places() -> None:
                (((1, 2, 3), 0.5 + 0.5 / 6), ((3, 2, 1), 0.5 / 6), ((2, 3, 1), 0.5 / 6)))  # fmt: skip
 
 
-def test_the_image_itself_stays_as_it_was() -> None:
+def test_the_original_image_is_unchanged() -> None:
     before = COLORS.copy()
     settings = {f"{name}_prob": 1 for name in ("brightness", "contrast", "saturation", "hue")}
     ColorDistortion(pb.DistortionParameter(**settings, brightness_delta=99))(COLORS, np.random.default_rng(0))
@@ -101,6 +101,6 @@ def test_gray_images_have_brightness_and_contrast_only() -> None:
         ({"saturation_lower": -1}, "saturation is from -1 to 0"),
     ],
 )
-def test_distortions_that_cannot_be_are_refused(settings: dict[str, float], message: str) -> None:
+def test_impossible_distortions_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(DataError, match=message):
         ColorDistortion(pb.DistortionParameter(**settings))

@@ -42,13 +42,13 @@ def drawn(height: int, width: int, times: int = 900, **settings: object) -> set[
 @pytest.mark.parametrize(
     ("ratios", "apart"), [([], 1), ([], 0), ([1, 0.7], 1), ([0.9, 0.5, 0.3], 2), ([0.795, 0.765, 0.62], 2)]
 )
-def test_heights_and_widths_are_shares_of_the_shorter_side(ratios: list[float], apart: int) -> None:
+def test_heights_and_widths_are_fractions_of_the_shorter_side(ratios: list[float], apart: int) -> None:
     settings = {"multi_scale": True, "max_distort": apart, "scale_ratios": ratios, "fix_crop": True}
     wanted = set(sizes_of(34, 40, ratios or [1, 0.875, 0.75, 0.66], apart))
     assert {(high, wide) for _, _, high, wide in drawn(34, 40, **settings)} == wanted
 
 
-def test_places_are_corners_and_the_middle_and_what_is_between_them() -> None:
+def test_places_are_corners_the_middle_and_points_between_them() -> None:
     corners = {(0, 0), (0, 16), (8, 0), (8, 16), (4, 8)}
     between = {(0, 8), (8, 8), (4, 0), (4, 16), (2, 4), (2, 12), (6, 4), (6, 12)}
     assert drawn(34, 43, fix_crop=True) == {(*place, CROP, CROP) for place in corners}
@@ -76,7 +76,7 @@ def test_parts_of_other_sizes_are_resized_channel_by_channel() -> None:
     assert any(np.array_equal(found, each - mean) for each in wanted)
 
 
-def test_mirrored_flows_go_the_other_way_across_and_not_down() -> None:
+def test_mirroring_inverts_the_horizontal_flow_only() -> None:
     image = stack(4, 5, 6)
     transform = Transform(pb.TransformationParameter(mirror=True, is_flow=True, mean_value=[128]), train=False)
     seen = {transform(image, np.random.default_rng(seed)).tobytes() for seed in range(9)}
@@ -88,7 +88,7 @@ def test_mirrored_flows_go_the_other_way_across_and_not_down() -> None:
     assert (as_bytes.astype(np.float32) - 128).tobytes() in seen
 
 
-def test_parts_of_several_sizes_have_the_mean_of_the_upper_left_corner(tmp_path: Path) -> None:
+def test_parts_of_several_sizes_use_the_means_upper_left_corner(tmp_path: Path) -> None:
     mean, file = np.random.default_rng(2).random((1, 3, 40, 50), np.float32), CaffeFile(pb.BlobProto())
     file.blobs.put(file.message, mean)
     write(file, tmp_path / "mean.binaryproto")
@@ -100,7 +100,7 @@ def test_parts_of_several_sizes_have_the_mean_of_the_upper_left_corner(tmp_path:
     assert np.array_equal(Transform(settings, train=False)(image, np.random.default_rng(3)), -mean[0, :, 8:32, 13:37])
 
 
-def test_tests_take_the_middle() -> None:
+def test_tests_use_the_middle() -> None:
     image = stack(3)
     settings = pb.TransformationParameter(crop_size=CROP, multi_scale=True, fix_crop=True, more_fix_crop=True)
     assert np.array_equal(Transform(settings, train=False)(image, np.random.default_rng(0)), image[:, 8:32, 13:37])
@@ -115,7 +115,7 @@ def test_tests_take_the_middle() -> None:
         ({"multi_scale": True, "crop_size": 3, "max_distort": -1}, "max_distort is -1"),
     ],
 )
-def test_what_cannot_be_cropped_is_told(settings: dict[str, object], why: str) -> None:
+def test_images_that_cannot_be_cropped_are_refused(settings: dict[str, object], why: str) -> None:
     with pytest.raises(DataError, match=why):
         Transform(pb.TransformationParameter(**settings), train=True)
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_cropped_is_told(settings: dict[str, object], why: str) -
     ],
 )
 @pytest.mark.parametrize("setting", ["is_flow", "multi_scale", "fix_crop"])
-def test_what_is_for_images_alone_is_refused_elsewhere(
+def test_image_settings_are_refused_for_other_data(
     use: Callable[[pb.TransformationParameter], object], what: str, setting: str
 ) -> None:
     with pytest.raises(DataError, match=f"{setting} doesn't work for {what}; remove it"):
@@ -155,7 +155,7 @@ def parts(draw: RandomArea, count: int = 400) -> np.ndarray:
     return np.ptp(squares[:, :2], axis=(2, 3)) + 1
 
 
-def test_parts_have_the_areas_and_the_proportions_that_are_asked_for() -> None:
+def test_parts_have_the_requested_areas_and_proportions() -> None:
     sizes = parts(area(min_area_ratio=0.1, max_area_ratio=0.4, aspect_ratio_change=0.75))
     share, proportion = sizes.prod(1) / (100 * 160), sizes[:, 1] / sizes[:, 0]
     assert 0.08 < share.min() < 0.14 and 0.34 < share.max() < 0.42
@@ -167,20 +167,20 @@ def test_parts_are_as_often_high_as_wide() -> None:
     assert 0.4 < (sizes[:, 0] > sizes[:, 1]).mean() < 0.6
 
 
-def test_parts_are_anywhere() -> None:
+def test_parts_are_drawn_from_the_whole_image() -> None:
     draw, random = area(min_area_ratio=0.05, max_area_ratio=0.05), np.random.default_rng(0)
     squares = np.stack([draw(IMAGE, random) for _ in range(300)])
     assert squares[:, 0].min() == 0 and squares[:, 0].max() == 99
     assert squares[:, 1].min() == 0 and squares[:, 1].max() == 159
 
 
-def test_an_image_of_which_no_part_fits_is_shown_as_a_whole() -> None:
+def test_an_image_without_a_fitting_part_is_used_whole() -> None:
     draw = area(min_area_ratio=1, max_area_ratio=1, max_attempt=3)
     assert draw(IMAGE, np.random.default_rng(0)).shape == (3, 50, 80)
     assert draw(IMAGE.transpose(0, 2, 1), np.random.default_rng(0)).shape == (3, 80, 50)
 
 
-def test_a_transform_crops_what_comes_of_it_and_says_its_shape() -> None:
+def test_a_transform_crops_images_and_states_their_shape() -> None:
     p = pb.TransformationParameter(crop_size=50, random_aspect_ratio_param={"max_attempt": 0}, mean_value=[1])
     transform = Transform(p, train=True)
     assert transform.shape(3, 20, 30) == (3, 50, 50) and not transform.constant
@@ -196,12 +196,12 @@ def test_a_transform_crops_what_comes_of_it_and_says_its_shape() -> None:
         ({"aspect_ratio_change": 1.5}, "aspect_ratio_change above 0 and up to 1"),
     ],
 )
-def test_settings_that_cant_be_are_refused(settings: dict[str, float], words: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, float], words: str) -> None:
     with pytest.raises(DataError, match=words):
         area(**settings)
 
 
-def test_without_a_crop_and_for_caffe_it_is_refused() -> None:
+def test_random_areas_are_refused_without_a_crop_and_for_caffe() -> None:
     with pytest.raises(DataError, match="set crop_size"):
         Transform(pb.TransformationParameter(random_aspect_ratio_param={}), train=True)
     with pytest.raises(DataError, match="Caffe can't draw parts of images and resize them"):

@@ -134,7 +134,7 @@ def coco_joints(person: np.ndarray, mirrored: bool) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_coco_s_maps_are_those_of_loops(seed: int) -> None:
+def test_cocos_maps_equal_those_of_loops(seed: int) -> None:
     p = settings(
         num_parts=56, scale_prob=0.5, scale_min=0.7, scale_max=1.2, max_rotate_degree=40, center_perterb_max=9,
         flip_prob=0.5, target_dist=0.9, sigma=7,
@@ -159,7 +159,7 @@ def test_the_seeds_of_the_loops_draw_both_sides() -> None:
     assert {drawn(p, people(1, 17), seed)[1] for seed in range(4)} == {False, True}
 
 
-def test_a_limb_is_the_last_person_s_where_limbs_cross() -> None:
+def test_where_limbs_cross_the_last_persons_limb_counts() -> None:
     persons = np.zeros((2, 18, 3), np.float32)
     persons[..., 2] = 2
     persons[:, 0] = 32, 24, 1
@@ -170,7 +170,7 @@ def test_a_limb_is_the_last_person_s_where_limbs_cross() -> None:
     assert arm[:, 3, 2].tolist() == [1, 0] and arm[:, 3, 4].tolist() == [0, 1]
 
 
-def test_what_is_beyond_the_image_is_gray_and_counts() -> None:
+def test_pixels_beyond_the_image_are_gray_and_count() -> None:
     persons = people(1, 17)
     persons[0, 0] = WIDTH - 4, 28, 1
     transform = LimbPoseTransform(settings(num_parts=56), COCO, train=True)
@@ -182,7 +182,7 @@ def test_what_is_beyond_the_image_is_gray_and_counts() -> None:
     assert (maps[:57, :, 2:5] == 0).all() and (maps[:57, :, :1] == 1).all() and (maps[:57, :, 7] == 1).all()
 
 
-def test_maps_with_the_number_of_a_joint_that_nobody_marked_weigh_nothing() -> None:
+def test_maps_with_the_number_of_an_unmarked_joint_have_no_weight() -> None:
     persons = people(2, 17)
     persons[..., 2] = 1
     persons[0, 1 + 16, 2] = 3  # the right ankle, which is number 10 here
@@ -193,7 +193,7 @@ def test_maps_with_the_number_of_a_joint_that_nobody_marked_weigh_nothing() -> N
     assert maps[95 + 10].max() > 0 and maps.shape == (114, HEIGHT // 8, WIDTH // 8)
 
 
-def test_mpi_s_maps_have_their_places() -> None:
+def test_mpis_maps_are_in_their_places() -> None:
     persons = people(1, 16)
     persons[..., 2] = 2
     persons[0, 0] = 36, 28, 1
@@ -215,7 +215,7 @@ def test_mpi_s_maps_have_their_places() -> None:
         (plain_skeleton(9, swaps=True), 9, {(0, 3), (1, 4), (2, 5), (6, 7)}),
     ],
 )
-def test_a_mirror_makes_right_left(skeleton: Skeleton, joints: int, pairs: set[tuple[int, int]]) -> None:
+def test_mirroring_swaps_right_and_left(skeleton: Skeleton, joints: int, pairs: set[tuple[int, int]]) -> None:
     """A person whose right and left sides are mirror images looks the same in a mirror."""
     stored = np.random.default_rng(0).uniform(1, 9, (1, joints, 3)).astype(np.float32)
     stored[..., 0] = 0
@@ -228,7 +228,7 @@ def test_a_mirror_makes_right_left(skeleton: Skeleton, joints: int, pairs: set[t
     assert skeleton.stored == joints
 
 
-def test_a_single_person_is_shown_and_drawn_apart() -> None:
+def test_the_central_persons_maps_precede_those_of_all_persons() -> None:
     p = settings(pb.TransformationParameter, num_parts=14, sigma_center=5, flip_prob=0.5)
     persons = people(2, 16)
     sides = set()
@@ -249,7 +249,7 @@ def test_a_single_person_is_shown_and_drawn_apart() -> None:
     assert sides == {False, True}
 
 
-def test_without_a_gaussian_there_is_the_image_alone() -> None:
+def test_without_a_gaussian_only_the_image_is_returned() -> None:
     p = settings(pb.TransformationParameter, num_parts=5, np_in_lmdb=5, put_gaussian=False, transform_body_joint=False)
     image, _, persons = item(people(1, 5))
     transform = CentredPoseTransform(p, plain_skeleton(5, swaps=False), train=True)
@@ -257,7 +257,7 @@ def test_without_a_gaussian_there_is_the_image_alone() -> None:
     assert pixels.shape == (3, *CROP) and maps.shape == (12, 6, 8)
 
 
-def test_an_image_can_lose_its_colours() -> None:
+def test_an_image_can_be_converted_to_gray() -> None:
     image, mask, persons = item(people(1, 17))
     image[:] = np.array([10, 120, 240], np.uint8)[:, None, None]
     pixels = LimbPoseTransform(settings(num_parts=56, gray=1), COCO, train=False)(
@@ -288,7 +288,7 @@ def test_contrast_is_raised_where_it_is_low() -> None:
         ({"sigma": 0}, "sigma is 0, sigma_center .*; set each of them above 0"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(changed: dict[str, object], words: str) -> None:
+def test_invalid_settings_are_refused(changed: dict[str, object], words: str) -> None:
     p = settings()
     for name, value in changed.items():
         setattr(p, name, value)
@@ -296,14 +296,14 @@ def test_settings_that_make_no_sense_are_refused(changed: dict[str, object], wor
         LimbPoseTransform(p, COCO, train=True)
 
 
-def test_a_person_of_almost_no_scale_would_fill_the_memory() -> None:
+def test_a_person_with_almost_no_scale_is_refused() -> None:
     persons = people(1, 17)
     persons[0, 0, 2] = 1e-4
     with pytest.raises(DataError, match=r"a person of scale 0\.0001 would need an image of"):
         LimbPoseTransform(settings(num_parts=56), COCO, train=True)(item(persons), np.random.default_rng(0), 0)
 
 
-def test_an_image_to_test_with_must_have_a_place_in_maps() -> None:
+def test_a_test_image_must_fit_the_maps() -> None:
     image, mask, persons = item(people(1, 17))
     with pytest.raises(DataError, match="an image of 56 x 7 is too small for maps with a stride of 8"):
         LimbPoseTransform(settings(num_parts=56), COCO, train=False)(

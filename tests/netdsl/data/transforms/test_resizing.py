@@ -28,7 +28,7 @@ def by_opencv(pixels: np.ndarray, height: int, width: int, mode: int = cv2.INTER
     return cv2.resize(pixels.transpose(1, 2, 0).copy(), (width, height), interpolation=mode).transpose(2, 0, 1)
 
 
-def test_warping_takes_no_care_of_proportions() -> None:
+def test_warping_ignores_proportions() -> None:
     warp = resizing("height: 30 width: 20")
     assert warp.size(*WIDE) == warp.fixed_size == (30, 20)
     assert (warp(image(WIDE), RANDOM) == by_opencv(image(WIDE), 30, 20)).all()
@@ -71,7 +71,7 @@ def test_fitting_pads_and_boxes_move_along(
     assert fitting.boxes(BOX, *size).tolist() == [list(box)]
 
 
-def test_an_odd_rest_is_padded_behind_and_boxes_are_not_rounded() -> None:
+def test_an_odd_remainder_is_padded_at_the_end_and_boxes_are_not_rounded() -> None:
     fitting, size = resizing(f"{FITTING} pad_value: 9"), (30, 80)  # 7.5 of 20 rows become 7, with 6 before and 7 after
     padded = fitting(image(size), RANDOM)
     assert (padded[:, :6] == 9).all() and (padded[:, 13:] == 9).all()
@@ -88,14 +88,14 @@ def test_other_paddings_repeat_the_image(mode: str, border: int) -> None:
     assert (padded.transpose(1, 2, 0) == cv2.copyMakeBorder(middle, 0, 0, 5, 5, border)).all()
 
 
-def test_padding_is_black_unless_it_is_said_and_gray_images_have_one_value() -> None:
+def test_padding_is_black_by_default_and_one_value_for_gray_images() -> None:
     assert not resizing(FITTING)(image(WIDE), RANDOM)[:, :5].any()
     assert (resizing(f"{FITTING} pad_value: 7")(image(WIDE)[:1], RANDOM)[:, :5] == 7).all()
     with pytest.raises(DataError, match="2 pad_values for 3 channels"):
         resizing(f"{FITTING} pad_value: [1, 2]")(image(WIDE), RANDOM)
 
 
-def test_interpolations_are_drawn_alike_often() -> None:
+def test_interpolations_are_drawn_equally_often() -> None:
     modes = ("LINEAR", "AREA", "NEAREST", "CUBIC", "LANCZOS4")
     warp, pixels = resizing("height: 11 width: 13 " + " ".join(f"interp_mode: {mode}" for mode in modes)), image(WIDE)
     results = [by_opencv(pixels, 11, 13, getattr(cv2, f"INTER_{mode}")).tobytes() for mode in modes]
@@ -105,7 +105,7 @@ def test_interpolations_are_drawn_alike_often() -> None:
     assert all(abs(drawn.count(each) / 1000 - 0.2) < 0.05 for each in results)
 
 
-def test_boxes_in_units_of_their_own() -> None:
+def test_boxes_can_have_separate_units() -> None:
     """An image of 80 x 40 becomes 40 x 20. Its middle half is 20 x 10, or 5 x 5 units of 4 x 2."""
     scaled = resizing("height: 20 width: 20 resize_mode: FIT_SMALL_SIZE width_scale: 4 height_scale: 5")
     middle = np.array([0.25, 0.25, 0.75, 0.75], np.float32)

@@ -41,7 +41,7 @@ def draws(train: bool, times: int = 60, **settings: object) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("kind", ["nothing", "a value", "values", "a file"])
-def test_a_test_image_is_cropped_in_the_middle_less_its_mean_and_scaled(kind: str, dtype: type, mean_file: str) -> None:
+def test_a_test_image_is_cropped_in_the_middle_and_normalised(kind: str, dtype: type, mean_file: str) -> None:
     settings, mean = {
         "nothing": ({}, np.zeros(1)),
         "a value": ({"mean_value": [100.5]}, np.full(1, 100.5)),
@@ -56,12 +56,12 @@ def test_a_test_image_is_cropped_in_the_middle_less_its_mean_and_scaled(kind: st
     assert transform.shape(*image.shape) == result.shape
 
 
-def test_without_settings_the_values_stay() -> None:
+def test_without_settings_values_are_unchanged() -> None:
     (result,) = draws(True, 1)
     assert result.dtype == np.float32 and (result == IMAGE).all()
 
 
-def test_a_training_image_is_cropped_anywhere_and_mirrored_in_half_of_the_cases(mean_file: str) -> None:
+def test_a_training_image_is_randomly_cropped_and_mirrored_half_the_time(mean_file: str) -> None:
     """Every place and side occurs, and each is right: the mean stays aligned with its pixels."""
     results = draws(True, 400, crop_size=6, mirror=True, mean_file=mean_file, scale=0.5)
     places = [(top, left, mirror) for top in range(2) for left in range(4) for mirror in (False, True)]
@@ -118,12 +118,12 @@ def test_an_image_is_resized_before_it_is_cropped() -> None:
         ({"mean_file": "gone.binaryproto"}, "gone.binaryproto: can't be opened"),
     ],
 )
-def test_settings_that_cant_be_met_are_refused(settings: dict[str, object], why: str) -> None:
+def test_impossible_settings_are_refused(settings: dict[str, object], why: str) -> None:
     with pytest.raises(CaffeError, match=why):
         Transform(pb.TransformationParameter(**settings), train=True)
 
 
-def test_a_forks_setting_that_changes_nothing_is_no_matter() -> None:
+def test_a_forks_setting_without_effect_is_accepted() -> None:
     Transform(pb.TransformationParameter(use_gpu_transform=True, max_rotation_angle=0, pad=0), train=True)
 
 
@@ -136,7 +136,7 @@ def test_a_forks_setting_that_changes_nothing_is_no_matter() -> None:
         ({"mean_file": True}, (1, 7, 9), "is 3 x 7 x 9, but the image is 1 x 7 x 9"),
     ],
 )
-def test_an_image_that_doesnt_fit_is_refused(
+def test_a_mismatched_image_is_refused(
     settings: dict[str, object], shape: tuple[int, ...], why: str, mean_file: str
 ) -> None:
     settings = {name: mean_file if name == "mean_file" else value for name, value in settings.items()}

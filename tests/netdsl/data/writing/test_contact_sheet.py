@@ -40,7 +40,7 @@ def test_images_are_shown_in_their_colours() -> None:
     assert colors(opened(contact_sheet([(plain(90), LABEL)]))) >= {(90, 90, 90)}
 
 
-def test_all_images_are_there_in_rows() -> None:
+def test_all_images_are_shown_in_rows() -> None:
     items = [(plain(10 * number, 0, 0), np.float32(number)) for number in range(1, 6)]
     sheet = opened(contact_sheet(items))
     assert colors(sheet) >= {(0, 0, 10 * number) for number in range(1, 6)}
@@ -63,7 +63,7 @@ def test_classes_are_written_with_their_names_as_far_as_they_fit() -> None:
     assert np.array_equal(opened(contact_sheet([item], "abc")), number)
 
 
-def test_other_numbers_are_stretched_to_what_can_be_seen() -> None:
+def test_other_values_are_stretched_to_the_visible_range() -> None:
     image = plain(-1, kind=np.float32)
     image[:, :, 40:], image[0, 0, 0] = 3, np.nan
     assert colors(opened(contact_sheet([(np.concatenate([image] * 2, 1), LABEL)]))) >= {(0, 0, 0), (255, 255, 255)}
@@ -75,7 +75,7 @@ def test_small_images_grow_and_large_ones_shrink() -> None:
     assert 160 * 160 <= np.sum(large[:, :, 0] == 0) < 200 * 200
 
 
-def test_what_is_no_image_is_told() -> None:
+def test_arrays_that_are_not_images_are_refused() -> None:
     with pytest.raises(DataError, match=r"items of shape \(4,\) aren't images"):
         contact_sheet([(np.zeros(4, np.float32), LABEL)])
 
@@ -99,7 +99,7 @@ class _OnePerson:
         return AnnotatedImage("a", Path("a.png"), 24, 24, (marked,), encoded=data)
 
 
-def test_seen_joints_are_dots_and_hidden_ones_rings() -> None:
+def test_visible_joints_are_dots_and_hidden_ones_rings() -> None:
     sheet = cv2.imdecode(np.frombuffer(annotated_sheet(_OnePerson(), 1), np.uint8), cv2.IMREAD_COLOR)
     seen, hidden, unknown = (
         (sheet[y - 4 : y + 5, x - 4 : x + 5] == _YELLOW).all(2)

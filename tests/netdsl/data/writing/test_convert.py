@@ -61,7 +61,7 @@ TARGETS = ["out_lmdb", "out.lmdb", "lmdb:out", "out_leveldb", "leveldb:out", "ou
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
-def test_what_is_written_is_read_again(target: str, kind: type) -> None:
+def test_written_items_are_read_again(target: str, kind: type) -> None:
     images = PIXELS if kind is np.uint8 else PIXELS / np.float32(7) - 5
     assert convert(made(images, LABELS), target).written == 7
     check(read(target), images, LABELS)
@@ -89,7 +89,7 @@ def test_parquet_keeps_any_shapes_and_labels() -> None:
             np.testing.assert_array_equal(found, expected[row].astype(found.dtype))
 
 
-def test_parquet_images_are_as_hugging_face_has_them() -> None:
+def test_parquet_images_have_hugging_faces_format() -> None:
     images()
     convert(FolderSource("in"), "out.parquet", Conversion(encoded=ImageFormat.PNG))
     table = pq.read_table("out.parquet").to_pylist()
@@ -99,7 +99,7 @@ def test_parquet_images_are_as_hugging_face_has_them() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_names_of_classes_go_along(target: str) -> None:
+def test_class_names_are_copied(target: str) -> None:
     images()
     convert(FolderSource("in"), target)
     with closing(open_source(target)) as source:
@@ -133,7 +133,7 @@ def test_records_have_the_fields_and_keys_of_convert_imageset() -> None:
     assert records("nameless_lmdb")[6][0] == b"00000006"
 
 
-def test_names_that_are_too_long_for_a_key_are_cut() -> None:
+def test_names_too_long_for_a_key_are_truncated() -> None:
     images()
     name = "dog/" + "../dog/" * 100 + "2.png"
     Path("list.txt").write_text(f"{name} 4\n")
@@ -141,7 +141,7 @@ def test_names_that_are_too_long_for_a_key_are_cut() -> None:
     assert [key for key, _ in records("out_lmdb")] == [f"00000000_{name}".encode()[:511]]
 
 
-def test_the_keys_of_a_list_have_its_names_without_the_root() -> None:
+def test_a_lists_keys_contain_its_names_without_the_root() -> None:
     images()
     Path("list.txt").write_text("dog/2.png 4\ncat/0.png 5\n")
     convert(open_source("images:list.txt?root=in"), "out_lmdb")
@@ -151,7 +151,7 @@ def test_the_keys_of_a_list_have_its_names_without_the_root() -> None:
     ]
 
 
-def test_an_image_file_that_is_right_already_is_stored_as_it_is() -> None:
+def test_a_suitable_image_file_is_stored_unchanged() -> None:
     images()
     settings = Conversion(encoded=ImageFormat.PNG)
     files = [Path("in", name).read_bytes() + b"its own end" for name in ("cat/0.png", "dog/1.png", "dog/2.png")]
@@ -167,7 +167,7 @@ def test_an_image_file_that_is_right_already_is_stored_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("settings", [Conversion(encoded=ImageFormat.JPG), Conversion((6, 4), ImageFormat.PNG)])
-def test_other_image_files_are_encoded_anew(settings: Conversion) -> None:
+def test_other_image_files_are_encoded_again(settings: Conversion) -> None:
     images()
     assert settings.encoded is not None
     convert(FolderSource("in"), "out_lmdb", settings)
@@ -177,14 +177,14 @@ def test_other_image_files_are_encoded_anew(settings: Conversion) -> None:
     assert datum.data != Path("in/dog/1.png").read_bytes()
 
 
-def test_images_are_resized_as_opencv_does_it() -> None:
+def test_images_are_resized_as_in_opencv() -> None:
     convert(made(PIXELS, LABELS), "out_lmdb", Conversion(size=(9, 4)))
     expected = [cv2.resize(image.transpose(1, 2, 0), (4, 9)).transpose(2, 0, 1) for image in PIXELS]
     check(read("out_lmdb"), np.stack(expected), LABELS)
 
 
 @pytest.mark.parametrize("encoded", [None, ImageFormat.PNG])
-def test_images_lose_their_colours(encoded: ImageFormat | None) -> None:
+def test_images_can_be_converted_to_gray(encoded: ImageFormat | None) -> None:
     images()
     expected = [cv2.imread(f"in/{name}", cv2.IMREAD_GRAYSCALE)[np.newaxis] for name in ("cat/0.png", "dog/1.png")]
     convert(open_source("in", color=Color.GRAY), "a_lmdb", Conversion(gray=True, encoded=encoded))
@@ -206,7 +206,7 @@ def test_the_same_seed_shuffles_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("target", ["out_lmdb", "out_leveldb", "out.parquet"])
-def test_nothing_is_left_of_what_failed(target: str) -> None:
+def test_a_failed_conversion_leaves_no_files(target: str) -> None:
     images()
     Path("in/dog/2.png").write_bytes(b"damaged")
     with pytest.raises(DataError, match=r"in/dog/2.png: can't be decoded"):
@@ -214,7 +214,7 @@ def test_nothing_is_left_of_what_failed(target: str) -> None:
     assert [path.name for path in Path().iterdir()] == ["in"]
 
 
-def test_bad_items_can_be_skipped_and_their_numbers_stay_free() -> None:
+def test_bad_items_can_be_skipped_and_their_numbers_stay_unused() -> None:
     images()
     Path("in/cat/0.png").write_bytes(b"damaged")
     source = FolderSource("in")
@@ -226,7 +226,7 @@ def test_bad_items_can_be_skipped_and_their_numbers_stay_free() -> None:
     assert [key for key, _ in records("out_lmdb")] == [b"00000002_dog/2.png"]
 
 
-def test_nothing_but_bad_items_is_an_error() -> None:
+def test_only_bad_items_are_an_error() -> None:
     images()
     for path in Path("in").rglob("*.png"):
         path.write_bytes(b"damaged")
@@ -235,7 +235,7 @@ def test_nothing_but_bad_items_is_an_error() -> None:
     assert not Path("out_lmdb").exists()
 
 
-def test_what_is_there_stays_untouched() -> None:
+def test_existing_files_are_unchanged() -> None:
     Path("out_lmdb").mkdir()
     with pytest.raises(DataError, match=r"out_lmdb: the path exists already; remove it"):
         convert(made(PIXELS, LABELS), "out_lmdb")
@@ -249,7 +249,7 @@ def test_what_is_there_stays_untouched() -> None:
         ("no/out_lmdb", "no/out_lmdb: there is no folder no"),
     ],
 )
-def test_targets_that_cannot_be_are_told(target: str, what: str) -> None:
+def test_invalid_targets_are_refused(target: str, what: str) -> None:
     with pytest.raises(DataError, match=what):
         convert(made(PIXELS, LABELS), target)
 
@@ -266,7 +266,7 @@ def test_targets_that_cannot_be_are_told(target: str, what: str) -> None:
         ((PIXELS[:, :2], LABELS), "out_lmdb", Conversion(encoded=ImageFormat.JPG), "item 0: uint8 values of shape"),
     ],
 )
-def test_items_that_do_not_fit_are_told(arrays: Any, target: str, settings: Conversion, what: str) -> None:
+def test_items_that_do_not_fit_are_refused(arrays: Any, target: str, settings: Conversion, what: str) -> None:
     with pytest.raises(DataError, match=what):
         convert(made(*arrays), target, settings)
 
@@ -299,7 +299,7 @@ def test_a_table_is_written_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     check(read("out.parquet"), PIXELS, LABELS)
 
 
-def test_a_changed_value_in_parquet_is_noticed() -> None:
+def test_a_changed_value_in_parquet_is_detected() -> None:
     convert(made(np.random.default_rng(2).integers(0, 256, (3, 1, 8, 8), np.uint8), np.arange(3)), "out.parquet")
     column = pq.read_metadata("out.parquet").row_group(0).column(0)
     last_value = column.data_page_offset + column.total_compressed_size - 4
@@ -313,6 +313,6 @@ def test_a_changed_value_in_parquet_is_noticed() -> None:
         source.fetch(0)
 
 
-def test_sides_in_proportion_are_for_images_with_marked_objects() -> None:
+def test_proportional_sides_require_annotated_images() -> None:
     with pytest.raises(DataError, match="min_side and max_side need images with marked objects; give a size"):
         convert(made(PIXELS, LABELS), "out_lmdb", Conversion(min_side=9))

@@ -69,7 +69,7 @@ def images(annotated: AnnotatedSet) -> list[AnnotatedImage]:
     return [annotated.image(index) for index in range(len(annotated))]
 
 
-def test_a_record_is_what_ssds_own_program_writes() -> None:
+def test_a_record_equals_that_of_ssds_own_program() -> None:
     """The expected record follows convert_annoset's rule by hand: the numbers of the XML divided by the size, in
     groups."""
     image = picture("VOC2007/JPEGImages/000001", *OBJECTS)
@@ -120,7 +120,7 @@ def test_a_record_is_what_ssds_own_program_writes() -> None:
     assert Path("train_lmdb/test_name_size.txt").read_text() == "000001 20 30\n"
 
 
-def test_a_crowd_is_difficult_in_a_record_and_its_numbers_begin_at_nothing() -> None:
+def test_a_crowd_is_difficult_in_a_record_and_numbers_begin_at_zero() -> None:
     crowd = MarkedObject(1, Edges(1.5, 2.25, 9, 8), crowd=True)
     report = convert_annotated(ListedImages([picture("a", crowd)]), "out_lmdb")
     box = records("out_lmdb")[0][1].annotation_group[0].annotation[0].bbox
@@ -138,7 +138,7 @@ def same_objects(first: AnnotatedImage, second: AnnotatedImage) -> None:
 
 
 @pytest.mark.parametrize("database", ["lmdb", "leveldb"])
-def test_pascal_voc_comes_back_from_a_database(database: str) -> None:
+def test_pascal_voc_survives_a_database(database: str) -> None:
     made = DrawnObjects(DataSplit.TRAIN, count=6, side=64)
     convert_annotated(made, "voc:first?set=train")
     first = open_annotated_set("voc:first?set=train")
@@ -155,7 +155,7 @@ def test_pascal_voc_comes_back_from_a_database(database: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["coco:out/some.json", "yolo:out/some", "lmdb:out/some"])
-def test_boxes_come_back_from_other_forms(target: str) -> None:
+def test_boxes_survive_other_formats(target: str) -> None:
     Path("out").mkdir()
     made = ListedImages([picture("b", OBJECTS[0], OBJECTS[2]), picture("c", ending="png")])
     report = convert_annotated(made, target)
@@ -197,7 +197,7 @@ def test_masks_are_the_same_in_cocos_file_and_in_pascal_vocs_maps() -> None:
     np.testing.assert_array_equal(class_map(made.image(0))[2:12, 2:12] == 1, expected)
 
 
-def test_of_objects_that_cover_each_other_the_smaller_is_seen() -> None:
+def test_the_smaller_of_two_overlapping_objects_is_on_top() -> None:
     def square(side: float) -> tuple[tuple[float, float], ...]:
         return (0.0, 0.0), (side, 0.0), (side, side), (0.0, side)
 
@@ -207,7 +207,7 @@ def test_of_objects_that_cover_each_other_the_smaller_is_seen() -> None:
         assert pixels is not None and pixels[2, 2] == 1 and pixels[6, 6] == 2
 
 
-def test_maps_have_a_list_for_layers_and_say_what_is_not_known() -> None:
+def test_maps_come_with_a_list_for_layers_and_mark_unknown_pixels() -> None:
     square = tuple((float(x), float(y)) for x, y in ((0, 0), (4, 0), (4, 4), (0, 4)))
     crowd = MarkedObject(2, Edges(6, 0, 9, 3), crowd=True, outlines=(tuple((x + 6, y) for x, y in square),))
     made = ListedImages(
@@ -241,7 +241,7 @@ def test_maps_have_a_list_for_layers_and_say_what_is_not_known() -> None:
         (Conversion(max_side=15), (10, 15)),
     ],
 )
-def test_resized_images_keep_the_parts_that_boxes_are_of(settings: Conversion, size: tuple[int, int]) -> None:
+def test_resized_images_keep_the_boxes_fractions(settings: Conversion, size: tuple[int, int]) -> None:
     """The sizes that SSD's ReadImageToCVMat computes from min_dim and max_dim."""
     made = ListedImages([picture("a", *OBJECTS)], first_pixel=1)
     convert_annotated(made, "plain_lmdb")
@@ -267,7 +267,7 @@ def test_resized_images_keep_the_parts_that_boxes_are_of(settings: Conversion, s
     np.testing.assert_allclose(image.objects[0].edges, np.array(OBJECTS[0].edges) * scales)
 
 
-def test_joints_are_kept_by_coco_and_said_to_be_lost_elsewhere() -> None:
+def test_coco_keeps_joints_and_other_formats_report_their_loss() -> None:
     joints = Joint(5, 8, Visibility.SHOWN), Joint(10.5, 4, Visibility.HIDDEN), Joint(0, 0, Visibility.UNKNOWN)
     made = ListedImages(
         [picture("a", MarkedObject(1, Edges(1, 2, 9, 8), joints=joints), MarkedObject(2, OBJECTS[0].edges))]
@@ -292,7 +292,7 @@ def test_images_are_encoded_again_only_if_they_must_be() -> None:
     assert [record.datum.channels for _, record in records("gray_lmdb")] == [1, 1, 1]
 
 
-def test_all_is_written_or_nothing_unless_bad_images_are_skipped() -> None:
+def test_a_conversion_is_complete_or_leaves_nothing_unless_bad_images_are_skipped() -> None:
     bad = replace(picture("b"), height=21)
     made = ListedImages([picture("a"), bad, picture("c"), picture("other/a")])
     for target in ("out_lmdb", "voc:out", "coco:out.json", "yolo:out", "maps:out"):
@@ -313,7 +313,7 @@ def test_an_image_that_would_have_no_pixels_is_refused() -> None:
         convert_annotated(ListedImages([picture("a", height=1, width=90)]), "x_lmdb", Conversion(max_side=9))
 
 
-def test_a_seed_shuffles() -> None:
+def test_a_seed_shuffles_the_images() -> None:
     made = DrawnObjects(DataSplit.TRAIN, count=8, side=32)
     for seed in (1, 2):
         convert_annotated(made, f"lmdb:{seed}", Conversion(seed=seed))
@@ -322,12 +322,12 @@ def test_a_seed_shuffles() -> None:
 
 
 @pytest.mark.parametrize("target", ["out", "voc:", "lmdb:out?set=a", "voc:out?set=../a", "voc:out?set=", "tiff:out"])
-def test_a_target_says_its_form(target: str) -> None:
+def test_a_targets_name_decides_its_format(target: str) -> None:
     with pytest.raises(DataError, match=r"use lmdb:PATH, .*voc:FOLDER|write the name as"):
         convert_annotated(ListedImages([picture()]), target)
 
 
-def test_numbers_with_decimals_become_the_pixels_that_a_box_touches_in_pascal_vocs_files() -> None:
+def test_in_pascal_voc_fractions_become_the_pixels_that_a_box_touches() -> None:
     made = ListedImages([picture("a", MarkedObject(1, Edges(1.2, 2.0, 8.9, 8.00001)))])
     convert_annotated(made, "voc:out")
     text = Path("out/Annotations/a.xml").read_text()

@@ -26,7 +26,7 @@ def test_rows_are_added_to_a_new_file(tmp_path: Path) -> None:
         assert np.array_equal(file["label"], written[:, 0, 0])
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_values_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"missing/rows\.h5: can't be written as HDF5"):
         Hdf5Rows(tmp_path / "missing/rows.h5").add({"data": np.zeros(3)})
     rows = Hdf5Rows(tmp_path / "rows.h5")

@@ -22,7 +22,7 @@ class Named(ArraySource):
         self.classes = classes
 
 
-def test_what_is_written_is_read_again_with_the_same_numbers(tmp_path: Path) -> None:
+def test_written_images_are_read_again_with_the_same_values(tmp_path: Path) -> None:
     source = Named("zebra", "ant")
     convert(source, f"folder:{tmp_path / 'out'}")
     assert sorted(path.relative_to(tmp_path / "out").as_posix() for path in tmp_path.glob("out/*/*")) == [
@@ -36,13 +36,13 @@ def test_what_is_written_is_read_again_with_the_same_numbers(tmp_path: Path) -> 
     assert label == 1
 
 
-def test_encoded_as_one_says(tmp_path: Path) -> None:
+def test_images_are_encoded_as_requested(tmp_path: Path) -> None:
     convert(Named(), f"folder:{tmp_path / 'out'}", Conversion(encoded=ImageFormat.JPG))
     assert sorted(path.name for path in tmp_path.glob("out/1/*")) == ["000000.jpg", "000002.jpg"]
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", ""])
-def test_a_class_that_cannot_be_a_folder_is_told(name: str, tmp_path: Path) -> None:
+def test_a_class_name_that_cannot_be_a_folder_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="can't be the name of a folder; write a database instead"):
         convert(Named("x", name), f"folder:{tmp_path / 'out'}")
     assert not list(tmp_path.iterdir())

@@ -104,13 +104,15 @@ def test_a_record_has_the_numbers_of_the_authors_script(tmp_path: Path) -> None:
         ([person(joints=())], 0),
     ],
 )
-def test_who_has_a_record(tmp_path: Path, people: list[MarkedObject], written: int) -> None:
+def test_people_with_enough_joints_and_size_get_a_record(
+    tmp_path: Path, people: list[MarkedObject], written: int
+) -> None:
     report = write(tmp_path / "db", ListedPeople([person()], people))
     assert report.written == 1 + written
     assert report.beside == sum(marked.has_joints for marked in people) - written
 
 
-def test_who_has_no_joints_is_masked_out(tmp_path: Path) -> None:
+def test_people_without_joints_are_masked_out(tmp_path: Path) -> None:
     left, right = Edges(0, 0, 40, 80), Edges(30, 0, 60, 88)
     square = tuple((float(x), float(y)) for x, y in ((70, 10), (90, 10), (90, 30), (70, 30)))
     unmarked = MarkedObject(2, Edges(60, 0, 96, 40), outlines=(square,), joints=NOBODY)
@@ -142,7 +144,7 @@ def test_the_layer_draws_joints_where_coco_has_them(tmp_path: Path) -> None:
     assert weights[0, 0, 0] == 1 and weights[0, 1, 10] == 0 and weights[0, 8, 10] == 1
 
 
-def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -> None:
+def test_records_are_shuffled_and_bad_images_are_left_out(tmp_path: Path) -> None:
     pictures = ListedPeople(*([person()] for _ in range(8)))
     write(tmp_path / "straight", pictures)
     write(tmp_path / "shuffled", pictures, seed=1)
@@ -163,14 +165,14 @@ def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -
     assert not (tmp_path / "strict").exists()
 
 
-def test_images_without_room_and_sets_without_people_are_refused(tmp_path: Path) -> None:
+def test_too_small_images_and_sets_without_people_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"0\.png: an image of 12 rows has no room for 2 people, who need 13"):
         write(tmp_path / "db", ListedPeople([person(), person()], height=12))
     with pytest.raises(DataError, match="no person has 5 joints and 1,024 pixels"):
         write(tmp_path / "db", ListedPeople([MarkedObject(2, WHOLE)]))
 
 
-def test_what_is_written_is_read_as_a_set(tmp_path: Path) -> None:
+def test_written_records_are_read_as_a_set(tmp_path: Path) -> None:
     drawn = DrawnPeople(DataSplit.TRAIN, count=12)
     people = PeopleOfSet(drawn)
     write_poses(people, tmp_path / "db")

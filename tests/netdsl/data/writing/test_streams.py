@@ -17,7 +17,7 @@ from netdsl.data.writing.streams import CaptionReport, TextReport, write_caption
 from netdsl.errors import DataError
 
 
-def test_streams_are_parts_of_the_text_and_targets_what_follows(tmp_path: Path) -> None:
+def test_streams_are_parts_of_the_text_and_targets_the_next_characters(tmp_path: Path) -> None:
     text, streams = "the owl sees a mouse.\r\n", 3
     (tmp_path / "a.txt").write_bytes(text.encode())
     report = write_text_streams(parse_source(f"text:{tmp_path / 'a.txt'}?streams={streams}"), tmp_path / "out")
@@ -32,7 +32,7 @@ def test_streams_are_parts_of_the_text_and_targets_what_follows(tmp_path: Path) 
     assert source.classes == class_names_in(tmp_path / "out") == Alphabet.of(text).names
 
 
-def test_another_text_may_have_the_same_numbers(tmp_path: Path) -> None:
+def test_another_text_can_reuse_the_alphabets_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("abc")
     (tmp_path / "b.txt").write_text("cab")
     (tmp_path / "c.txt").write_text("cabd")
@@ -54,7 +54,7 @@ def test_another_text_may_have_the_same_numbers(tmp_path: Path) -> None:
         (b"abc", "?steps=3", "there is no option 'steps'"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, content: bytes, options: str, message: str) -> None:
+def test_problems_are_reported(tmp_path: Path, content: bytes, options: str, message: str) -> None:
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(DataError, match=message):
         write_text_streams(parse_source(f"text:{tmp_path / 'a.txt'}{options}"), tmp_path / "out")
@@ -84,7 +84,7 @@ def rows(folder: Path) -> list[np.ndarray]:
     return list(source.take(np.arange(len(source))) or ())
 
 
-def test_streams_are_lrcns(captions: Path, tmp_path: Path) -> None:
+def test_streams_have_lrcns_format(captions: Path, tmp_path: Path) -> None:
     spec = parse_source(f"captions:{captions}?images={tmp_path}&streams=2&steps=4&least=2")
     assert write_caption_streams(spec, tmp_path / "h5") == CaptionReport(3, 1, streams=2, words=4, cut=1)
     assert class_names_in(tmp_path / "h5") == ("<EOS>", "<unk>", "a", "dog")
@@ -113,7 +113,7 @@ def test_a_seed_shuffles_captions_with_their_images(captions: Path, tmp_path: Pa
     assert any(order != orders[0] for order in orders)
 
 
-def test_another_set_may_have_the_same_words(captions: Path, tmp_path: Path) -> None:
+def test_another_set_can_reuse_the_vocabulary(captions: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("<unk>\ncat\na\n")  # as LRCN writes them, without the end marker
     spec = parse_source(f"captions:{captions}?classes={tmp_path}/words.txt&streams=3&steps=3")
     write_caption_streams(spec, tmp_path / "h5")
@@ -136,6 +136,6 @@ def test_missing_images_are_an_error_or_left_out(captions: Path, tmp_path: Path)
     ("options", "message"),
     [("streams=0", "streams is '0'; it must be"), ("steps=x", "steps is 'x'"), ("min=3", "there is no option 'min'")],
 )
-def test_wrong_options_are_said(tmp_path: Path, options: str, message: str) -> None:
+def test_wrong_options_are_refused(tmp_path: Path, options: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         write_caption_streams(parse_source(f"captions:a.json?{options}"), tmp_path / "h5")

@@ -20,7 +20,7 @@ def idle():
     return 0.0
 
 
-def test_a_sign_is_taken_once():
+def test_a_sign_is_counted_once():
     pulse = Pulse(idle)
     assert pulse.take() is None
     pulse.beat()
@@ -28,7 +28,7 @@ def test_a_sign_is_taken_once():
     assert pulse.take() is None
 
 
-def test_an_iteration_that_takes_long_is_no_death():
+def test_a_long_iteration_does_not_count_as_a_death():
     """A worker gives no sign only if it computes nothing between two beats."""
     used = 1.0
     pulse = Pulse(lambda: used)
@@ -43,7 +43,7 @@ def test_an_iteration_that_takes_long_is_no_death():
         assert pulse.take() is Sign.WAITING  # a worker that spins still counts as waiting
 
 
-def test_whoever_waits_is_alive_until_the_other_comes():
+def test_a_waiting_worker_counts_as_alive_until_the_other_arrives():
     store, seen = dist.HashStore(), []
 
     def task(rank, work):
@@ -80,7 +80,7 @@ def test_whoever_waits_is_alive_until_the_other_comes():
     assert seen == [Sign.WAITING, Sign.WORKING]
 
 
-def test_every_exchange_is_the_watched_communicators():
+def test_every_exchange_goes_through_the_watched_communicator():
     results = {}
 
     def task(rank):
@@ -143,7 +143,7 @@ def wait(found, clock, seconds, signs=()):
     return problem_of(found)
 
 
-def test_whoever_gives_no_sign_is_named(clock):
+def test_a_worker_without_a_sign_is_named(clock):
     found = two(clock)
     assert wait(found, clock, 10) == ""
     found = two(clock)
@@ -160,21 +160,21 @@ def test_waiting_is_a_sign_of_life_unless_all_wait(clock):
     )
 
 
-def test_a_supervisor_that_slept_blames_nobody(clock):
+def test_a_supervisor_that_slept_blames_no_worker(clock):
     found = two(clock)
     clock[0] += 3600
     assert problem_of(found) == ""
     assert wait(found, clock, 10) == ""
 
 
-def test_workers_that_dont_begin(clock):
+def test_workers_that_do_not_begin_are_named(clock):
     found = Health(2, 500.0)
     found._since = found._looked = clock[0]
     found.welcome(1, "host1")
     assert wait(found, clock, 310, [(1, Sign.WAITING)]) == "only 1 of 2 workers started within 300 s"
 
 
-def test_who_says_most_is_to_blame(clock):
+def test_the_worker_with_the_most_direct_failure_is_blamed(clock):
     found = two(clock)
     found.note_end(0, Ending.LOST, "lost another: gather")
     assert found.blame() == "worker 0 on host0 lost another: gather"
@@ -184,7 +184,7 @@ def test_who_says_most_is_to_blame(clock):
     assert found.blame() == "worker 1 on host1 ended without a word"
 
 
-def test_the_end(clock):
+def test_finished_workers_are_no_longer_watched(clock):
     found = two(clock)
     found.note_end(1, Ending.DONE)
     assert (found.done(0), found.done(1)) == (False, True)

@@ -85,7 +85,7 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def test_both_ways():
+def test_messages_go_both_ways():
     with ControlServer(HERE, 2) as server, client_of(server, 1) as client:
         assert next_of(server, 1) == hello_of(1)
         client.report({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
@@ -102,7 +102,7 @@ def test_both_ways():
         assert next_of(server, 1) is None
 
 
-def test_heartbeats_say_whether_a_worker_works_or_waits():
+def test_heartbeats_show_whether_a_worker_works_or_waits():
     with ControlServer(HERE, 1) as server, client_of(server) as client:
         next_of(server, 0)
         client.pulse.beat()
@@ -119,7 +119,7 @@ def test_heartbeats_say_whether_a_worker_works_or_waits():
     "token",
     ["", "0" * (TOKEN_BYTES - 1), "0" * TOKEN_BYTES, "\xff" * TOKEN_BYTES, "GET / HTTP/1.1\r\nHost: driver\r\n\r\n"],
 )
-def test_a_stranger_stays_outside_and_disturbs_nobody(token):
+def test_an_unauthorised_client_is_refused_without_disturbing_workers(token):
     with ControlServer(HERE, 2, adopt=lambda *connection: pytest.fail("a stranger got in")) as server:
         for purpose in Purpose:
             with connect_to(server) as connection:
@@ -132,7 +132,7 @@ def test_a_stranger_stays_outside_and_disturbs_nobody(token):
             assert next_of(server, 0) == hello_of(0)
 
 
-def test_a_worker_with_the_token_of_another_run_is_told():
+def test_a_worker_with_another_runs_token_gets_a_reason():
     with ControlServer(HERE, 1) as server, ControlServer(HERE, 1) as other:
         with pytest.raises(PeerLostError, match=rf"at 127.0.0.1:{server.port} refused worker 0"):
             ControlClient(address_of(server, token=other.token), 0)
@@ -170,7 +170,7 @@ def plain_hello(**changes):
         plain_hello(type="Welcome"),
     ],
 )
-def test_what_is_no_hello_is_left_outside(data):
+def test_an_invalid_hello_is_refused(data):
     with ControlServer(HERE, 2) as server:
         with connect_to(server) as connection:
             with suppress(OSError):  # the server doesn't even read all of it
@@ -195,7 +195,7 @@ def test_a_handshake_has_one_deadline(monkeypatch):
         assert server.next(0.0) is None
 
 
-def test_a_worker_that_was_let_in_may_be_silent(monkeypatch):
+def test_an_accepted_worker_may_be_silent(monkeypatch):
     monkeypatch.setattr(control_server, "HANDSHAKE", 0.2)
     with ControlServer(HERE, 1) as server, client_of(server) as client:
         next_of(server, 0)
@@ -204,7 +204,7 @@ def test_a_worker_that_was_let_in_may_be_silent(monkeypatch):
         assert next_of(server, 0) == WorkerReport({"late": True})
 
 
-def test_workers_come_in_while_many_strangers_keep_silent(monkeypatch):
+def test_workers_connect_while_many_clients_are_silent(monkeypatch):
     monkeypatch.setattr(control_server, "HANDSHAKE", 0.5)
     with ControlServer(HERE, 1) as server, ExitStack() as stack:
         for _ in range(control_server._STRANGERS + 6):
@@ -213,7 +213,7 @@ def test_workers_come_in_while_many_strangers_keep_silent(monkeypatch):
         assert next_of(server, 0) == hello_of(0)
 
 
-def test_a_server_without_free_descriptors_goes_on_when_there_are_some():
+def test_a_server_without_free_descriptors_recovers():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ControlServer(HERE, 1) as server, socket.socket() as connection, ExitStack() as descriptors:
         connection.settimeout(PATIENCE)
@@ -232,7 +232,7 @@ def test_a_server_without_free_descriptors_goes_on_when_there_are_some():
         assert next_of(server, 0) == hello_of(0)
 
 
-def test_many_workers_at_once():
+def test_many_workers_connect_at_once():
     size = 2 * control_server._STRANGERS
     with ControlServer(HERE, size) as server, ExitStack() as stack, ThreadPoolExecutor(size) as pool:
         clients = [
@@ -243,7 +243,7 @@ def test_many_workers_at_once():
         assert {server.next(PATIENCE)[0] for _ in range(size)} == set(range(size))
 
 
-def test_there_is_one_worker_of_a_rank():
+def test_each_rank_has_one_worker():
     """Spark may start a task again, even after the first attempt has ended."""
     with ControlServer(HERE, 2) as server:
         with (
@@ -259,7 +259,7 @@ def test_there_is_one_worker_of_a_rank():
             assert next_of(server, 1) == hello_of(1)
 
 
-def test_a_lane_is_handed_over_with_all_that_follows():
+def test_a_lane_is_handed_over_with_all_later_bytes():
     adopted = SimpleQueue()
     with (
         ControlServer(HERE, 2, adopt=lambda *connection: adopted.put(connection)) as server,
@@ -279,7 +279,7 @@ def test_a_lane_is_handed_over_with_all_that_follows():
         assert server.next(0.0) is None
 
 
-def test_a_lane_where_there_is_no_relay():
+def test_a_lane_without_a_relay_is_refused():
     with (
         ControlServer(HERE, 1) as server,
         client_of(server) as client,
@@ -299,7 +299,7 @@ def test_a_lane_where_there_is_no_relay():
         framed(msgspec.msgpack.encode({"type": "WorkerReport", "contents": 5})),
     ],
 )
-def test_what_nobody_understands_ends_the_connection(data):
+def test_an_unknown_message_ends_the_connection(data):
     with ControlServer(HERE, 1) as server, connect_to(server) as connection:
         connection.sendall(server.token.encode())
         send(connection, hello_of(0))
@@ -310,7 +310,7 @@ def test_what_nobody_understands_ends_the_connection(data):
         assert is_shut_out(connection)
 
 
-def test_the_store_is_one_dictionary_for_all():
+def test_all_workers_share_one_store():
     with (
         ControlServer(HERE, 2) as server,
         client_of(server, 0) as first,
@@ -346,7 +346,7 @@ def test_the_store_is_one_dictionary_for_all():
     ],
     ids=["an unknown operation", "no key", "a long value", "a sum with a text", "a heartbeat"],
 )
-def test_what_makes_no_sense_to_the_store_ends_that_connection_only(request_of_a_stranger):
+def test_an_invalid_store_request_ends_only_its_connection(request_of_a_stranger):
     with ControlServer(HERE, 1) as server, client_of(server) as client:
         store = ControlStore(client.open_store())
         store.set("text", "no number")
@@ -359,7 +359,7 @@ def test_what_makes_no_sense_to_the_store_ends_that_connection_only(request_of_a
         assert store.get("text") == b"no number"
 
 
-def test_whoever_waits_at_the_store_learns_that_the_server_is_gone():
+def test_a_worker_that_waits_at_the_store_notices_the_servers_end():
     problems = SimpleQueue()
 
     def wait(store):
@@ -378,7 +378,7 @@ def test_whoever_waits_at_the_store_learns_that_the_server_is_gone():
     client.__exit__()
 
 
-def test_a_worker_ends_when_its_supervisor_is_gone():
+def test_a_worker_ends_when_its_supervisor_has_ended():
     program = (
         "import msgspec, sys, time\n"
         "from netdsl.distributed.control.client import ControlAddress, ControlClient\n"
@@ -398,7 +398,7 @@ def test_a_worker_ends_when_its_supervisor_is_gone():
     assert (worker.returncode, said) == (1, "worker 0: the supervisor is gone\n")
 
 
-def test_what_waits_for_others_ends_when_the_supervisor_is_gone():
+def test_a_waiting_worker_ends_when_the_supervisor_has_ended():
     reasons = SimpleQueue()
     with ControlServer(HERE, 1) as server:
         client = ControlClient(address_of(server), 0, BEAT, leave=reasons.put)
@@ -409,7 +409,7 @@ def test_what_waits_for_others_ends_when_the_supervisor_is_gone():
     client.__exit__()
 
 
-def test_a_worker_that_said_how_it_ended_may_be_left():
+def test_a_worker_that_reported_its_end_may_lose_the_server():
     reasons = []
     with ControlServer(HERE, 1) as server:
         client = ControlClient(address_of(server), 0, BEAT, leave=reasons.append)
@@ -420,14 +420,14 @@ def test_a_worker_that_said_how_it_ended_may_be_left():
     assert reasons == []
 
 
-def test_a_server_that_is_not_there():
+def test_a_missing_server_is_reported():
     with ControlServer(HERE, 1) as server:
         gone = address_of(server)
     with pytest.raises(PeerLostError, match=rf"the control server at 127.0.0.1:{gone.port} can't be reached"):
         ControlClient(gone, 0)
 
 
-def test_a_port_that_is_taken_and_then_free():
+def test_a_port_can_be_used_once_it_is_free_again():
     with (
         ControlServer(HERE, 1) as server,
         pytest.raises(DistributedError, match=f"can't listen at {HERE}:{server.port}: .*; name a free port"),
@@ -437,6 +437,6 @@ def test_a_port_that_is_taken_and_then_free():
         assert again.port == server.port
 
 
-def test_an_address_that_is_not_of_this_machine():
+def test_an_address_of_another_machine_is_refused():
     with pytest.raises(DistributedError, match=r"can't listen at 203.0.113.7: .*; name an address of this machine"):
         ControlServer("203.0.113.7", 1)

@@ -33,7 +33,7 @@ def torchrun(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")
-def test_zoo_train_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zoo_train_runs_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--backend", "external", "--run", "run"]
     done = torchrun("--no-python", "--", ZOO, *words, "--strategy", "averaging:tau=2")
@@ -43,7 +43,7 @@ def test_zoo_train_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "run" / "control.json").exists()
 
 
-def test_a_lost_worker_ends_the_run_and_says_how_to_go_on(param: pb.SolverParameter, tmp_path: Path) -> None:
+def test_a_lost_worker_ends_the_run_with_advice_on_how_to_resume(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.max_iter = 100_000
     run = tmp_path / "run"
     Run(open_settings(param), parse("averaging:tau=2"), 2, deadline=PATIENCE).settled().save(run)
@@ -75,7 +75,7 @@ def test_a_lost_worker_ends_the_run_and_says_how_to_go_on(param: pb.SolverParame
     assert problem.endswith(f"start the workers again with --resume {run}")
 
 
-def test_workers_are_told_apart_by_their_environment() -> None:
+def test_workers_are_distinguished_by_their_environment() -> None:
     torch = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": "node0"}
     assert ExternalWorker.of(torch) == ExternalWorker(5, 8, 1, 4, "node0")
     slurm = {"SLURM_PROCID": "2", "SLURM_NTASKS": "3", "SLURM_LOCALID": "0", "SLURM_NTASKS_PER_NODE": "3"}
@@ -90,14 +90,14 @@ def test_the_transport_follows_from_the_machines(param: pb.SolverParameter, loca
     assert launcher.prepare(Path("run"), Run(open_settings(param), workers=4), print).transport is transport
 
 
-def test_nobody_started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_started_workers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(DistributedError, match=r"RANK and WORLD_SIZE aren't set, .*; start the workers with torchrun"):
         train_as_worker(Path("run"), lambda launcher: pytest.fail("there is nothing to supervise"))
 
 
-def test_another_number_of_workers(param: pb.SolverParameter) -> None:
+def test_a_different_number_of_workers_is_refused(param: pb.SolverParameter) -> None:
     launcher = ExternalLauncher(ExternalWorker(0, 2, 0, 2, "127.0.0.1"))
     with pytest.raises(DistributedError, match=r"the run has 3 workers, but 2 were started; .* add --workers 2"):
         launcher.prepare(Path("run"), Run(open_settings(param), workers=3), print)

@@ -63,7 +63,9 @@ def workers_of(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("launcher", [LocalLauncher(), MpiexecLauncher()], ids=lambda launcher: launcher.name)
-def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path, launcher: Launcher) -> None:
+def test_a_run_whose_workers_are_killed_ends_with_the_same_bits(
+    param: pb.SolverParameter, run: Simulate, tmp_path: Path, launcher: Launcher
+) -> None:
     """The moments are drawn at random. Each time the run reports which worker was lost, and its bits equal those of an
     undisturbed run."""
     param.max_iter = 60
@@ -108,7 +110,7 @@ def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Simulate, tmp_
     assert same(folder, run("outer:tau=3").weights[0])
 
 
-def test_a_stopped_run_goes_on(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:
+def test_a_stopped_run_resumes(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:
     param.max_iter = 3000
     folder, seen = planned(param, tmp_path / "run", "averaging:tau=3"), []
     ended = train(
@@ -138,7 +140,7 @@ def test_an_error_of_a_worker_ends_the_run(param: pb.SolverParameter, tmp_path: 
     assert not any(isinstance(each, WorkersRestarted) for each in events)
 
 
-def test_data_that_arent_there(param: pb.SolverParameter, tmp_path: Path) -> None:
+def test_missing_data_are_reported(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.net_param.layer[0].data_param.source = str(tmp_path / "nothing_lmdb")
     folder = planned(param, tmp_path / "run", "averaging")
     with pytest.raises(CaffeError, match=r"worker \d: layer 'data'.*nothing_lmdb"):
@@ -158,7 +160,7 @@ def listening(process: int) -> set[str]:
     return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
-def test_nobody_listens_to_other_machines(param: pb.SolverParameter, tmp_path: Path) -> None:
+def test_no_process_listens_to_other_machines(param: pb.SolverParameter, tmp_path: Path) -> None:
     """Over gloo, workers connect to each other. They and the supervisor listen on 127.0.0.1 only."""
     param.max_iter = 9
     folder, addresses = tmp_path / "run", set[str]()
@@ -192,9 +194,7 @@ class ThreePlaces(LocalLauncher):
         return run.fitting(3)
 
 
-def test_the_others_go_on_without_a_lost_worker_and_it_joins_again_which_can_be_replayed(
-    param: pb.SolverParameter, tmp_path: Path
-) -> None:
+def test_a_lost_worker_rejoins_and_the_run_can_be_replayed(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.max_iter = 100_000
     folder, killed = tmp_path / "run", list[int]()
     Run(open_settings(param), parse("outer:tau=20"), 3, deadline=PATIENCE, fewest=2).settled().save(folder)

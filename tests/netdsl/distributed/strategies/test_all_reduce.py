@@ -27,7 +27,7 @@ def parts_of(batches, size: int):
 
 
 @pytest.mark.parametrize("settings", RULES)
-def test_workers_that_divide_a_batch_are_one(train, alone, batches, settings) -> None:
+def test_workers_that_divide_a_batch_equal_one_worker(train, alone, batches, settings) -> None:
     found = train(AllReduce(), 3, data=parts_of(batches, 3), **settings)
     expected = alone(batches(0), **settings).weights.buffer
     torch.testing.assert_close(found[0].weights, expected, **CLOSE)
@@ -41,7 +41,7 @@ def test_the_size_of_buckets_changes_nothing(train) -> None:
     assert torch.equal(whole[0].weights, small[0].weights)
 
 
-def test_several_batches_an_iteration(train, alone, batches) -> None:
+def test_an_iteration_can_have_several_batches(train, alone, batches) -> None:
     found = train(AllReduce(), 2, data=parts_of(batches, 2), iter_size=2, max_iter=4)
     expected = alone(batches(0), iter_size=2, max_iter=4).weights.buffer
     torch.testing.assert_close(found[0].weights, expected, **CLOSE)
@@ -60,7 +60,7 @@ def test_it_works_over_a_slow_network_with_a_slow_worker(train) -> None:
     assert slow[0].time > quick[0].time
 
 
-def test_in_float16_all_skip_the_step_in_which_one_overflows(train) -> None:
+def test_in_float16_all_workers_skip_a_step_that_overflows_in_one(train) -> None:
     def data(rank: int) -> list[Batch]:
         found = batches_of(rank)
         if rank == 1:

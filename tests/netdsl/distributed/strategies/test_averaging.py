@@ -21,13 +21,13 @@ def test_averaging_after_every_step_is_averaging_gradients(train) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_workers_with_the_same_data_are_one(train, alone, batches, size: int) -> None:
+def test_workers_with_the_same_data_equal_one_worker(train, alone, batches, size: int) -> None:
     found = train(ModelAveraging(tau=3), size, data=lambda rank: batches(0), momentum=0.9)
     close = {"rtol": 0, "atol": 0} if size != 3 else CLOSE  # a third isn't a floating-point number
     torch.testing.assert_close(found[0].weights, alone(batches(0), momentum=0.9).weights.buffer, **close)
 
 
-def test_all_have_the_same_weights_after_every_round(train) -> None:
+def test_all_workers_have_the_same_weights_after_every_round(train) -> None:
     found = train(ModelAveraging(tau=3), 3)  # the last round has two iterations
     assert [record.steps for record in found[1].records] == [3, 3, 2]
     for one, two, three in zip(*(each.own for each in found), strict=True):
@@ -35,12 +35,12 @@ def test_all_have_the_same_weights_after_every_round(train) -> None:
         assert torch.equal(one, three)
 
 
-def test_it_does_not_matter_who_has_which_data(train, batches) -> None:
+def test_the_assignment_of_data_to_workers_does_not_matter(train, batches) -> None:
     forth, back = (train(ModelAveraging(tau=2), 3, data=each) for each in (batches, lambda rank: batches(2 - rank)))
     torch.testing.assert_close(forth[0].weights, back[0].weights, **CLOSE)
 
 
-def test_momentum_stays_each_workers_own(train) -> None:
+def test_each_worker_keeps_its_own_momentum(train) -> None:
     one, two = train(ModelAveraging(tau=2), momentum=0.9)
     assert not torch.allclose(one.solver.updater.histories[0], two.solver.updater.histories[0])
 
@@ -54,7 +54,7 @@ def test_sums_of_batch_norm_are_averaged(train, normed) -> None:
     assert not torch.equal(one.weights[learned:], apart[0][learned:])
 
 
-def test_in_timed_rounds_models_count_by_their_iterations(train, alone, batches) -> None:
+def test_in_timed_rounds_models_are_weighted_by_their_iterations(train, alone, batches) -> None:
     paces = {0: 1.0, 1: 3.0}
     strategy = ModelAveraging(seconds=6)
     one, two = train(strategy, pace=lambda rank, iteration: paces[rank], max_iter=4)
@@ -65,7 +65,7 @@ def test_in_timed_rounds_models_count_by_their_iterations(train, alone, batches)
     assert one.solver.iteration == two.solver.iteration
 
 
-def test_one_worker_warms_up_for_all(train, alone, batches) -> None:
+def test_the_first_worker_warms_up_for_all(train, alone, batches) -> None:
     found = train(ModelAveraging(tau=5, warmup=3))
     warm = alone(batches(0), max_iter=3).weights.buffer
     assert torch.equal(found[1].models[0], warm)
@@ -79,7 +79,7 @@ def test_auto_chooses_five_times_the_cost(train) -> None:
     assert [record.steps for record in found[0].records[:4]] == [1, 1, 10, 10]
 
 
-def test_a_slow_worker_is_waited_for(train) -> None:
+def test_fast_workers_wait_for_a_slow_one(train) -> None:
     found = train(ModelAveraging(tau=4), 3, pace=lambda rank, iteration: 1.0 + rank)
     assert {each.time for each in found} == {24.0}
     assert found[0].records[0].wait == 8.0

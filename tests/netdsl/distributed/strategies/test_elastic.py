@@ -16,7 +16,7 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 BOTH = [ElasticAveraging, SynchronousElastic]
 
 
-def test_worker_and_centre_move_to_each_other(train, gradient) -> None:
+def test_worker_and_centre_move_towards_each_other(train, gradient) -> None:
     found = train(ElasticAveraging(tau=2, alpha=0.3), 1, max_iter=6)[0]
     x = centre = found.begun
     for number, (own, model) in enumerate(zip(found.own, found.models, strict=True)):
@@ -27,7 +27,7 @@ def test_worker_and_centre_move_to_each_other(train, gradient) -> None:
         torch.testing.assert_close(model, centre, **CLOSE)
 
 
-def test_all_move_to_the_centre_and_that_to_their_mean(train, gradient) -> None:
+def test_workers_move_to_the_centre_and_the_centre_to_their_mean(train, gradient) -> None:
     found = train(SynchronousElastic(tau=1, alpha=0.3, beta=0.8), 3, max_iter=5)
     xs = [found[0].begun] * 3
     centre = found[0].begun
@@ -46,7 +46,7 @@ def test_rates_follow_from_elastic_symmetry() -> None:
 
 
 @pytest.mark.parametrize("strategy", BOTH)
-def test_with_alpha_zero_workers_stay_alone_until_the_end(train, alone, batches, strategy) -> None:
+def test_with_alpha_zero_workers_stay_independent_until_the_end(train, alone, batches, strategy) -> None:
     found = train(strategy(tau=2, alpha=0.0), momentum=0.9)
     for rank, each in enumerate(found):
         assert torch.equal(each.own[-1], alone(batches(rank), momentum=0.9).weights.buffer)
@@ -54,7 +54,7 @@ def test_with_alpha_zero_workers_stay_alone_until_the_end(train, alone, batches,
 
 
 @pytest.mark.parametrize("strategy", BOTH)
-def test_at_the_end_all_take_over_the_centre(train, normed, strategy) -> None:
+def test_at_the_end_all_workers_adopt_the_centre(train, normed, strategy) -> None:
     found = train(strategy(tau=3), 3, net=normed)
     sums = found[0].weights[found[0].worker.learned :]
     assert sums.abs().sum() > 0  # the centre includes BatchNorm's sums
@@ -63,17 +63,17 @@ def test_at_the_end_all_take_over_the_centre(train, normed, strategy) -> None:
         assert torch.equal(each.strategy_run.model(), each.weights)
 
 
-def test_workers_with_the_same_data_are_one(train, batches) -> None:
+def test_workers_with_the_same_data_equal_one_worker(train, batches) -> None:
     many, one = (train(SynchronousElastic(tau=2, alpha=0.2, beta=0.8), n, data=lambda _: batches(0)) for n in (4, 1))
     assert torch.equal(many[0].weights, one[0].weights)
 
 
-def test_it_does_not_matter_who_has_which_data(train, batches) -> None:
+def test_the_assignment_of_data_to_workers_does_not_matter(train, batches) -> None:
     forth, back = (train(SynchronousElastic(tau=2), 3, data=each) for each in (batches, lambda rank: batches(2 - rank)))
     torch.testing.assert_close(forth[0].weights, back[0].weights, **CLOSE)
 
 
-def test_a_centre_that_is_replaced_by_the_mean_is_averaging_at_first(train) -> None:
+def test_replacing_the_centre_by_the_mean_equals_averaging_at_first(train) -> None:
     elastic, averaged = (train(each, 3, max_iter=4) for each in (SynchronousElastic(4, beta=1.0), ModelAveraging(4)))
     assert torch.equal(elastic[0].weights, averaged[0].weights)
 
@@ -85,13 +85,13 @@ def test_fast_workers_do_not_wait_for_slow_ones(train) -> None:
     assert {each.time > 32 for each in found} == {True}  # except at the end
 
 
-def test_the_centre_sends_to_one_after_the_other_and_the_way_back_takes_no_time(train) -> None:
+def test_the_centre_sends_to_one_worker_at_a_time_and_replies_take_no_time(train) -> None:
     found = train(ElasticAveraging(tau=4), 2, link=Link(latency=1.0))
     lengths = [[record.stop - record.start for record in each.records] for each in found]
     assert lengths == [[4 + 1, 4 + 1], [4 + 2, 4 + 1]]
 
 
-def test_the_push_is_recorded_beside_computing(train) -> None:
+def test_the_push_is_recorded_as_overlapping_computation(train) -> None:
     found = train(ElasticAveraging(tau=4), 2, link=Link(latency=1.5))
     for each in found:
         computed, pulled, pushed = (
@@ -104,7 +104,7 @@ def test_the_push_is_recorded_beside_computing(train) -> None:
         assert computed[-1].stop - computed[1].start == 4
 
 
-def test_a_worker_that_is_back_too_soon_waits_for_its_own_push(train) -> None:
+def test_a_fast_worker_waits_for_its_own_push(train) -> None:
     found = train(ElasticAveraging(tau=1), 1, link=Link(latency=3.0), max_iter=2)[0]
     assert [record.stop for record in found.records] == [1 + 3, 4 + max(1, 3) + 3]
 

@@ -36,7 +36,7 @@ def spans_of(found, activity: Activity):
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_workers_that_take_over_the_joint_model_average_it_after_every_step(train, batches, link: Link) -> None:
+def test_workers_that_adopt_the_joint_model_average_after_every_step(train, batches, link: Link) -> None:
     """While a joint state is under way, workers train from the previous one, so each state is a step from the last but
     one. If the batch is always the same, every second state is one of averaging with tau 1."""
     strategy = MPCA(shards=1, alpha=1, beta=1, gamma=0, early=0, tau=1)
@@ -53,7 +53,9 @@ def test_workers_that_take_over_the_joint_model_average_it_after_every_step(trai
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("shards", [1, 2, 3])
-def test_with_alpha_zero_workers_stay_alone_until_the_end(train, alone, batches, normed, link: Link, shards) -> None:
+def test_with_alpha_zero_workers_stay_independent_until_the_end(
+    train, alone, batches, normed, link: Link, shards
+) -> None:
     found = train(MPCA(shards=shards, alpha=0, early=0), net=normed, link=link, momentum=0.9)
     for rank, each in enumerate(found):
         assert torch.equal(each.own[-1], alone(batches(rank), normed, momentum=0.9).weights.buffer)
@@ -61,13 +63,13 @@ def test_with_alpha_zero_workers_stay_alone_until_the_end(train, alone, batches,
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_workers_with_the_same_data_are_one(train, batches, size: int) -> None:
+def test_workers_with_the_same_data_equal_one_worker(train, batches, size: int) -> None:
     settings = {"data": lambda rank: batches(0), "momentum": 0.9, "max_iter": 24}
     many, one = (train(MPCA(early=2), count, **settings) for count in (size, 1))
     assert torch.equal(many[0].weights, one[0].weights)
 
 
-def test_it_does_not_matter_who_has_which_data(train, batches) -> None:
+def test_the_assignment_of_data_to_workers_does_not_matter(train, batches) -> None:
     settings = {"max_iter": 24, "link": Link(latency=0.3)}
     forth, back = (train(MPCA(early=2), 3, data=each, **settings) for each in (batches, lambda rank: batches(2 - rank)))
     torch.testing.assert_close(forth[0].weights, back[0].weights, **CLOSE)
@@ -75,7 +77,7 @@ def test_it_does_not_matter_who_has_which_data(train, batches) -> None:
 
 @pytest.mark.parametrize("early", [0, 6])
 @pytest.mark.parametrize("in_gradient", [False, True])
-def test_every_iteration_is_drawn_to_what_came(train, gradient, early: int, in_gradient: bool) -> None:
+def test_every_iteration_is_pulled_towards_the_received_state(train, gradient, early: int, in_gradient: bool) -> None:
     """With one worker whose exchanges take an iteration, each state returns to it two iterations later."""
     strategy = MPCA(shards=1, alpha=0.1, beta=1, gamma=0, early=early, high=0.4, in_gradient=in_gradient, tau=1)
     found = train(strategy, 1, max_iter=14, iter_size=2)[0]
@@ -93,7 +95,7 @@ def test_every_iteration_is_drawn_to_what_came(train, gradient, early: int, in_g
         torch.testing.assert_close(xs[number + 1], expected, **CLOSE)
 
 
-def test_in_float16_gradients_are_drawn_as_far(train) -> None:
+def test_in_float16_gradients_are_pulled_equally_far(train) -> None:
     def weights(alpha: float, precision: ComputePrecision) -> torch.Tensor:
         strategy = MPCA(shards=1, alpha=alpha, beta=1, gamma=0, early=0, in_gradient=True, tau=1)
         found = train(strategy, 2, max_iter=10, precision=precision)
@@ -107,7 +109,7 @@ def test_in_float16_gradients_are_drawn_as_far(train) -> None:
     assert torch.dist(half, exact) < torch.dist(free, exact) / 20
 
 
-def test_early_exchanges_inform_the_joint_model_but_leave_workers_alone(train, alone, batches) -> None:
+def test_early_exchanges_inform_the_joint_model_but_leave_workers_unchanged(train, alone, batches) -> None:
     found = train(MPCA(early=8, tau=4, high=0.5), 2, max_iter=16)
     for rank, each in enumerate(found):
         assert torch.equal(each.own[1], alone(batches(rank), max_iter=8).weights.buffer)
@@ -117,7 +119,7 @@ def test_early_exchanges_inform_the_joint_model_but_leave_workers_alone(train, a
     assert torch.dist(informed, mean) < 0.5 * torch.dist(before, mean)
 
 
-def test_models_count_by_their_iterations_since_the_last_reduction(train, alone, batches) -> None:
+def test_models_are_weighted_by_their_iterations_since_the_last_reduction(train, alone, batches) -> None:
     paces = (1.0, 2.5)
     strategy = MPCA(shards=1, alpha=0, beta=1, gamma=0, early=0, tau=1)
     found = train(strategy, 2, pace=lambda rank, iteration: paces[rank], max_iter=16)
@@ -133,7 +135,7 @@ def test_models_count_by_their_iterations_since_the_last_reduction(train, alone,
     assert weights[1][0] > weights[1][1]
 
 
-def test_sums_of_batch_norm_are_averaged_but_not_drawn(train, alone, batches, normed) -> None:
+def test_sums_of_batch_norm_are_averaged_but_not_pulled(train, alone, batches, normed) -> None:
     settings = {"base_lr": 0.0, "max_iter": 12}  # only sums change
     found = train(MPCA(alpha=0.5, beta=1, early=0), 2, net=normed, **settings)
     learned = found[0].worker.learned
@@ -144,7 +146,7 @@ def test_sums_of_batch_norm_are_averaged_but_not_drawn(train, alone, batches, no
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_it_ends_and_training_never_waits_whoever_comes_when(train, seed: int) -> None:
+def test_training_never_waits_and_ends_in_any_order_of_arrival(train, seed: int) -> None:
     chance = random.Random(seed)
     size, shards = chance.randint(2, 5), chance.randint(1, 5)
     slow = [chance.choice([0.3, 1.0, 1.0, 9.0]) for _ in range(size)]
@@ -171,7 +173,7 @@ def test_one_shard_is_reduced_while_another_is_broadcast(train) -> None:
     assert [span.shard for span in spans_of(found[0], Activity.PREPARE)[:4]] == [0, 1, 2, 0]
 
 
-def test_the_first_worker_has_the_joint_model_to_begin_again_from(train) -> None:
+def test_the_first_worker_keeps_the_joint_model_for_restarts(train) -> None:
     found = train(MPCA(early=0, tau=12), 2, max_iter=24)
     state = found[0].strategy_run.state()
     assert state["velocity"].shape == (found[0].worker.learned,)
@@ -182,7 +184,7 @@ def test_the_first_worker_has_the_joint_model_to_begin_again_from(train) -> None
     assert torch.equal(again[1].begun, found[0].models[0])
 
 
-def test_what_is_far_from_new_is_not_left_alone_again(train) -> None:
+def test_training_from_a_late_iteration_has_no_early_phase(train) -> None:
     settings = {"iteration": 2000, "max_iter": 2020}
     pulled, free = (train(MPCA(early=1000, alpha=alpha, tau=20), 2, **settings)[1] for alpha in (0.05, 0.0))
     assert not torch.allclose(pulled.own[0], free.own[0], **CLOSE)
@@ -211,7 +213,7 @@ def test_impossible_settings_are_refused(settings) -> None:
         MPCA(**settings)
 
 
-def test_a_run_in_which_nothing_is_left_to_do_ends(train) -> None:
+def test_a_run_without_remaining_iterations_ends(train) -> None:
     found = train(MPCA(), 2, iteration=8, max_iter=8)
     assert torch.equal(found[1].weights, found[0].begun)
 
@@ -242,7 +244,7 @@ def values(seed: int, size: int = 8) -> Tensor:
     return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def test_it_is_blended_and_projected_as_the_equations_say() -> None:
+def test_the_joint_model_is_blended_and_projected_by_the_equations() -> None:
     joint, model, velocity = joint_of(values(0)), values(0), torch.zeros(3, dtype=torch.float64)
     for cycle in range(1, 4):
         mean = values(cycle, 3)
@@ -256,7 +258,7 @@ def test_it_is_blended_and_projected_as_the_equations_say() -> None:
         torch.testing.assert_close(projected, blended + 0.7 * velocity)  # Eq. 5
 
 
-def test_what_does_not_learn_is_blended_but_not_projected() -> None:
+def test_values_that_do_not_learn_are_blended_but_not_projected() -> None:
     joint, model, mean = joint_of(values(0)), values(0), values(1, 5)
     joint.update(1, mean)
     projected = torch.empty(5, dtype=torch.float64)
@@ -267,7 +269,7 @@ def test_what_does_not_learn_is_blended_but_not_projected() -> None:
     assert joint.velocity.shape == (5,)
 
 
-def test_with_beta_one_it_is_the_mean_to_the_bit() -> None:
+def test_with_beta_one_the_joint_model_is_exactly_the_mean() -> None:
     joint, mean = joint_of(values(0), beta=1.0, gamma=0.0), values(1, 3)
     joint.update(0, mean)
     projected = torch.empty(3, dtype=torch.float64)
@@ -286,7 +288,7 @@ def test_beta_falls_by_a_constant_factor_while_gamma_rises() -> None:
     assert [motion.gamma_after(cycles) for cycles in (0, 10, 20, 30)] == [0, pytest.approx(0.35), 0.7, 0.7]
 
 
-def test_shards_have_cycles_of_their_own() -> None:
+def test_shards_have_separate_cycles() -> None:
     joint = joint_of(values(0), ramp=1)
     joint.update(0, values(1, 3))  # with beta 1
     joint.update(1, values(2, 5))
@@ -296,7 +298,7 @@ def test_shards_have_cycles_of_their_own() -> None:
     assert joint.cycles.tolist() == [2, 1]
 
 
-def test_long_shards_are_updated_whole() -> None:
+def test_long_shards_are_updated_completely() -> None:
     size = (1 << 17) + 40  # more than one piece of work, and the last 20 values don't learn
     model, mean = values(0, size), values(1, size)
     joint = JointModel(Motion(0.9, 0.7, 0.8, 0), model, size - 20, [slice(0, size)])
@@ -306,7 +308,7 @@ def test_long_shards_are_updated_whole() -> None:
 
 
 @pytest.mark.parametrize(("size", "count"), [(4800, 3), (5008, 3), (64, 1), (16, 3), (1 << 20, 7)])
-def test_shards_are_all_of_the_buffer_in_nearly_equal_parts(size: int, count: int) -> None:
+def test_shards_cover_the_buffer_in_nearly_equal_parts(size: int, count: int) -> None:
     shards = cut_into_shards(size, count)
     assert [place.start for place in shards[1:]] == [place.stop for place in shards[:-1]]
     assert (shards[0].start, shards[-1].stop, len(shards)) == (0, size, count)
@@ -323,11 +325,11 @@ def test_one_shard_is_reduced_and_broadcast_in_turn() -> None:
     ]
 
 
-def test_of_two_one_is_reduced_while_the_other_is_broadcast() -> None:
+def test_with_two_shards_one_is_reduced_while_the_other_is_broadcast() -> None:
     assert [shard_step(number, 2) for number in range(3)] == [ShardStep(0, None), ShardStep(1, 0), ShardStep(0, 1)]
 
 
-def test_of_three_one_is_left_to_be_prepared() -> None:
+def test_with_three_shards_one_is_left_to_prepare() -> None:
     assert [shard_step(number, 3) for number in range(5)] == [
         ShardStep(0, None),
         ShardStep(1, None),
@@ -338,7 +340,7 @@ def test_of_three_one_is_left_to_be_prepared() -> None:
 
 
 @pytest.mark.parametrize("count", range(1, 7))
-def test_a_shard_is_broadcast_after_it_was_reduced_and_before_it_is_again(count: int) -> None:
+def test_a_shard_is_broadcast_between_two_reductions(count: int) -> None:
     steps = [shard_step(number, count) for number in range(40)]
     for number, step in enumerate(steps[: 40 - shard_lag(count)]):
         if step.reduced is not None:

@@ -16,7 +16,7 @@ def test_settings_are_read_by_their_types() -> None:
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_there_and_back(name: str) -> None:
+def test_settings_survive_writing_and_reading(name: str) -> None:
     assert parse(text_of(parse(name))) == parse(name)
 
 
@@ -34,6 +34,6 @@ def test_there_and_back(name: str) -> None:
         ("allreduce:bucket=0", "bucket above 0"),
     ],
 )
-def test_wrong_settings(text: str, message: str) -> None:
+def test_wrong_settings_are_refused(text: str, message: str) -> None:
     with pytest.raises(DistributedError, match=message):
         parse(text)

@@ -47,7 +47,7 @@ def test_workers_meet_and_exchange(transport):
 
 
 @pytest.mark.parametrize("transport", WITHOUT_GPUS)
-def test_nobody_meets_where_nobody_serves(transport):
+def test_workers_cannot_meet_without_a_server(transport):
     with ControlServer(HERE, 1) as server:
         control = ControlClient(ControlAddress(HERE, server.port, server.token), 0, leave=lambda reason: None)
     with control, pytest.raises(PeerLostError, match=rf"127\.0\.0\.1:{server.port} can't be reached"):

@@ -34,7 +34,7 @@ class SlowValues:
         pass
 
 
-def test_the_worker_goes_on_before_the_variable_has_moved() -> None:
+def test_the_worker_continues_before_the_variable_has_moved() -> None:
     values = SlowValues()
     with closing(LaneVariable(values, Lane("variable"))) as variable:
         buffer = torch.full((3,), 8.0)
@@ -48,7 +48,7 @@ def test_the_worker_goes_on_before_the_variable_has_moved() -> None:
         assert values.values.tolist() == [2.0] * 3
 
 
-def test_whoever_waits_for_a_push_is_told_when_a_worker_is_lost() -> None:
+def test_a_worker_that_waits_for_a_push_notices_a_lost_worker() -> None:
     values, interruption = SlowValues(), Interruption()
     with closing(LaneVariable(values, Lane("variable", interruption))) as variable:
         handle = variable.exchange(torch.ones(3), 0.5)

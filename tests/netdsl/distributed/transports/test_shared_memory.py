@@ -31,7 +31,7 @@ def everybody():
 
 
 @pytest.mark.parametrize(("weights", "length"), [*product(WEIGHTS, LENGTHS), (WEIGHTS[2], LONG)])
-def test_mean_is_added_up_by_rank(everybody, length, weights):
+def test_means_are_added_in_the_order_of_ranks(everybody, length, weights):
     size = len(weights)
 
     def task(communicator):
@@ -49,7 +49,7 @@ def test_mean_is_added_up_by_rank(everybody, length, weights):
 
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
-def test_mean_of_what_is_equal_is_the_same_bits(everybody, size, kind):
+def test_the_mean_of_equal_values_has_the_same_bits(everybody, size, kind):
     def task(communicator):
         buffer = own(0, 5_003, kind)
         communicator.mean(buffer, 7.0).wait()
@@ -59,7 +59,7 @@ def test_mean_of_what_is_equal_is_the_same_bits(everybody, size, kind):
         assert torch.equal(buffer, own(0, 5_003, kind))
 
 
-def test_mean_of_whole_numbers_is_rounded(everybody):
+def test_the_mean_of_integers_is_rounded(everybody):
     def task(communicator):
         buffer = torch.tensor([5, -7, 2**40 + 1, [1, 1, 3][communicator.rank]])
         communicator.mean(buffer).wait()
@@ -69,7 +69,7 @@ def test_mean_of_whole_numbers_is_rounded(everybody):
 
 
 @pytest.mark.parametrize(("root", "length"), [*product([0, 2], LENGTHS), (1, LONG)])
-def test_reduce_gives_the_mean_to_one_and_leaves_the_others_alone(everybody, length, root):
+def test_reducing_sends_the_mean_to_one_worker_and_leaves_the_others_unchanged(everybody, length, root):
     def task(communicator):
         buffer, mean = own(communicator.rank, length), own(communicator.rank, length)
         communicator.reduce(buffer, communicator.rank + 1.0, root=root)
@@ -80,7 +80,7 @@ def test_reduce_gives_the_mean_to_one_and_leaves_the_others_alone(everybody, len
         assert torch.equal(buffer, mean if rank == root else own(rank, length))
 
 
-def test_what_it_cost_is_counted(everybody):
+def test_sent_bytes_are_counted(everybody):
     def task(communicator):
         here = torch.zeros(1)
         if communicator.rank:
@@ -104,7 +104,7 @@ def test_what_it_cost_is_counted(everybody):
     ("values", "weight", "message"),
     [(5, 1.0, "request different operations"), (4, 0.0, "the weights of all workers add up to 0")],
 )
-def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, message):
+def test_mismatched_means_are_reported(everybody, values, weight, message):
     def task(communicator):
         handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
         later = communicator.broadcast(torch.zeros(1))
@@ -115,7 +115,7 @@ def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, m
     everybody(2, task)
 
 
-def test_whoever_asks_for_something_else_is_told(everybody):
+def test_mismatched_exchanges_are_reported(everybody):
     def task(communicator):
         if communicator.rank == 0:
             communicator.broadcast(torch.zeros(4)).wait()
@@ -134,7 +134,7 @@ def test_whoever_asks_for_something_else_is_told(everybody):
         (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; use one from 0 to 3"),
     ],
 )
-def test_what_it_cannot_carry_is_refused(everybody, ask, message):
+def test_unsupported_values_are_refused(everybody, ask, message):
     def task(communicator):
         with pytest.raises(DistributedError, match=message):
             ask(communicator)
@@ -150,7 +150,7 @@ def test_gathering_different_counts_is_an_error(everybody):
     everybody(2, task)
 
 
-def test_all_waiting_ends_when_it_is_interrupted(everybody):
+def test_an_interruption_ends_all_waiting(everybody):
     interruptions = [Interruption(), Interruption()]
 
     def task(communicator):
@@ -169,14 +169,14 @@ def test_all_waiting_ends_when_it_is_interrupted(everybody):
     everybody(2, task, interruptions)
 
 
-def test_the_memory_has_no_name_and_others_open_it_all_the_same():
+def test_workers_can_open_the_memory_although_it_has_no_name():
     descriptor = create_memory(2)
     assert os.fstat(descriptor).st_nlink == 0
     os.close(os.open(path_of_memory(descriptor), os.O_RDWR))
     os.close(descriptor)
 
 
-def test_no_exchange_is_lost_nor_kept_from_others_by_the_dead():
+def test_a_dead_worker_neither_loses_nor_blocks_an_exchange():
     descriptor = create_memory(2)
     processes = [
         subprocess.Popen(

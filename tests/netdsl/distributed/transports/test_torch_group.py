@@ -19,7 +19,7 @@ from tests.netdsl.distributed.workers import over_gloo, own
 from tests.patience import PATIENCE
 
 
-def test_collective_exchanges():
+def test_collective_exchanges_are_exact():
     def task(group):
         rank = group.rank
         mean, reduced, sent, whole = own(rank), own(rank), own(rank), torch.tensor([[3, -7], [4, -7]][rank])
@@ -40,7 +40,7 @@ def test_collective_exchanges():
         assert whole.tolist() == [4, -7]  # 3.5, rounded to the nearest even number as in shared memory
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_settings_are_refused():
     def task(group):
         with pytest.raises(DistributedError, match="the weights of all workers add up to 0"):
             group.mean(torch.zeros(3), 0.0).wait()
@@ -50,7 +50,7 @@ def test_what_makes_no_sense_is_refused():
     over_gloo(2, task)
 
 
-def test_whoever_does_not_come_in_time_is_lost():
+def test_a_worker_that_is_late_is_lost():
     given_up = threading.Event()
 
     def task(group):
@@ -64,7 +64,7 @@ def test_whoever_does_not_come_in_time_is_lost():
     over_gloo(2, task, timeout=1.0)
 
 
-def test_whoever_is_killed_is_lost_at_once():
+def test_a_killed_worker_is_lost_at_once():
     program = (
         "import os, signal, sys, torch; from netdsl.distributed.transports.torch_group import TorchGroup\n"
         "store = torch.distributed.TCPStore('127.0.0.1', int(sys.argv[1]), 2, False)\n"
@@ -80,7 +80,7 @@ def test_whoever_is_killed_is_lost_at_once():
         assert process.wait() == -9
 
 
-def test_all_waiting_ends_when_it_is_interrupted():
+def test_an_interruption_ends_all_waiting():
     interruption, store = Interruption(), dist.HashStore()
 
     def task(rank):

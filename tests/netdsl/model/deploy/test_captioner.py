@@ -48,7 +48,7 @@ def input_shapes(net: pb.NetParameter) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("batch", [None, 3])
-def test_a_net_to_use_takes_a_word_of_each_image(batch: int | None) -> None:
+def test_a_net_for_use_reads_one_word_per_image(batch: int | None) -> None:
     size = batch or 1
     deployed = deploy(net(), batch=batch)
     words = {"cont_sentence": [1, size], "input_sentence": [1, size]}
@@ -69,7 +69,7 @@ def test_inputs_that_state_steps_keep_them() -> None:
 
 
 @pytest.mark.parametrize("stages", [(), ("factored",)])
-def test_what_is_done_once_is_told_from_what_is_done_for_each_word(stages: tuple[str, ...]) -> None:
+def test_layers_that_run_once_are_separated_from_those_for_each_word(stages: tuple[str, ...]) -> None:
     parts = split_captioner(Model(deploy(net(), stages=stages)))
     assert parts is not None and parts.features == ("fc8",)
     assert [layer.name for layer in parts.image.net.layer] == ["data", "fc8", "relu8"]
@@ -80,7 +80,7 @@ def test_what_is_done_once_is_told_from_what_is_done_for_each_word(stages: tuple
     assert input_shapes(parts.sentence.net) == {**words, "fc8": [1, 6]}
 
 
-def test_nets_without_words_or_without_images_are_whole() -> None:
+def test_nets_without_words_or_without_images_are_not_split() -> None:
     deployed = deploy(net())
     text = from_text(NET.replace('bottom: "cont_sentence" bottom: "fc8"', 'bottom: "cont_sentence"'), pb.NetParameter)
     assert split_captioner(Model(deploy(text))) is None

@@ -35,7 +35,7 @@ def types(net: pb.NetParameter) -> list[tuple[str, str, list[str], list[str]]]:
     return [(layer.type, layer.name, [*layer.bottom], [*layer.top]) for layer in net.layer]
 
 
-def test_a_classifier_is_what_caffes_own_deploy_nets_are() -> None:
+def test_a_classifiers_deploy_net_equals_caffes_own() -> None:
     net = read(
         f"""name: "n" force_backward: true {DATA} {CLASSES}
         layer {{ name: "relu" type: "ReLU" bottom: "ip" top: "ip" }}
@@ -57,7 +57,7 @@ def test_a_classifier_is_what_caffes_own_deploy_nets_are() -> None:
     assert text_of(net) == before
 
 
-def test_weights_that_fit_no_typical_shape_of_data_ask_for_the_shape() -> None:
+def test_weights_without_a_fitting_typical_shape_require_the_users_shape() -> None:
     net = read(DATA.replace("crop_size: 9", "") + CLASSES)
     model = Model(net).with_weights({"ip": [np.zeros((5, 77), np.float32), np.zeros(5, np.float32)]})
     with pytest.raises(
@@ -71,14 +71,14 @@ def test_weights_that_fit_no_typical_shape_of_data_ask_for_the_shape() -> None:
         deploy_model(Model(net).with_weights({"other": [np.zeros(5, np.float32)]}))
 
 
-def test_shapes_and_batch_can_be_said() -> None:
+def test_shapes_and_batch_can_be_given() -> None:
     net = read(DATA + CLASSES + 'layer { name: "l" type: "HingeLoss" bottom: "ip" bottom: "label" }')
     made = deploy(net, shapes={"data": (2, 4, 6)}, batch=7)
     assert [*made.layer[0].input_param.shape[0].dim] == [7, 2, 4, 6]
     assert types(made)[-1][0] == "InnerProduct"
 
 
-def test_a_branch_that_only_helped_to_train_goes() -> None:
+def test_a_branch_that_only_training_needs_is_removed() -> None:
     text = f"""{DATA} {CLASSES}
         layer {{ name: "aux" type: "InnerProduct" bottom: "data" top: "aux" inner_product_param {{ num_output: 5 }} }}
         layer {{ name: "a" type: "SoftmaxWithLoss" bottom: "aux" bottom: "label" loss_weight: 0.3 }}
@@ -89,7 +89,7 @@ def test_a_branch_that_only_helped_to_train_goes() -> None:
     assert [name for _, name, *_ in types(equal)] == ["data", "ip", "aux", "aux_prob", "ip_prob"]
 
 
-def test_losses_of_different_labels_all_stay_whatever_they_weigh() -> None:
+def test_losses_with_different_labels_all_stay_whatever_their_weights() -> None:
     text = """layer { name: "d" type: "HDF5Data" top: "data" top: "kind" top: "age" hdf5_data_param { batch_size: 4 } }
         layer { name: "one" type: "InnerProduct" bottom: "data" top: "one" inner_product_param { num_output: 5 } }
         layer { name: "two" type: "InnerProduct" bottom: "data" top: "two" inner_product_param { num_output: 1 } }
@@ -105,7 +105,7 @@ def test_losses_of_different_labels_all_stay_whatever_they_weigh() -> None:
     assert [*made.layer[0].input_param.shape[0].dim] == [1, 6]
 
 
-def test_what_only_prepared_labels_goes_and_targets_made_of_data_too() -> None:
+def test_layers_that_prepare_labels_or_targets_are_removed() -> None:
     text = f"""{DATA} {CLASSES}
         layer {{ name: "flat" type: "Flatten" bottom: "data" top: "flat" }}
         layer {{ name: "half" type: "Power" bottom: "label" top: "half" power_param {{ scale: 0.5 }} }}
@@ -121,26 +121,26 @@ def test_what_only_prepared_labels_goes_and_targets_made_of_data_too() -> None:
     ]
 
 
-def test_a_softmax_that_is_there_already_is_not_doubled() -> None:
+def test_an_existing_softmax_is_not_repeated() -> None:
     text = f"""{DATA} {CLASSES}
         layer {{ name: "scores" type: "Softmax" bottom: "ip" top: "scores" include {{ phase: TEST }} }}
         layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" }}"""
     assert types(deploy(read(text)))[2:] == [("Softmax", "scores", ["ip"], ["scores"])]
 
 
-def test_a_loss_that_shows_its_softmax_keeps_the_name_of_that() -> None:
+def test_a_loss_with_a_softmax_top_keeps_that_tops_name() -> None:
     loss = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "l" top: "seen" }'
     assert types(deploy(read(DATA + CLASSES + loss)))[2:] == [("Softmax", "prob", ["ip"], ["seen"])]
 
 
-def test_without_a_loss_for_tests_it_is_the_one_of_training_that_tells() -> None:
+def test_without_a_test_loss_the_training_loss_decides() -> None:
     text = f"""{DATA} {CLASSES}
         layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" include {{ phase: TRAIN }} }}
         layer {{ name: "a" type: "Accuracy" bottom: "ip" bottom: "label" top: "a" include {{ phase: TEST }} }}"""
     assert types(deploy(read(text)))[2:] == [("Softmax", "prob", ["ip"], ["prob"])]
 
 
-def test_a_loss_for_training_tells_also_where_nothing_is_measured() -> None:
+def test_a_training_loss_also_decides_in_nets_without_measures() -> None:
     text = f"""{DATA} {CLASSES}
         layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" include {{ phase: TRAIN }} }}
         layer {{ name: "mute" type: "Silence" bottom: "label" include {{ phase: TEST }} }}"""
@@ -155,7 +155,7 @@ def test_settings_that_a_loss_and_its_prediction_share_are_kept() -> None:
     assert (last.type, last.softmax_param.axis, last.HasField("infogain_loss_param")) == ("Softmax", 0, False)
 
 
-def test_a_net_for_training_only_and_made_up_data_become_inputs() -> None:
+def test_data_of_training_nets_and_dummy_data_become_inputs() -> None:
     text = """layer { name: "d" type: "DummyData" top: "data" top: "label" include { phase: TRAIN }
           dummy_data_param { shape { dim: 8 dim: 3 } shape { dim: 8 } } }
         layer { name: "zero" type: "DummyData" top: "zero" dummy_data_param { shape { dim: 1 dim: 5 } } }
@@ -167,7 +167,7 @@ def test_a_net_for_training_only_and_made_up_data_become_inputs() -> None:
     assert [layer.type for layer in made.layer] == ["Input", "InnerProduct", "Softmax"]
 
 
-def test_made_up_values_beside_data_stay_with_their_filler() -> None:
+def test_dummy_values_next_to_data_stay_with_their_filler() -> None:
     text = """layer { name: "zero" type: "DummyData" top: "zero"
           dummy_data_param { shape { dim: 1 dim: 5 } data_filler { value: 3 } } }
         layer { name: "sum" type: "Eltwise" bottom: "ip" bottom: "zero" top: "sum" }
@@ -190,7 +190,7 @@ def test_shared_parameters_and_fields_of_forks_survive() -> None:
     assert odd.smooth_l1_loss_param.sigma == 3
 
 
-def test_what_private_code_brings_must_be_said() -> None:
+def test_shapes_from_private_code_must_be_given() -> None:
     text = """layer { name: "mine" type: "Python" top: "x" top: "y" python_param { module: "mine" layer: "Mine" } }
         layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 5 } }
         layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "y" }"""
@@ -200,26 +200,26 @@ def test_what_private_code_brings_must_be_said() -> None:
     assert build(resolve(made)).shapes[-1] == (1, 5)
 
 
-def test_a_net_to_deploy_stays_as_it_is() -> None:
+def test_a_deploy_net_is_unchanged() -> None:
     text = INPUT + CLASSES.replace("param { lr_mult: 1 } param { lr_mult: 2 }", "")
     once = deploy(read(text))
     assert text_of(deploy(once)) == text_of(once)
     assert types(once)[-1][1] == "ip"
 
 
-def test_where_everything_is_silenced_that_is_what_the_net_predicts() -> None:
+def test_if_every_output_is_silenced_those_are_the_predictions() -> None:
     silenced = read(INPUT + CLASSES + 'layer { name: "s" type: "Silence" bottom: "ip" }')
     assert [layer.name for layer in deploy(silenced).layer] == ["data", "ip"]
 
 
-def test_a_net_that_predicts_nothing_is_told() -> None:
+def test_a_net_without_predictions_is_refused() -> None:
     with pytest.raises(NetError, match="net 'n' predicts nothing"):
         deploy(read(f'name: "n" {DATA} layer {{ name: "s" type: "Silence" bottom: "data" bottom: "label" }}'))
     with pytest.raises(NetError, match="net 'e' has no layers"):
         deploy(read('name: "e"'))
 
 
-def test_regions_that_are_chosen_to_learn_from_are_all_looked_at():
+def test_a_deploy_net_classifies_all_proposed_regions():
     """From Faster R-CNN's net for training, the layers that only training needs are removed, those in the middle and
     the labels included."""
     net = from_text(
@@ -243,7 +243,7 @@ def test_regions_that_are_chosen_to_learn_from_are_all_looked_at():
     assert (list(made.layer[1].bottom), list(made.layer[1].top)) == (["rois"], ["chosen"])
 
 
-def test_a_detector_ends_at_the_boxes_that_it_measures_and_not_where_its_loss_compares() -> None:
+def test_a_detector_ends_at_its_boxes_and_not_at_its_loss() -> None:
     net = read(
         f"""{DATA} {CLASSES}
         layer {{ name: "prior" type: "InnerProduct" bottom: "data" top: "loc" inner_product_param {{ num_output: 4 }} }}
@@ -265,7 +265,7 @@ def test_a_net_ends_at_the_outputs_that_are_named() -> None:
         deploy(net, outputs=["fc8"])
 
 
-def test_a_net_for_use_keeps_how_its_shapes_are_known() -> None:
+def test_a_net_for_use_keeps_the_origin_of_its_shapes() -> None:
     net = read(DATA + CLASSES + 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" }')
     for items, known in (({}, Known.GUESSED), ({"data": (2, 4, 4)}, Known.SAID)):
         deployed = deploy_model(Model(net), shapes=items)

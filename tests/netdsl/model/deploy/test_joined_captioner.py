@@ -42,7 +42,7 @@ def model(text: str) -> Model:
     return open_net(from_text(text, pb.NetParameter))
 
 
-def test_one_net_has_what_captions_need_of_both() -> None:
+def test_the_joined_net_has_both_nets_layers_for_captions() -> None:
     arrays = {name: [np.zeros(2)] for name in ("words", "image", "both")}
     words = replace(model(WORDS), weights={"lstm": arrays["words"], "fc7": arrays["both"]})
     image = replace(model(IMAGE), weights={"fc8": arrays["image"], "fc7": arrays["image"]})
@@ -61,7 +61,7 @@ def test_one_net_has_what_captions_need_of_both() -> None:
     assert shapes == [[1, 3, 4, 4], [1, 1], [1, 1]]
 
 
-def test_inputs_of_one_layer_lose_the_features_alone() -> None:
+def test_a_shared_input_layer_loses_only_the_features() -> None:
     one = WORDS[WORDS.index("layer {") :]
     inputs = 'top: "input_sentence" top: "image_features" top: "cont_sentence" input_param { shape { dim: 1 dim: 9 } '
     one = f'layer {{ name: "in" type: "Input" {inputs} shape {{ dim: 9 dim: 6 }} shape {{ dim: 1 dim: 9 }} }} }} {one}'
@@ -88,6 +88,6 @@ def test_inputs_of_one_layer_lose_the_features_alone() -> None:
         (WORDS.replace('"embedded"', '"data"'), IMAGE, "fc8", "both nets have a layer or a blob 'data'"),
     ],
 )
-def test_nets_that_do_not_fit_are_told(words: str, image: str, blob: str | None, problem: str) -> None:
+def test_nets_that_do_not_fit_are_refused(words: str, image: str, blob: str | None, problem: str) -> None:
     with pytest.raises(NetError, match=problem):
         join_captioner(model(words), model(image), blob)

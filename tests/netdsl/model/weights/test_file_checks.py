@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_no_net_can_use_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+def test_unusable_tensors_are_refused_with_a_message(name: str, tmp_path: Path) -> None:
     suffix, make, reason = REFUSED[name]
     if suffix == ".safetensors":
         pytest.importorskip("safetensors")
@@ -149,7 +149,7 @@ def test_what_no_net_can_use_is_refused_in_a_sentence(name: str, tmp_path: Path)
     assert str(raised.value).startswith(str(path)) and len(str(raised.value)) < 500
 
 
-def test_values_in_any_order_and_of_any_size_of_number_are_weights(tmp_path: Path) -> None:
+def test_weights_may_have_any_memory_order_and_number_type(tmp_path: Path) -> None:
     fortran = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
     np.savez(tmp_path / "w.npz", **{"ip.0": fortran, "ip.1": np.arange(3, dtype=">f8"), "ip.2": np.float32(7)})
     blobs = open_weights(tmp_path / "w.npz").weights["ip"]
@@ -169,7 +169,9 @@ def test_torchs_old_files_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [("ip.0", "ip.00"), ("ip.0", "ip.1" + "0" * 5000), ("ip.0", "ip.٣")])
-def test_names_that_are_no_layers_and_numbers_are_not_taken_for_them(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_names_that_are_not_layers_with_numbers_are_not_mistaken_for_them(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
     torch.save({name: torch.zeros(2) for name in names}, tmp_path / "w.pt")
     with pytest.raises(CaffeError, match=r"don't have the form LAYER\.INDEX"):
         open_weights(tmp_path / "w.pt")
@@ -183,7 +185,7 @@ def test_an_old_file_that_is_only_a_pickle_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".npz", ".pt", ".safetensors", ".caffemodel", ".h5", ".prototxt"])
 @pytest.mark.parametrize("what", ["a pipe", "a device", "a folder", "nothing"])
-def test_what_is_no_regular_file_is_refused_and_never_waited_for(suffix: str, what: str, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused_without_waiting(suffix: str, what: str, tmp_path: Path) -> None:
     path = tmp_path / f"w{suffix}"
     if what == "a pipe":
         os.mkfifo(path)

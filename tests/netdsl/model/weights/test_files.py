@@ -51,13 +51,13 @@ def same(one: dict[str, list[np.ndarray]], other: dict[str, list[np.ndarray]]) -
     )
 
 
-def test_every_layer_with_blobs_has_a_name_of_its_own():
+def test_every_layer_with_blobs_has_a_unique_name():
     built = made()
     assert [*learned_layers(built)] == ["ip", "ip (2)", "same", "turned", ""]
     assert shared_blobs(built) == {("same", 0), ("turned", 0)}
 
 
-def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+def test_saved_weights_are_loaded_unchanged(tmp_path: Path) -> None:
     net, other = made(), made()
     module = NetModule(net)
     module(torch.rand(2, 6), torch.rand(2, 4))  # fills BatchNorm's sums
@@ -70,7 +70,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     assert one.data_ptr() == two.data_ptr()
 
 
-def test_a_caffemodel_is_as_caffe_writes_it(tmp_path: Path) -> None:
+def test_a_caffemodel_has_caffes_own_format(tmp_path: Path) -> None:
     net = made()
     save_net(net, tmp_path / "x.caffemodel")
     file = read_net(tmp_path / "x.caffemodel")
@@ -82,7 +82,7 @@ def test_a_caffemodel_is_as_caffe_writes_it(tmp_path: Path) -> None:
     assert same(arrays_of(file), values(net))
 
 
-def test_hdf5_has_a_shared_blob_once(tmp_path: Path) -> None:
+def test_hdf5_stores_a_shared_blob_once(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     text = TEXT.replace('name: "ip" type: "InnerProduct" bottom: "a"', 'name: "ip2" type: "InnerProduct" bottom: "a"')
     text = text.replace('layer { type: "BatchNorm"', 'layer { name: "bn" type: "BatchNorm"')
@@ -99,7 +99,7 @@ def test_hdf5_has_a_shared_blob_once(tmp_path: Path) -> None:
     assert same(values(net), values(other))
 
 
-def test_a_net_of_a_file_with_weights_is_saved_with_its_own(tmp_path: Path) -> None:
+def test_a_net_from_a_file_with_weights_is_saved_with_its_own(tmp_path: Path) -> None:
     net = made()
     save_net(net, tmp_path / "x.caffemodel")
     again = NetModule(build(resolve(read_net(tmp_path / "x.caffemodel").message, Phase.TRAIN))).allocate().built
@@ -107,7 +107,7 @@ def test_a_net_of_a_file_with_weights_is_saved_with_its_own(tmp_path: Path) -> N
     assert same(arrays_of(read_net(tmp_path / "y.caffemodel")), values(again))
 
 
-def test_nothing_is_copied_if_something_does_not_fit(tmp_path: Path) -> None:
+def test_no_weights_are_copied_if_any_do_not_fit(tmp_path: Path) -> None:
     save_net(made(), tmp_path / "x.caffemodel")
     other = made(TEXT.replace("num_output: 3", "num_output: 5"))
     before = values(other)
@@ -120,7 +120,7 @@ def test_nothing_is_copied_if_something_does_not_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
-def test_blobs_of_other_types_take_and_give_the_same_values(tmp_path: Path, dtype: torch.dtype) -> None:
+def test_blobs_of_other_types_keep_the_same_values(tmp_path: Path, dtype: torch.dtype) -> None:
     built = made('layer { name: "p" type: "Parameter" top: "y" parameter_param { shape { dim: 2 dim: 3 } } }')
     NetModule(built).to(dtype)
     given = np.array([[0.5, 1, -2], [3, 4, 5]])
@@ -162,7 +162,7 @@ def test_a_mapped_file_is_read_without_a_copy_of_it_in_memory(tmp_path: Path) ->
         tracemalloc.stop()
 
 
-def test_layers_get_memory_that_has_the_weights_of_a_mapped_file(tmp_path: Path) -> None:
+def test_layers_get_memory_filled_from_a_mapped_file(tmp_path: Path) -> None:
     net = made()
     save_net(net, tmp_path / "x.caffemodel")
     weights = arrays_of(read_net(tmp_path / "x.caffemodel"))

@@ -66,14 +66,14 @@ def same(one: dict[str, list[np.ndarray]], other: dict[str, list[np.ndarray]]) -
 
 
 @pytest.mark.parametrize("name", ["w.safetensors", "w.npz", "w.pt", "w.pth", "w.caffemodel", "w.h5"])
-def test_what_is_written_is_read(name: str, tmp_path: Path) -> None:
+def test_written_files_are_read_again(name: str, tmp_path: Path) -> None:
     skip_without_its_extra(name)
     write_weights(weights(), tmp_path / name, net=NET)
     assert same(open_weights(tmp_path / name).weights, weights())
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_other_programs_find_blobs_by_layer_and_index(tmp_path: Path) -> None:
+def test_blobs_are_named_by_layer_and_index_for_other_programs(tmp_path: Path) -> None:
     safe_open = pytest.importorskip("safetensors").safe_open
     write_weights(weights(), tmp_path / "w.safetensors", net=NET)
     with safe_open(tmp_path / "w.safetensors", "np") as file:
@@ -104,7 +104,7 @@ def test_a_caffemodel_has_the_layers_of_its_net(tmp_path: Path) -> None:
     assert [[*layer.blobs[0].shape.dim] for layer in made.layer] == [[2], [3]]
 
 
-def test_a_state_dict_of_torchs_finds_its_layers_by_shape_and_tells_which(tmp_path: Path) -> None:
+def test_a_state_dict_is_matched_by_shape_and_the_matches_are_reported(tmp_path: Path) -> None:
     module = Same()
     module.features[1].running_mean.uniform_()
     torch.save({"state_dict": module.state_dict(), "epoch": 3}, tmp_path / "w.pt")
@@ -122,7 +122,7 @@ def test_a_state_dict_of_torchs_finds_its_layers_by_shape_and_tells_which(tmp_pa
     torch.testing.assert_close(net.forward(x=x)["ip"], wanted)  # torch's own tolerance for single precision
 
 
-def test_names_in_the_order_of_the_layers_and_our_own_modules_names(tmp_path: Path) -> None:
+def test_tensors_are_matched_by_order_and_by_our_modules_names(tmp_path: Path) -> None:
     state = Same().state_dict()
     ordered = {name: state[name] for name in sorted(state)}  # this puts features before head
     torch.save(ordered, tmp_path / "w.pt")
@@ -133,7 +133,7 @@ def test_names_in_the_order_of_the_layers_and_our_own_modules_names(tmp_path: Pa
     assert {each.by for each in own.names} == {MatchedBy.NAME}
 
 
-def test_all_that_does_not_match_is_told_at_once(tmp_path: Path) -> None:
+def test_all_mismatches_are_reported_at_once(tmp_path: Path) -> None:
     torch.save({**Same(classes=6).state_dict(), "extra": torch.zeros(2, 3)}, tmp_path / "w.pt")
     wanted = r"w.pt: there are no tensors for layer .* there is no layer for 'head' \(6x100, 6\), '.extra' \(2x3\)"
     with pytest.raises(WeightsError, match=wanted):
@@ -164,7 +164,7 @@ def test_nothing_is_ever_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", ["w.safetensors", "w.npz", "w.pt"])
-def test_files_that_are_gone_or_damaged_are_told(name: str, tmp_path: Path) -> None:
+def test_missing_and_damaged_files_are_reported(name: str, tmp_path: Path) -> None:
     skip_without_its_extra(name)
     with pytest.raises(FileError, match="can't be opened"):
         open_weights(tmp_path / name)
@@ -174,7 +174,7 @@ def test_files_that_are_gone_or_damaged_are_told(name: str, tmp_path: Path) -> N
         open_weights(tmp_path / name)
 
 
-def test_what_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+def test_weights_that_cannot_be_written_are_reported_and_leave_no_file(tmp_path: Path) -> None:
     with pytest.raises(
         FileError, match=r"weights can't be written as '.txt'; use one of \.caffemodel, \.h5, \.safetensors"
     ):

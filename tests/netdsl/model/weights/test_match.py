@@ -37,7 +37,7 @@ def test_old_files_have_four_dimensions_for_everything(own, given, suit):
     assert fits(own, given) is suit
 
 
-def test_layers_that_only_one_side_has_are_passed_over():
+def test_layers_on_only_one_side_are_skipped():
     given = {"new": blank((2,)), "b": blank((3,), (1, 1, 4, 5)), "a": blank((2,))}
     own = {"a": blank((2,)), "b": blank((3,), (4, 5)), "old": blank((7,))}
     pairs, report = pair_blobs(own, given)
@@ -46,7 +46,7 @@ def test_layers_that_only_one_side_has_are_passed_over():
     assert [array.shape for _, array in pairs] == [(3,), (4, 5), (2,)]
 
 
-def test_all_layers_that_do_not_fit_are_told_with_both_shapes():
+def test_all_mismatched_layers_are_reported_with_both_shapes():
     own = {"a": blank((2, 3), (2,)), "b": blank((4,)), "c": blank((5,), (6,)), "d": blank((7,))}
     given = {"a": blank((9, 3), (9,)), "b": blank((4,), (8,)), "c": blank((5,)), "d": blank((7,))}
     with pytest.raises(WeightsError) as raised:
@@ -66,7 +66,7 @@ def test_all_layers_that_do_not_fit_are_told_with_both_shapes():
     assert len(pairs) == 1
 
 
-def test_a_shared_blob_need_not_be_there_once_more():
+def test_a_shared_blob_need_not_be_repeated():
     own = {"a": blank((2, 3), (2,)), "b": blank((2, 3), (4,)), "c": blank((5,), (2, 3)), "d": blank((2, 3))}
     shared = {("b", 0), ("c", 1), ("d", 0)}
     given = {"a": blank((2, 3), (2,)), "b": blank((0,), (4,)), "c": blank((5,))}
@@ -81,24 +81,24 @@ def test_a_shared_blob_need_not_be_there_once_more():
         pair_blobs(own, given | {"b": blank((0,), (8,))}, shared=shared)
 
 
-def test_an_empty_blob_takes_an_empty_array():
+def test_an_empty_blob_accepts_an_empty_array():
     pairs, report = pair_blobs({"a": blank((0, 3))}, {"a": blank((0, 3))})
     assert report.matched == ("a",) and len(pairs) == 1
 
 
-def test_one_report_of_several_files():
+def test_several_files_have_one_report():
     _, one = pair_blobs({"a": blank((1,)), "b": blank((2,)), "c": blank((3,))}, {"a": blank((1,)), "x": blank((1,))})
     _, two = pair_blobs({"a": blank((1,)), "b": blank((2,)), "c": blank((3,))}, {"b": blank((9,))}, partial=True)
     whole = LoadReport.of_all([one, two])
     assert whole == LoadReport(("a",), ("c",), ("x",), two.mismatched)
 
 
-def test_names_are_told_apart_by_their_order():
+def test_layers_of_the_same_name_are_distinguished_by_their_order():
     assert unique_names(["a", "", "a", "b", "", "a"]) == ["a", "", "a (2)", "b", " (2)", "a (3)"]
     assert len(set(unique_names(["a", "a (2)", "a", "a"]))) == 4
 
 
-def test_blobs_of_all_ages_of_the_format():
+def test_blobs_in_every_version_of_the_format_are_matched():
     file = CaffeFile(pb.NetParameter())
     file.message.layer.add(name="none")
     for layer in (file.message.layer.add(name="now"), file.message.layers.add(name="v1"), file.message.layers.add()):
@@ -108,7 +108,7 @@ def test_blobs_of_all_ages_of_the_format():
     assert {name: arrays[0].mean() for name, arrays in arrays_of(file).items()} == {"now": 0, "v1": 1, "v0": 2}
 
 
-def test_a_report_is_a_line_about_what_is_filled_and_what_is_not() -> None:
+def test_a_report_is_one_line_about_filled_and_unfilled_layers() -> None:
     assert str(LoadReport(("a", "b"), (), (), ())) == "2 of 2 layers filled"
     replaced = LoadReport(("a", "b"), ("fc_new",), ("fc",), ())
     assert str(replaced) == "2 of 3 layers filled; 'fc_new' begins from scratch; unused: 'fc'"

@@ -81,7 +81,7 @@ def test_epochs_count_rows_that_were_seen(
     assert [moment.iteration for moment in model.history if moment.tested] == iterations
 
 
-def test_a_run_goes_on_with_the_same_bits_and_without_its_data(
+def test_a_run_resumes_with_the_same_bits_and_without_its_data(
     session: Any, frame: Any, estimator: Any, tmp_path: Path
 ) -> None:
     frame.write.parquet(str(tmp_path / "table"))
@@ -102,7 +102,7 @@ def test_a_run_goes_on_with_the_same_bits_and_without_its_data(
 
 
 @pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")  # one of Spark's own pools
-def test_params_pipelines_and_cross_validation(session: Any, frame: Any, estimator: Any, tmp_path: Path) -> None:
+def test_params_pipelines_and_cross_validation_work(session: Any, frame: Any, estimator: Any, tmp_path: Path) -> None:
     from pyspark.ml import Pipeline, PipelineModel
     from pyspark.ml.evaluation import MulticlassClassificationEvaluator
     from pyspark.ml.feature import VectorAssembler
@@ -128,7 +128,7 @@ def test_params_pipelines_and_cross_validation(session: Any, frame: Any, estimat
     assert accuracy(best.transform(table)) == accuracy(found.bestModel.transform(table)) > 0.9
 
 
-def test_elements_of_an_rdd_and_weights_to_begin_from(session: Any, estimator: Any, tmp_path: Path) -> None:
+def test_an_rdd_and_initial_weights_are_accepted(session: Any, estimator: Any, tmp_path: Path) -> None:
     Net(PARAMS).save(tmp_path / "first.caffemodel")
     elements = session.sparkContext.parallelize([(np.ones(4), n % 3) for n in range(5)], 2)  # fewer rows than a batch
     still = estimator.setBindings({}).setWeights(tmp_path / "first.caffemodel").setSolver({"max_iter": 2, "base_lr": 0})
@@ -141,7 +141,7 @@ def test_elements_of_an_rdd_and_weights_to_begin_from(session: Any, estimator: A
     assert not list((tmp_path / "shared").iterdir())
 
 
-def test_a_net_whose_data_layer_says_no_shape(session: Any, estimator: Any, tmp_path: Path) -> None:
+def test_a_net_whose_data_layer_states_no_shape_is_trained(session: Any, estimator: Any, tmp_path: Path) -> None:
     data = pb.LayerParameter(name="data", type="Data", top=["data", "label"])
     data.data_param.batch_size = 8
     data.data_param.source = "elsewhere"
@@ -206,7 +206,7 @@ def test_rows_without_finite_values_are_an_error_or_not_learned_from(
 
 
 @pytest.mark.parametrize("kind", ["frame", "rdd"])
-def test_images_of_different_sizes_go_through_the_resize_of_the_net(session: Any, kind: str) -> None:
+def test_images_of_different_sizes_are_resized_by_the_net(session: Any, kind: str) -> None:
     from netdsl.spark import NetEstimator
 
     params = NetParams(
@@ -239,7 +239,7 @@ def test_images_of_different_sizes_go_through_the_resize_of_the_net(session: Any
         (lambda e: e.setWeights("nothing.caffemodel"), "nothing.caffemodel: can't be opened", FileError),
     ],
 )
-def test_what_cant_be_is_told_before_workers_begin(
+def test_invalid_settings_are_refused_before_workers_begin(
     frame: Any, estimator: Any, change: Callable[[Any], object], problem: str, kind: type[Exception]
 ) -> None:
     with pytest.raises(kind, match=problem):

@@ -64,7 +64,7 @@ def column(table: Any, name: str) -> np.ndarray:
     return np.array([row[name].toArray() if hasattr(row[name], "toArray") else row[name] for row in rows])
 
 
-def test_probabilities_are_those_of_the_net(session: Any, model: Any, weights: Path) -> None:
+def test_probabilities_equal_those_of_the_net(session: Any, model: Any, weights: Path) -> None:
     wanted = expected(weights)
     for partitions in (1, 20):  # with more partitions than rows, some are empty
         table = model.transform(frame(session, partitions)).cache()
@@ -74,7 +74,7 @@ def test_probabilities_are_those_of_the_net(session: Any, model: Any, weights: P
         assert np.array_equal(column(table, "prediction"), wanted.argmax(1))
 
 
-def test_names_of_classes_are_a_column(session: Any, model: Any, tmp_path: Path) -> None:
+def test_class_names_become_a_column(session: Any, model: Any, tmp_path: Path) -> None:
     from netdsl.spark import NetModel
 
     names = list("abcdefg")
@@ -91,7 +91,7 @@ def test_names_of_classes_are_a_column(session: Any, model: Any, tmp_path: Path)
         model.setClasses("abc")
 
 
-def test_other_columns_stay_as_they_are(session: Any, model: Any) -> None:
+def test_other_columns_are_unchanged(session: Any, model: Any) -> None:
     from pyspark.ml.linalg import Vectors
     from pyspark.sql import Row
 
@@ -144,7 +144,7 @@ def test_elements_of_an_rdd_get_the_values_of_the_columns(
     assert list(model.transform(forms[Row]).first().__fields__) == ["number", "pixels", "probability", "prediction"]
 
 
-def test_elements_that_dont_fit_are_told(session: Any, model: Any) -> None:
+def test_elements_that_do_not_fit_are_refused(session: Any, model: Any) -> None:
     numbers = session.sparkContext.parallelize([(PIXELS[0], 1, 2)], 1)
     with pytest.raises(Exception, match="an element of the RDD has 3 values; give one for each of data"):
         model.transform(numbers).collect()
@@ -167,7 +167,7 @@ def test_blobs_become_columns_of_numbers_or_vectors(session: Any, model: Any) ->
     assert model.getOutputs() == {}
 
 
-def test_encoded_images_and_preprocess(session: Any, weights: Path) -> None:
+def test_encoded_images_and_preprocess_are_supported(session: Any, weights: Path) -> None:
     from netdsl.spark import NetModel
 
     pixels = np.random.default_rng(3).integers(0, 256, (3, 1, 3, 5), np.uint8)
@@ -188,7 +188,7 @@ def test_encoded_images_and_preprocess(session: Any, weights: Path) -> None:
     assert np.allclose(column(prepared.transform(raw), "probability"), wanted, rtol=1e-5)
 
 
-def test_a_saved_model_is_the_same(session: Any, model: Any, weights: Path, tmp_path: Path) -> None:
+def test_a_saved_model_predicts_the_same(session: Any, model: Any, weights: Path, tmp_path: Path) -> None:
     from pyspark.ml import PipelineModel
     from pyspark.ml.feature import VectorAssembler
 
@@ -216,7 +216,7 @@ def test_a_saved_model_is_the_same(session: Any, model: Any, weights: Path, tmp_
     assert np.allclose(column(found, "scores"), scores[0], rtol=1e-5)  # in batches of different rows
 
 
-def test_a_function_isnt_saved(session: Any, model: Any, tmp_path: Path) -> None:
+def test_a_function_is_not_saved(session: Any, model: Any, tmp_path: Path) -> None:
     from netdsl.spark import NetModel
 
     model.setPreprocess(lambda arrays: arrays).save(str(tmp_path / "model"))
@@ -226,7 +226,7 @@ def test_a_function_isnt_saved(session: Any, model: Any, tmp_path: Path) -> None
     assert loaded.setPreprocess(lambda arrays: arrays).transform(frame(session)).count() == 11
 
 
-def test_what_cant_be_is_told(session: Any, model: Any) -> None:
+def test_invalid_settings_are_refused(session: Any, model: Any) -> None:
     with pytest.raises(DataError, match=r"no column 'data' for blob 'data'; choose from number, pixels"):
         model.copy().setBindings({}).transform(frame(session))
     with pytest.raises(DataError, match="there would be two columns 'number'"):
@@ -243,16 +243,14 @@ def test_what_cant_be_is_told(session: Any, model: Any) -> None:
         model.setParams(colour=1)
 
 
-def test_a_closed_model_can_be_used_anew(session: Any, model: Any) -> None:
+def test_a_closed_model_can_be_used_again(session: Any, model: Any) -> None:
     assert model.transform(frame(session)).count() == 11
     model.copy().close()
     assert model.transform(frame(session)).count() == 11
     model.close()
 
 
-def test_an_executor_that_is_killed_takes_no_rows_with_it(
-    session: Any, model: Any, weights: Path, tmp_path: Path
-) -> None:
+def test_a_killed_executor_loses_no_rows(session: Any, model: Any, weights: Path, tmp_path: Path) -> None:
     def kills_once(arrays: Any) -> Any:
         try:
             (tmp_path / "killed").touch(exist_ok=False)
@@ -269,7 +267,7 @@ def test_an_executor_that_is_killed_takes_no_rows_with_it(
     assert (tmp_path / "killed").exists()
 
 
-def test_rows_that_arent_finite_are_no_class(model: Any, session: Any) -> None:
+def test_rows_that_are_not_finite_have_no_class(model: Any, session: Any) -> None:
     pixels = [each.ravel().tolist() for each in PIXELS]
     pixels[3][2] = float("nan")
     nulls = [(11, None), (12, [*pixels[0][:-1], None])]

@@ -40,14 +40,14 @@ def test_a_dict_of_settings_has_defaults() -> None:
         params.solver_of({"maxiter": 7})
 
 
-def test_a_solver_brings_its_net(tmp_path: Path) -> None:
+def test_a_solver_provides_its_net(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text(PARAMS.prototxt())
     (tmp_path / "solver.prototxt").write_text('net: "net.prototxt"\nlr_policy: "fixed"\nmax_iter: 7\n')
     param = from_text(params.solver_of(tmp_path / "solver.prototxt"), pb.SolverParameter)
     assert (param.max_iter, param.net_param) == (7, PARAMS.message)
 
 
-def test_strategies_transports_and_names() -> None:
+def test_strategies_transports_and_names_are_converted() -> None:
     assert params.strategy_of("averaging:tau=5") == params.strategy_of(ModelAveraging(tau=5))
     assert params.transport_of("relay") == params.transport_of(Transport.RELAY) == "relay"
     assert params.names_of({"data": "features"}) == {"data": "features"}
@@ -67,6 +67,6 @@ def test_strategies_transports_and_names() -> None:
         (params.function_of, 1, "preprocess must be a function, not 1"),
     ],
 )
-def test_what_a_param_doesnt_take(convert: Any, value: Any, problem: str) -> None:
+def test_invalid_params_are_refused(convert: Any, value: Any, problem: str) -> None:
     with pytest.raises((TypeError, DistributedError), match=problem):
         convert(value)

@@ -49,7 +49,7 @@ def test_a_model_by_its_name_learns_the_labels_of_the_rows(pictures: Any) -> Non
         ({"model": "shapes", "net": "lenet"}, "set only one of them", NetError),
     ],
 )
-def test_what_is_wrong_is_told(
+def test_problems_are_reported(
     pictures: Any,
     params: dict[str, Any],
     problem: str,

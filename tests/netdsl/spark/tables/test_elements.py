@@ -27,7 +27,7 @@ def batches_of(elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str =
 
 
 @pytest.mark.parametrize("form", ["tuple", "dict", "row"])
-def test_elements_of_all_forms_are_batches(form: str) -> None:
+def test_elements_of_all_forms_become_batches(form: str) -> None:
     make: dict[str, Any] = {
         "tuple": lambda n: (PIXELS + n, n),
         "dict": lambda n: {"digit": n, "other": "x", "pixels": (PIXELS + n).tolist()},
@@ -48,7 +48,7 @@ def test_an_element_can_be_the_only_value() -> None:
     assert found["data"].tobytes() == b"abcdef"
 
 
-def test_elements_can_have_what_arrow_has_columns_of() -> None:
+def test_elements_can_contain_all_column_types_of_arrow() -> None:
     image = {"height": 2, "width": 3, "nChannels": 1, "mode": 0, "data": bytearray(b"abcdef")}
     (found,) = batches_of([(image, Decimal("1.5")), (image, Decimal(2))], BLOBS)
     assert found["data"].tobytes() == b"abcdefabcdef"
@@ -70,12 +70,12 @@ def test_elements_can_have_what_arrow_has_columns_of() -> None:
         ([{"pixels": PIXELS}], "an element of the RDD has no 'digit', only pixels"),
     ],
 )
-def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
+def test_problems_are_reported(elements: list[Any], problem: str) -> None:
     with pytest.raises(DataError, match=problem):
         batches_of(elements, BLOBS)
 
 
-def test_elements_are_a_table_of_what_is_needed() -> None:
+def test_elements_become_a_table_of_the_needed_columns() -> None:
     names = ["label", "data"]
     forms: list[list[Any]] = [
         [(n, PIXELS + n) for n in range(3)],  # with values for all inputs of the net, in the net's order
@@ -100,7 +100,7 @@ def test_a_table_has_nulls_where_elements_have_none() -> None:
         element_table(elements, BLOBS, ["data", "label"], ROWS, InvalidRows.ERROR)
 
 
-def test_new_values_are_where_a_user_looks_for_them() -> None:
+def test_new_values_are_added_in_the_elements_own_form() -> None:
     names, values = ["prediction", "probability"], (2.0, [0.5, 0.5])
     row = with_values(Row(b=1, a=2), names, values)
     assert row.asDict() == {"b": 1, "a": 2, "prediction": 2.0, "probability": [0.5, 0.5]}

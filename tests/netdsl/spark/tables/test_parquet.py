@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (1, 0, 2)])
-def test_tensors_are_arrays_in_arrays(session: Any, tmp_path: Path, order: tuple[int, int, int]) -> None:
+def test_tensors_are_read_as_nested_arrays(session: Any, tmp_path: Path, order: tuple[int, int, int]) -> None:
     from netdsl.spark.tables import parquet
 
     kind = pa.fixed_shape_tensor(pa.float32(), (2, 3, 4), permutation=order)

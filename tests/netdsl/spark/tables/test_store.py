@@ -49,7 +49,7 @@ def read(source: str) -> list[tuple[np.ndarray, ...]]:
     return sorted(items, key=lambda item: float(item[0].ravel()[0]))
 
 
-def test_every_row_is_there_once(session: Any, tmp_path: Path, store_rows: Any) -> None:
+def test_every_row_is_stored_once(session: Any, tmp_path: Path, store_rows: Any) -> None:
     found = store_rows(frame(session, 1200, 20), tmp_path / "data", [DATA, LABEL])  # more partitions than labels
     assert found.rows == 1200
     items = read(found.source)
@@ -62,7 +62,7 @@ def test_every_row_is_there_once(session: Any, tmp_path: Path, store_rows: Any) 
     assert all(name.startswith("part-") for name in files[1:]) and len(files) <= 11
 
 
-def test_what_is_there_isnt_asked_for_again(session: Any, tmp_path: Path, store_rows: Any) -> None:
+def test_stored_data_are_not_requested_again(session: Any, tmp_path: Path, store_rows: Any) -> None:
     frame(session, 30, 2).write.parquet(str(tmp_path / "table"))
     table = session.read.parquet(str(tmp_path / "table"))
     first = store_rows(table, tmp_path / "data", [DATA, LABEL])
@@ -72,7 +72,7 @@ def test_what_is_there_isnt_asked_for_again(session: Any, tmp_path: Path, store_
     assert all(np.array_equal(a, b) for a, b in zip(read(first.source)[7], before[7], strict=True))
 
 
-def test_an_interrupted_attempt_leaves_nothing(session: Any, tmp_path: Path, store_rows: Any) -> None:
+def test_an_interrupted_attempt_leaves_no_files(session: Any, tmp_path: Path, store_rows: Any) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "part-00099.arrow").write_bytes(b"of a driver that is gone")
 
@@ -89,7 +89,7 @@ def test_an_interrupted_attempt_leaves_nothing(session: Any, tmp_path: Path, sto
     assert not list((tmp_path / "data").glob(".*"))
 
 
-def test_vectors_images_and_what_preprocess_makes(session: Any, tmp_path: Path, store_rows: Any) -> None:
+def test_vectors_images_and_preprocessed_values_are_stored(session: Any, tmp_path: Path, store_rows: Any) -> None:
     from pyspark.ml.image import ImageSchema
     from pyspark.ml.linalg import Vectors, VectorUDT
     from pyspark.sql.types import IntegerType, StructField, StructType
@@ -126,7 +126,7 @@ def test_images_of_different_sizes_stay_images(session: Any, tmp_path: Path, sto
     assert found == [[[[0, 1, 2], [3, 4, 5]]], [[[0, 4]], [[1, 5]], [[2, 6]]]]
 
 
-def test_elements_of_an_rdd(session: Any, tmp_path: Path, store_rows: Any) -> None:
+def test_elements_of_an_rdd_are_stored(session: Any, tmp_path: Path, store_rows: Any) -> None:
     elements = session.sparkContext.parallelize(rows(50), 3).map(lambda row: (np.array(row[0]), row[1]))
     found = store_rows(elements, tmp_path, [DATA, LABEL])
     assert found.rows == 50
@@ -144,7 +144,7 @@ def test_elements_of_an_rdd(session: Any, tmp_path: Path, store_rows: Any) -> No
         ([], "there are no rows to train or test on"),
     ],
 )
-def test_bad_rows_are_told_and_nothing_stays(
+def test_bad_rows_are_reported_and_leave_no_files(
     session: Any, tmp_path: Path, store_rows: Any, table: Any, problem: str
 ) -> None:
     bad = session.createDataFrame(table, "pixels array<double>, digit int").coalesce(1)
@@ -161,7 +161,7 @@ def test_partitions_must_agree(session: Any, tmp_path: Path, store_rows: Any) ->
         store_rows(elements, tmp_path / "data", [DATA, LABEL])
 
 
-def test_a_missing_column(session: Any, tmp_path: Path, store_rows: Any) -> None:
+def test_a_missing_column_is_reported(session: Any, tmp_path: Path, store_rows: Any) -> None:
     with pytest.raises(
         DataError, match=r"no column 'x' for blob 'data'; choose from pixels, digit with .*\{'data': ...\}"
     ):

@@ -17,7 +17,7 @@ STORED = [BlobColumn(blob.name, blob.name, blob.shape) for blob in BLOBS]
 PIXELS = np.arange(6, dtype=np.float64)
 
 
-def test_what_a_function_returns_must_be_numbers_or_bytes(tmp_path: Path) -> None:
+def test_a_function_must_return_numbers_or_bytes(tmp_path: Path) -> None:
     from netdsl.spark.tables.store import PartitionWriter
 
     def preprocess(arrays: Arrays) -> Arrays:

@@ -98,7 +98,7 @@ def test_people_have_joints_that_are_seen_hidden_or_not_marked(tmp_path: Path) -
     assert first.has_joints and len(unmarked.joints) == 3 and not unmarked.has_joints and without.joints == ()
 
 
-def test_text_of_runs_is_cocos_own(tmp_path: Path) -> None:
+def test_runs_are_encoded_as_in_coco(tmp_path: Path) -> None:
     """Long runs need several characters, and shrinking runs need negative differences."""
     mask = np.zeros((40, 50), bool)
     mask[3:37, 2:9], mask[10:12, 20:], mask[0, 49] = True, True, True
@@ -141,13 +141,13 @@ def encoded(counts: tuple[int, ...]) -> str:
         ({"keypoints": [1e300, 2, 2]}, r"annotations\[0\]: a point is at 1e\+300, 2, where no image can be"),
     ],
 )
-def test_bad_annotations_are_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_bad_annotations_are_reported_in_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     path = write(tmp_path, annotation(**changes))
     with pytest.raises(DataError, match=message):
         CocoInstances(path).image(0)
 
 
-def test_images_lie_below_their_folder(tmp_path: Path) -> None:
+def test_images_must_be_below_their_folder(tmp_path: Path) -> None:
     for name in ("../../secret.png", "/etc/passwd", "..\\secret.png"):
         images = [IMAGES[0], IMAGES[1] | {"file_name": name}]
         with pytest.raises(DataError, match=r"images\[1\]: the file .* isn't below"):
@@ -168,7 +168,7 @@ def written(folder: Path, images: list[Any], annotations: list[Any]) -> Path:
 CAPTIONED_IMAGES = [{"id": 7, "file_name": "b.png", "height": 2, "width": 3}, {"id": 3, "file_name": "a.png"}]
 
 
-def test_captions_go_with_their_images(tmp_path: Path) -> None:
+def test_captions_are_matched_with_their_images(tmp_path: Path) -> None:
     captions = [{"image_id": 3, "caption": "One."}, {"image_id": 7, "caption": "Two"}, {"image_id": 3, "caption": "3"}]
     path = written(tmp_path, CAPTIONED_IMAGES, captions)
     (tmp_path / "val").mkdir()
@@ -187,6 +187,6 @@ def test_captions_go_with_their_images(tmp_path: Path) -> None:
         ([{"id": 1, "file_name": "../x.png"}], [], r"images\[0\]: the file '../x.png' isn't below"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, images: list[Any], annotations: list[Any], message: str) -> None:
+def test_problems_are_reported(tmp_path: Path, images: list[Any], annotations: list[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_captions(written(tmp_path, images, annotations), tmp_path)

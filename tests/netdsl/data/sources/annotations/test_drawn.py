@@ -15,7 +15,7 @@ from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.errors import DataError
 
 
-def test_a_picture_follows_from_its_number_and_the_split() -> None:
+def test_a_picture_depends_on_its_number_and_the_split() -> None:
     train, test = open_annotated_set("objects:train"), open_annotated_set("objects:test")
     assert (len(train), len(test)) == (COUNTS[DataSplit.TRAIN], COUNTS[DataSplit.TEST])
     assert train.image(3) == open_annotated_set("objects").image(3) != train.image(4)
@@ -23,7 +23,7 @@ def test_a_picture_follows_from_its_number_and_the_split() -> None:
     assert train.classes == ("background", "circle", "square", "star", "triangle")
 
 
-def test_boxes_are_around_the_pixels_that_are_seen_and_these_have_the_colour_of_the_class() -> None:
+def test_boxes_surround_the_visible_pixels_of_the_classs_colour() -> None:
     drawn = DrawnObjects(DataSplit.TRAIN, side=64, kinds=("square", "ring"), count=40)
     hues: dict[int, list[float]] = {1: [], 2: []}
     for index in range(40):
@@ -69,7 +69,7 @@ def test_settings_are_checked(name: str, message: str) -> None:
         open_annotated_set(name)
 
 
-def test_a_picture_of_people_follows_from_its_number_and_the_split() -> None:
+def test_a_picture_of_people_depends_on_its_number_and_the_split() -> None:
     train, test = open_annotated_set("people:train"), open_annotated_set("people:test")
     assert (len(train), len(test)) == (COUNTS[DataSplit.TRAIN], COUNTS[DataSplit.TEST])
     assert train.image(3) == open_annotated_set("people").image(3) != train.image(4)
@@ -77,7 +77,7 @@ def test_a_picture_of_people_follows_from_its_number_and_the_split() -> None:
     assert len(open_annotated_set("people:test?side=64&count=7")) == 7
 
 
-def test_seen_joints_are_on_a_persons_pixels_and_hidden_ones_are_not() -> None:
+def test_visible_joints_are_on_a_persons_pixels_and_hidden_ones_are_not() -> None:
     drawn, seen = DrawnPeople(DataSplit.TRAIN), dict.fromkeys(Visibility, 0)
     brighter = []
     for index in range(40):

@@ -22,7 +22,7 @@ def write(folder: Path, *shapes: dict[str, Any], **changes: Any) -> None:
     (folder / "a.json").write_text(json.dumps(text | {"shapes": shapes} | changes))
 
 
-def test_shapes_of_a_group_are_one_object(tmp_path: Path) -> None:
+def test_shapes_in_a_group_form_one_object(tmp_path: Path) -> None:
     triangle, other = ((1.0, 2.0), (3.0, 2.5), (0.5, 4.0)), ((5.0, 5.0), (6.0, 5.0), (6.0, 6.0))
     write(
         tmp_path,
@@ -63,7 +63,7 @@ def test_labelmes_own_list_of_classes_numbers_them(tmp_path: Path) -> None:
         ([], {"shapes": 3}, r"a\.json: the JSON doesn't have the expected form: .*shapes"),
     ],
 )
-def test_bad_files_are_one_sentence(
+def test_bad_files_are_reported_in_one_sentence(
     tmp_path: Path, shapes: list[dict[str, Any]], changes: dict[str, Any], message: str
 ) -> None:
     write(tmp_path, *shapes, **changes)

@@ -39,7 +39,7 @@ def test_maps_that_were_written_are_read() -> None:
         assert object_map(read.image(0)) is None
 
 
-def test_maps_go_on_to_pascal_vocs_form_and_are_told_where_a_form_has_none() -> None:
+def test_maps_are_converted_to_pascal_voc_and_reported_as_lost_elsewhere() -> None:
     convert_annotated(DRAWN, "maps:out")
     assert convert_annotated(MapFolder("out"), "voc:voc").left_out == {}
     np.testing.assert_array_equal(maps_of(VocFolder("voc", image_set="Segmentation/trainval")), maps_of(DRAWN))
@@ -62,7 +62,7 @@ def test_maps_go_on_to_pascal_vocs_form_and_are_told_where_a_form_has_none() -> 
         ("a.png m.png\n", None, "no labels.txt with the names of classes"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, names: str | None, problem: str) -> None:
+def test_problems_are_reported(text: str, names: str | None, problem: str) -> None:
     Path("set").mkdir()
     cv2.imwrite("set/a.png", np.zeros((4, 5, 3), np.uint8))
     Path("set/list.txt").write_text(text)

@@ -14,7 +14,7 @@ NAMES = ["one", "two", "three"]
 BOXES = [np.array(rows, np.float32).reshape(-1, 4) for rows in ([(1, 2, 30, 40)], [], [(0, 0, 9, 9), (5, 5, 5, 6)])]
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_written_proposals_are_read(tmp_path: Path) -> None:
     write_proposals(tmp_path / "x.npz", NAMES, BOXES)
     found = read_proposals(tmp_path / "x.npz", NAMES)
     assert all(np.array_equal(*pair) for pair in zip(found, BOXES, strict=True))
@@ -46,7 +46,7 @@ def test_regions_of_another_set_are_refused(tmp_path: Path, names: list[str], pr
         {"counts": np.array([1])},
     ],
 )
-def test_files_that_can_not_be_are_refused(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
+def test_invalid_files_are_refused(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
     np.savez(tmp_path / "x.npz", names=np.array(NAMES), **arrays)
     with pytest.raises(DataError, match=r"x\.npz: "):
         read_proposals(tmp_path / "x.npz", NAMES)

@@ -36,7 +36,7 @@ def record(*labels: int, **datum: object) -> bytes:
     return made.SerializeToString()
 
 
-def test_boxes_are_parts_of_the_image_from_its_first_pixel(tmp_path: Path) -> None:
+def test_boxes_are_fractions_of_the_image_from_its_first_pixel(tmp_path: Path) -> None:
     path = write_lmdb(tmp_path / "a", [(b"00000000_VOC2007/JPEGImages/000001.jpg", record(3, 1)), (b"key", record())])
     read = open_annotated_set(str(path))
     assert read.classes == ("background", "1", "2", "3") and len(read) == 2
@@ -50,7 +50,7 @@ def test_boxes_are_parts_of_the_image_from_its_first_pixel(tmp_path: Path) -> No
     assert AnnotatedRecords(path, first_pixel=1).image(0).objects[1].edges == Edges(2, 4, 9, 10)
 
 
-def test_a_file_names_the_classes(tmp_path: Path) -> None:
+def test_a_label_map_file_names_the_classes(tmp_path: Path) -> None:
     path = write_lmdb(tmp_path / "a", [(b"0", record(2))])
     (tmp_path / "names").write_text("cat\ndog\n")
     assert open_annotated_set(f"lmdb:{path}?classes={tmp_path / 'names'}").classes == ("background", "cat", "dog")
@@ -61,14 +61,14 @@ def test_a_file_names_the_classes(tmp_path: Path) -> None:
         open_annotated_set(str(path)).image(0)
 
 
-def test_pixels_that_are_not_encoded_are_kept(tmp_path: Path) -> None:
+def test_raw_pixels_are_kept(tmp_path: Path) -> None:
     raw = PIXELS.transpose(2, 0, 1).tobytes()
     path = write_lmdb(tmp_path / "a", [(b"0", record(1, data=raw, encoded=False, channels=3, height=20, width=30))])
     decoded = cv2.imdecode(np.frombuffer(open_annotated_set(str(path)).image(0).read(), np.uint8), cv2.IMREAD_COLOR)
     np.testing.assert_array_equal(decoded, PIXELS)
 
 
-def test_databases_of_other_records_are_no_such_sets(tmp_path: Path) -> None:
+def test_databases_of_other_records_are_refused(tmp_path: Path) -> None:
     with lmdb_writer(tmp_path / "plain", map_size=1 << 20) as put:
         put(Example(0, "", (PIXELS.transpose(2, 0, 1), np.array(3))))
     unmarked = pb.AnnotatedDatum(datum=pb.Datum(data=b"x", encoded=True, label=3)).SerializeToString()
@@ -79,7 +79,7 @@ def test_databases_of_other_records_are_no_such_sets(tmp_path: Path) -> None:
         assert [bool(source) and source.content is Content.MARKED_IMAGES for source in sources] == [expected] * 2
 
 
-def test_they_are_those_of_a_database_that_is_made_of_them(tmp_path: Path) -> None:
+def test_items_equal_those_of_a_database_written_from_them(tmp_path: Path) -> None:
     objects = [VocObject("cat", (3, 4, 20, 17)), VocObject("ant", (1, 1, 7, 9), difficult=True)]
     objects.append(VocObject("cat", (2, 2, 31, 23)))
     write_voc(tmp_path / "voc", [VocImage("a", 23, 31, objects), VocImage("b", 12, 17)])
@@ -98,7 +98,7 @@ def test_they_are_those_of_a_database_that_is_made_of_them(tmp_path: Path) -> No
     stored.close()
 
 
-def test_maps_are_those_of_the_set() -> None:
+def test_maps_are_read_from_the_set() -> None:
     objects = open_annotated_set("objects:train?count=1")
     image, rows, labels = MarkedItems(objects, Color.COLOR, maps=True).item((objects.image(0), objects.image(0).read()))
     assert labels.shape == (1, *image.shape[1:])

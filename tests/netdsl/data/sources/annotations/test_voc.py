@@ -45,7 +45,7 @@ def test_boxes_count_pixels_from_one_and_include_their_last(tmp_path: Path) -> N
     assert voc.classes == ("background", *VOC_CLASSES) and voc.first_pixel == 1
 
 
-def test_other_classes_are_those_that_are_found_or_those_of_a_file(tmp_path: Path) -> None:
+def test_custom_classes_are_found_in_the_annotations_or_named_by_a_file(tmp_path: Path) -> None:
     put_image(tmp_path, "a", cat("zebra"), cat("cat"))
     assert VocFolder(tmp_path).classes == ("background", "cat", "zebra")
     (tmp_path / "labelmap.prototxt").write_text(
@@ -60,7 +60,7 @@ def test_other_classes_are_those_that_are_found_or_those_of_a_file(tmp_path: Pat
         VocFolder(tmp_path, classes=tmp_path / "names").image(0)
 
 
-def test_a_list_says_which_images_count(tmp_path: Path) -> None:
+def test_a_list_selects_the_images(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         put_image(tmp_path, name)
     for part in ("Main", "Segmentation"):
@@ -75,7 +75,7 @@ def test_a_list_says_which_images_count(tmp_path: Path) -> None:
         VocFolder(tmp_path, image_set="../../secret")
 
 
-def test_an_image_says_its_size_if_its_xml_does_not(tmp_path: Path) -> None:
+def test_an_images_size_is_read_from_its_file_if_its_xml_lacks_it(tmp_path: Path) -> None:
     put_image(tmp_path, "a", size="")
     image = VocFolder(tmp_path).image(0)
     assert (image.height, image.width) == (20, 30)
@@ -97,7 +97,7 @@ def test_an_image_says_its_size_if_its_xml_does_not(tmp_path: Path) -> None:
         ("<?xml version='1.0' encoding='nothing'?><annotation/>", "encoding"),
     ],
 )
-def test_bad_annotations_are_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_annotations_are_reported_in_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     put_image(tmp_path, "a", cat())
     (tmp_path / "Annotations" / "b.xml").write_text(text)
     voc = VocFolder(tmp_path)

@@ -23,7 +23,7 @@ def put_image(folder: Path, name: str, lines: str | None) -> None:
         (folder / "labels" / f"{file}.txt").write_text(lines)
 
 
-def test_boxes_and_polygons_are_parts_of_the_image(tmp_path: Path) -> None:
+def test_boxes_and_polygons_are_fractions_of_the_image(tmp_path: Path) -> None:
     put_image(tmp_path, "train/a", "1 0.5 0.25 0.25 0.5\n\n0 0.25 0.5 0.75 0.5 0.75 1\n")
     put_image(tmp_path, "val/b", None)
     (tmp_path / "data.yaml").write_text("train: ../train/images\nnc: 2\nnames: ['cat', 'background']\n")
@@ -54,7 +54,7 @@ def test_files_name_the_classes(tmp_path: Path, file: str, text: str) -> None:
     assert YoloFolder(tmp_path).classes == ("background", "cat", "1", "fox")
 
 
-def test_settings_are_text_and_nothing_is_evaluated(tmp_path: Path) -> None:
+def test_settings_are_parsed_as_text_and_never_evaluated(tmp_path: Path) -> None:
     put_image(tmp_path, "a", "0 0.5 0.5 1 1")
     mark = tmp_path / "mark"
     (tmp_path / "data.yaml").write_text(f"names: !!python/object/apply:os.system ['touch {mark}']\n")
@@ -62,7 +62,7 @@ def test_settings_are_text_and_nothing_is_evaluated(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-def test_a_photo_that_lies_on_its_side_is_turned_as_opencv_turns_it(tmp_path: Path) -> None:
+def test_a_photo_with_exif_rotation_is_turned_as_in_opencv(tmp_path: Path) -> None:
     from PIL import Image
 
     (tmp_path / "images").mkdir()
@@ -83,7 +83,7 @@ def test_a_photo_that_lies_on_its_side_is_turned_as_opencv_turns_it(tmp_path: Pa
         ("0 0.5 0.5 -1 1", "ends before it begins"),
     ],
 )
-def test_bad_lines_are_one_sentence(tmp_path: Path, line: str, message: str) -> None:
+def test_bad_lines_are_reported_in_one_sentence(tmp_path: Path, line: str, message: str) -> None:
     put_image(tmp_path, "a", f"\n{line}\n")
     (tmp_path / "classes.txt").write_text("cat\n")
     with pytest.raises(DataError, match=message):

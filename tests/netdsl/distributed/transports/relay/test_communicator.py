@@ -28,7 +28,7 @@ WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [1.0, 2.0, 3.0, 4.0]]
         (WEIGHTS[2], LONG, torch.float64),
     ],
 )
-def test_means_are_the_bits_of_shared_memory(everybody, length, weights, kind):
+def test_means_have_the_bits_of_shared_memory(everybody, length, weights, kind):
     def task(communicator):
         rank = communicator.rank
         mean, reduced = own(rank, length, kind), own(10 + rank, length, kind)
@@ -45,7 +45,7 @@ def test_means_are_the_bits_of_shared_memory(everybody, length, weights, kind):
         assert torch.equal(ours[2], expected[0][2])
 
 
-def test_connections_that_take_little_at_once_hold_nobody_up(everybody):
+def test_connections_with_small_buffers_do_not_block(everybody):
     """Replies find no buffer space while the rest is still being sent."""
     length = 3 * LONG
 
@@ -67,7 +67,7 @@ def test_connections_that_take_little_at_once_hold_nobody_up(everybody):
     assert torch.equal(one, other)
 
 
-def test_two_may_exchange_while_the_third_has_nothing_to_do_with_it(everybody):
+def test_two_workers_can_exchange_without_the_third(everybody):
     exchanged = threading.Event()
 
     def task(communicator):
@@ -85,7 +85,7 @@ def test_two_may_exchange_while_the_third_has_nothing_to_do_with_it(everybody):
     assert everybody(3, task) == [pytest.approx(2 / 3, rel=1e-7)] * 3
 
 
-def test_a_lane_that_waits_holds_up_no_other(everybody):
+def test_a_waiting_lane_does_not_block_the_others(everybody):
     done = threading.Event()
 
     def task(communicator):
@@ -105,7 +105,7 @@ def test_a_lane_that_waits_holds_up_no_other(everybody):
     assert everybody(2, task) == [[0.5] * 5] * 2
 
 
-def test_nobody_sees_a_variable_that_is_being_changed(everybody):
+def test_a_variable_is_never_read_during_a_change(everybody):
     def task(communicator):
         variable = communicator.shared_variable(torch.zeros(2 * LONG))
         buffer, seen = torch.empty(2 * LONG), set()
@@ -120,7 +120,7 @@ def test_nobody_sees_a_variable_that_is_being_changed(everybody):
     assert everybody(2, task)[0] == {True}
 
 
-def test_a_buffer_that_is_none_of_a_variable_is_refused(everybody):
+def test_a_buffer_of_another_size_is_refused(everybody):
     def task(communicator):
         variable = communicator.shared_variable(torch.ones(3))
         communicator.barrier()
@@ -131,7 +131,7 @@ def test_a_buffer_that_is_none_of_a_variable_is_refused(everybody):
         everybody(1, task)
 
 
-def test_what_it_cost_is_counted(everybody):
+def test_sent_bytes_are_counted(everybody):
     def task(communicator):
         if communicator.rank:
             time.sleep(0.2)
@@ -156,7 +156,7 @@ def test_what_it_cost_is_counted(everybody):
         (4, float("nan"), "mean of 4 float32, lane 0: the weights of all workers add up to nan"),
     ],
 )
-def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, message):
+def test_mismatched_means_are_reported(everybody, values, weight, message):
     def task(communicator):
         handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
         later = communicator.broadcast(torch.zeros(1))
@@ -184,7 +184,7 @@ def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, m
         (lambda c: c.send(torch.zeros(2), to=3), lambda c: c.mean(torch.zeros(2)), "to 3, which isn't possible"),
     ],
 )
-def test_whoever_asks_for_something_else_is_told(everybody, one, other, message):
+def test_mismatched_exchanges_are_reported(everybody, one, other, message):
     def task(communicator):
         with pytest.raises(DistributedError, match=message):
             (other if communicator.rank else one)(communicator).wait()
@@ -214,7 +214,7 @@ def test_gathering_different_counts_is_an_error(everybody):
         ),
     ],
 )
-def test_what_it_cannot_carry_is_refused(everybody, ask, message):
+def test_unsupported_values_are_refused(everybody, ask, message):
     def task(communicator):
         with pytest.raises(DistributedError, match=message):
             ask(communicator)
@@ -222,7 +222,7 @@ def test_what_it_cannot_carry_is_refused(everybody, ask, message):
     everybody(1, task)
 
 
-def test_whoever_does_not_come_in_time_is_lost(everybody):
+def test_a_worker_that_is_late_is_lost(everybody):
     given_up = threading.Event()
 
     def task(communicator):
@@ -236,7 +236,7 @@ def test_whoever_does_not_come_in_time_is_lost(everybody):
     everybody(2, task, timeout=1.0)
 
 
-def test_a_driver_that_is_not_there_is_an_error():
+def test_a_missing_driver_is_an_error():
     def connect(lane):
         raise ConnectionRefusedError("nobody listens")
 
@@ -244,7 +244,7 @@ def test_a_driver_that_is_not_there_is_an_error():
         RelayCommunicator(connect, 0, 2)
 
 
-def test_models_that_have_diverged_are_averaged_like_others(everybody):
+def test_diverged_models_are_averaged_like_others(everybody):
     def task(communicator):
         buffer = torch.tensor([1.0, np.inf * (-1) ** communicator.rank])
         communicator.mean(buffer).wait()

@@ -70,7 +70,7 @@ def connections_of(harness, rank):
     return connections
 
 
-def test_whoever_is_killed_is_lost_at_once_in_all_lanes(harness):
+def test_a_killed_worker_is_lost_at_once_in_all_lanes(harness):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         command = [sys.executable, "-c", PROGRAM, str(listener.getsockname()[1])]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -94,7 +94,7 @@ def test_whoever_is_killed_is_lost_at_once_in_all_lanes(harness):
         assert process.returncode == -9
 
 
-def test_whoever_ends_within_an_exchange_is_lost(harness):
+def test_a_worker_that_ends_during_an_exchange_is_lost(harness):
     other = connections_of(harness, 1)
     with closing(harness.worker(0)) as worker:
         handle = worker.broadcast(torch.ones(PIECE), root=1, lane=3)
@@ -109,7 +109,7 @@ def test_whoever_ends_within_an_exchange_is_lost(harness):
         connection.close()
 
 
-def test_the_sender_is_told_when_whoever_receives_is_gone(harness):
+def test_a_sender_notices_that_the_receiver_is_lost(harness):
     other = connections_of(harness, 1)
     with closing(harness.worker(0)) as worker:
         handle = worker.send(torch.ones(8 * PIECE), to=1)
@@ -120,7 +120,7 @@ def test_the_sender_is_told_when_whoever_receives_is_gone(harness):
             handle.wait()
 
 
-def test_whoever_waits_for_a_third_learns_that_the_second_is_gone():
+def test_a_worker_that_waits_for_a_third_notices_the_loss_of_the_second():
     with closing(RelayHarness(3)) as harness:
         second, third = connections_of(harness, 1), connections_of(harness, 2)
         with closing(harness.worker(0)) as worker:
@@ -134,7 +134,7 @@ def test_whoever_waits_for_a_third_learns_that_the_second_is_gone():
             connection.close()
 
 
-def test_whoever_hangs_within_an_exchange_is_lost():
+def test_a_worker_that_hangs_during_an_exchange_is_lost():
     with closing(RelayHarness(2, timeout=1.0)) as harness, closing(harness.worker(0)) as worker:
         other = connections_of(harness, 1)
         handle = worker.broadcast(torch.ones(PIECE), root=1)
@@ -145,7 +145,7 @@ def test_whoever_hangs_within_an_exchange_is_lost():
             connection.close()
 
 
-def test_the_variable_is_gone_with_any_worker(harness):
+def test_the_variable_is_lost_with_any_worker(harness):
     variables, other = [], harness.worker(1)
     with closing(harness.worker(0)) as worker:
         thread = threading.Thread(target=lambda: variables.append(other.shared_variable(torch.ones(3))))
@@ -158,7 +158,7 @@ def test_the_variable_is_gone_with_any_worker(harness):
                 variable.exchange(torch.ones(3), 0.5)
 
 
-def test_all_are_told_when_the_driver_ends():
+def test_all_workers_notice_the_drivers_end():
     harness = RelayHarness(2)
     with closing(harness.worker(0)) as worker, closing(harness.worker(1)):
         handle = worker.mean(torch.ones(2 * PIECE))
@@ -173,7 +173,7 @@ def test_all_are_told_when_the_driver_ends():
 
 
 @pytest.mark.parametrize(("rank", "lane"), [(0, 0), (0, CONTROL), (2, 0), (-1, 0), (1, LANES + 1), (1, -1)])
-def test_who_has_no_place_is_shown_out(harness, rank, lane):
+def test_a_worker_without_a_place_is_refused(harness, rank, lane):
     with closing(harness.worker(0)):
         own, other = harness.connection()
         harness.relay.adopt(other, rank, lane)
@@ -185,7 +185,7 @@ def test_who_has_no_place_is_shown_out(harness, rank, lane):
 
 @pytest.mark.parametrize("said", NONSENSE)
 @pytest.mark.parametrize("lane", [0, CONTROL])
-def test_nonsense_is_answered_with_a_sentence(said, lane):
+def test_invalid_requests_are_answered_with_a_message(said, lane):
     with closing(RelayHarness(1)) as harness:
         own = connections_of(harness, 0)
         own[lane].send(said)
@@ -195,7 +195,7 @@ def test_nonsense_is_answered_with_a_sentence(said, lane):
             connection.close()
 
 
-def test_the_nonsense_of_one_is_told_to_all(harness):
+def test_an_invalid_request_is_reported_to_all_workers(harness):
     other = connections_of(harness, 1)
     with closing(harness.worker(0)) as worker:
         for lane in (0, CONTROL):
@@ -216,7 +216,7 @@ def test_too_many_numbers_at_once_are_refused(harness):
         connection.close()
 
 
-def test_the_driver_keeps_a_few_pieces_only():
+def test_the_driver_stores_only_a_few_pieces():
     tracemalloc.start()
     try:
         with (

@@ -28,7 +28,7 @@ def trained(everybody, strategy, size):
 
 
 @pytest.mark.parametrize("strategy", ["averaging:tau=3", "allreduce:tau=3", "outer:tau=3", "elastic-sync:tau=3"])
-def test_the_bits_are_those_of_simulated_workers(everybody, strategy):
+def test_the_bits_equal_those_of_simulated_workers(everybody, strategy):
     simulated = train(parse(strategy), 3, net=NORMED)
     for weights in trained(everybody, strategy, 3):
         assert torch.equal(weights, simulated[0].weights)
