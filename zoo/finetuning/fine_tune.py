@@ -43,7 +43,7 @@ from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
 from netdsl.training.backends import HERE, Backend, chosen_backend
-from netdsl.training.callbacks import Callback, Hearing
+from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.net import Net
 from netdsl.training.with_workers import Team
 from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
@@ -91,7 +91,8 @@ def finetune(
     of images for each class, or an address such as "lmdb:PATH".
 
     The result is written to the folder `output`, by default MODEL_tuned: nets, weights and classes for Caffe, the ONNX
-    form, a card with the measured accuracy, and the run, which `resume` continues. `replace_layers` names the layers to
+    form, a card with the measured accuracy, and the run, which `resume` continues. The net's `history` contains the losses
+    and tests of the run. `replace_layers` names the layers to
     replace, each with its number of outputs, or `None` for one output per class. `freeze` contains name patterns of
     layers to leave unchanged. `workers`, `strategy`, `backend`, `callbacks` and `on_round` are as in `Net.train`.
     Processes that mpiexec or torchrun has started together take part in the same fine-tuning.
@@ -124,7 +125,9 @@ def finetune(
     tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
     if team.backend.supervises and tuned is None:
         raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; continue it with resume=True")
-    return Net(folder / DEPLOY, weights=folder / WEIGHTS)
+    net = Net(folder / DEPLOY, weights=folder / WEIGHTS)
+    net.history = History(read_moments(folder / RUN / EVENTS))
+    return net
 
 
 def default_output(model: str | Path) -> Path:
