@@ -32,8 +32,8 @@ $(READY): pyproject.toml requirements/lock.txt requirements/cuda.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (some minutes the first time)"
 	@$(PIP) install --require-hashes --no-deps -r requirements/lock.txt
-	@case "$$($(PIP) show torch)" in *Requires:*nvidia*) \
-		$(PIP) install --require-hashes --no-deps -r requirements/cuda.txt;; esac
+	@$(BIN)/pip show torch | awk '/^Requires:.*nvidia/ { cuda = 1 } END { exit cuda }' || \
+		$(PIP) install --require-hashes --no-deps -r requirements/cuda.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@$(PIP) check
 	@touch $@
