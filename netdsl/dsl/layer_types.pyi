@@ -2906,13 +2906,12 @@ def AnnotatedData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Reads images and rows of (image, label, instance, x1, y1, x2, y2, difficult). In MobileNet-YOLO, it also reads
-    class maps.
+    """Reads images and rows of (image, label, instance, x1, y1, x2, y2, difficult).
 
-    The number of rows differs from batch to batch. The shapes assume one row for each image. A batch without objects
-    has one row of -1. With `yolo_data_type: 1`, there are 300 rows of (class, x, y, width, height) for each image. The
-    maps have one channel for each number in the label map, or a single channel for all classes. Without a label map,
-    the shapes assume a single channel.
+    In MobileNet-YOLO, it also reads class maps. The number of rows differs from batch to batch. The shapes assume one
+    row for each image. A batch without objects has one row of -1. With `yolo_data_type: 1`, there are 300 rows of
+    (class, x, y, width, height) for each image. The maps have one channel for each number in the label map, or a single
+    channel for all classes. Without a label map, the shapes assume a single channel.
     """
 
 def ArgMax(
@@ -3068,7 +3067,10 @@ def BatchReindex(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Selects items: item n of the top is the item of the first bottom whose index is at n in the second bottom."""
+    """Selects items of the first bottom by the indices in the second bottom.
+
+    An index can occur several times or not at all.
+    """
 
 def BatchToSpaceND(
     name: str | None,
@@ -3171,12 +3173,11 @@ def CPMData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Reads images, and weights and maps for the joints and limbs of all people in them. `cpm_transform_param` has the
-    settings.
+    """Reads images, and weights and maps for the joints and limbs of all people in them.
 
-    The older type of this name has a `cpmdata_param` and its settings in `transform_param`. It is for a single person,
-    whose position is marked in the image's fourth channel. The maps show this person's joints first, and then
-    everybody's.
+    `cpm_transform_param` has the settings. The older type of this name has a `cpmdata_param` and its settings in
+    `transform_param`. It is for a single person, whose position is marked in the image's fourth channel. The maps show
+    this person's joints first, and then everybody's.
     """
 
 def CenterLoss(
@@ -3195,10 +3196,9 @@ def CenterLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes half the sum of the squared distances between items and the centres of their classes, over the batch
-    size.
+    """Computes half the mean squared distance between items and the centres of their classes.
 
-    With happynear's `distance_type: "L1"`, it is the sum of absolute differences instead. The centres don't follow the
+    With happynear's `distance_type: "L1"`, it is the mean absolute distance instead. The centres don't follow the
     gradient of the loss. Each moves to the mean of its items and its current place, whatever the loss_weight is. In
     happynear's Caffe, it moves by that step for each of these items. Without a `loss_weight`, the weight is 0.
     """
@@ -3335,7 +3335,10 @@ def Convolution(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes at each position the product sum of a window of the bottom and each filter, plus a bias."""
+    """Convolves the bottom with learned filters and adds a bias.
+
+    At each position, a filter's value is the sum of its products with a window of the bottom.
+    """
 
 def ConvolutionDepthwise(
     name: str | None,
@@ -3545,7 +3548,11 @@ def Deconvolution(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Adds each filter, times the bottom's value, to the top at each window, and cuts the padding off the sum."""
+    """Computes a transposed convolution with learned filters and adds a bias.
+
+    Each value of the bottom scales the filters, which are added to a window of the top. The padding is cut off the
+    result.
+    """
 
 def DenseImageData(
     name: str | None,
@@ -3769,8 +3776,7 @@ def DetectionEvaluate(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Outputs a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for each
-    detection.
+    """Outputs rows (-1, label, objects, -1, -1) for classes, then (image, label, score, true, false) for detections.
 
     The bottoms are the rows of DetectionOutput and of AnnotatedData. A detection is true if the object with the largest
     overlap has its label, overlaps it enough, and has no better detection. It is neither true nor false if that object
@@ -3908,10 +3914,9 @@ def EltwiseAccuracy(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes the share of pixels whose label is among the `top_k` best classes. Among equal scores, the last class
-    ranks first.
+    """Computes the share of pixels whose label is among the `top_k` best classes.
 
-    If no label counts, the result is NaN.
+    Among equal scores, the last class ranks first. If no label counts, the result is NaN.
     """
 
 def Embed(
@@ -4192,8 +4197,9 @@ def Im2col(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Copies each window of the bottom to the channels of one position. Each bottom channel has a top channel per
-    window position.
+    """Copies each window of the bottom to the channels of one position.
+
+    Each bottom channel has a top channel per window position.
     """
 
 def ImResize(
@@ -4362,8 +4368,9 @@ def ImageSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Reads images and label maps of the same size, and with a third top the size of each image before cropping and
-    padding.
+    """Reads images and label maps of the same size.
+
+    A third top contains the size of each image before cropping and padding.
     """
 
 def InfogainLoss(
@@ -4380,8 +4387,9 @@ def InfogainLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes -sum of H[label, k] * log softmax(x)[k] over all classes k. H is the third bottom or is read from a
-    file.
+    """Computes -sum of H[label, k] * log softmax(x)[k] over all classes k.
+
+    H is the third bottom or is read from a file.
     """
 
 def InnerProduct(
@@ -4592,8 +4600,7 @@ def MVN(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes (x - mean) / (deviation + eps) over each channel's pixels, or over the whole item with
-    `across_channels`.
+    """Computes (x - mean) / (deviation + eps) over each channel, or over each item with `across_channels`.
 
     The top has four axes. With Synopsys' `add_eps_before_sqrt`, the divisor is sqrt(variance + eps).
     """
@@ -4619,13 +4626,13 @@ def MarginInnerProduct(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes |x| cos(angle) for each class, and for the label (lambda * |x| cos(angle) + |x| psi(angle)) / (1 +
-    lambda).
+    """Computes |x| cos(angle) between the bottom and the weights of each class, with a margin for the label's class.
 
-    Psi is cos(m * angle), changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda falls with the number
-    of forward passes: base * (1 + gamma * passes) ^ -power, but at least lambda_min. It is the second top. As in Caffe,
-    each pass normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its
-    direction for the label's class, and the weight's gradient is that of a plain inner product.
+    For the label, the value is (lambda * |x| cos(angle) + |x| psi(angle)) / (1 + lambda). Psi is cos(m * angle),
+    changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda, the second top, falls with the number of
+    forward passes: it is base * (1 + gamma * passes) ^ -power, but at least lambda_min. As in Caffe, each pass
+    normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its direction
+    for the label's class, and the weight's gradient is that of a plain inner product.
     """
 
 def Maximum(
@@ -4640,10 +4647,10 @@ def Maximum(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes the elementwise maximum of two bottoms, with broadcasting, or (x, y, value) for each channel of one
-    bottom.
+    """Computes the elementwise maximum of two bottoms, with broadcasting.
 
-    The second form is rtpose's. If no value is positive, all three numbers are 0.
+    For a single bottom, it outputs (x, y, value) of each channel's maximum, as in rtpose. If no value is positive, all
+    three numbers are 0.
     """
 
 def MemoryData(
@@ -4810,10 +4817,10 @@ def Normalize(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes scale * x / sqrt(sum of x² + eps). The sum is over channels, or over the whole item with
-    `across_spatial`.
+    """Computes scale * x / sqrt(sum of x² + eps).
 
-    With Synopsys' `add_eps_before_sqrt: false`, eps is added after the square root for whole items.
+    The sum is over channels, or over the whole item with `across_spatial`. With Synopsys' `add_eps_before_sqrt: false`,
+    eps is added after the square root for whole items.
 
     happynear's version has its settings in `normalize_param` and no scale. It sums over channels, and with type L1 it
     sums absolute values. Its second top is the divisor, whose gradient passes only with `bp_norm`. TSN's version has no
@@ -5157,7 +5164,7 @@ def Reduction(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes `coeff` times the sum or the mean of the values, or the sum of their absolute values or squares."""
+    """Computes `coeff` times the sum, the sum of absolute values, the sum of squares, or the mean of the values."""
 
 def RegionLoss(
     name: str | None,
@@ -5293,12 +5300,12 @@ def RoIData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Reads images, their sizes and objects for a net that proposes regions, or else images, regions, labels and box
-    targets.
+    """Reads annotated images for training.
 
-    `param_str` has the settings, with py-faster-rcnn's names. The images' sizes are unknown until the data are open, so
-    the shapes are py-faster-rcnn's initial ones. An image is 600 x 1000. A net with proposals has one image and one
-    object, and a net without has two images and 128 regions.
+    For a net that proposes regions, the tops are images, sizes and objects. Otherwise, they are images, regions,
+    labels, box targets and weights. `param_str` has the settings, with py-faster-rcnn's names. The images' sizes are
+    unknown until the data are open, so the shapes are py-faster-rcnn's initial ones. An image is 600 x 1000. A net with
+    proposals has one image and one object, and a net without has two images and 128 regions.
     """
 
 def RpnAnchorTarget(
@@ -5350,8 +5357,7 @@ def RpnProposalTarget(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Outputs sampled regions, their labels, and the box targets of each region's class with inside and outside
-    weights.
+    """Outputs sampled regions, their labels, and box targets with inside and outside weights.
 
     The bottoms are the regions of one image and objects (x1, y1, x2, y2, label), which are added to the regions. The
     number of sampled regions is known only when the layer runs. Until then, the shapes are for a full batch. With two
@@ -5591,12 +5597,12 @@ def SmoothL1Loss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes the sum of the smooth L1 of the differences of two bottoms, over the batch size.
+    """Computes the smooth L1 loss of the differences of two bottoms, divided by the batch size.
 
     A third bottom weights the differences and a fourth the losses. Caffe's rule: without the fourth, the gradient
     ignores the third, unless `abssum: false` is set. R-FCN's first version has a second top, the sums over channels,
-    which gets no gradient, and normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum isn't
-    divided; other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
+    which gets no gradient. That version normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum
+    isn't divided. Other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
     """
 
 def SmoothL1LossOHEM(
@@ -5657,12 +5663,11 @@ def SoftmaxWithLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes the normalised sum of -log softmax(x)[label]. SegNet's `class_weighting` contains a weight for each
-    class.
+    """Computes the normalised sum of -log softmax(x)[label].
 
-    R-FCN's first version has a third top, the loss of each position before normalisation, without a gradient. It has
-    the labels' shape. If labels have a single axis, it has four axes, as in SmoothL1Loss, because R-FCN's own labels
-    have four.
+    SegNet's `class_weighting` contains a weight for each class. R-FCN's first version has a third top, the loss of each
+    position before normalisation, without a gradient. It has the labels' shape. If labels have a single axis, it has
+    four axes, as in SmoothL1Loss, because R-FCN's own labels have four.
     """
 
 def SoftmaxWithLossOHEM(
@@ -5718,12 +5723,11 @@ def SpatialDropout(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes x * mask / (1 - ratio), with one random bit for each channel of each item. In TEST, it copies the
-    bottom.
+    """Computes x * mask / (1 - ratio), with one random bit for each channel of each item.
 
-    The ratio is in `spatial_dropout_param`, or in `dropout_param` in Intel's fork. The type also replaces ENet's Python
-    layer. That layer's `param_str` contains the ratio and its own phase, and in TEST it still multiplies by 1 / (1 -
-    ratio).
+    In TEST, it copies the bottom. The ratio is in `spatial_dropout_param`, or in `dropout_param` in Intel's fork. The
+    type also replaces ENet's Python layer. That layer's `param_str` contains the ratio and its own phase, and in TEST
+    it still multiplies by 1 / (1 - ratio).
     """
 
 def Split(
@@ -5888,10 +5892,10 @@ def Upsample(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Enlarges an image. SegNet's version undoes a pooling, whose mask is the second bottom. YOLO's version repeats
-    each pixel.
+    """Enlarges an image.
 
-    Without a `scale`, SegNet's version doubles the size and YOLO's keeps it.
+    SegNet's version undoes a pooling, whose mask is the second bottom. YOLO's version repeats each pixel. Without a
+    `scale`, SegNet's version doubles the size and YOLO's keeps it.
     """
 
 def UpsampleDarknet(
@@ -6017,8 +6021,9 @@ def WindowSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Reads parts of images, and label maps of the same size. Each line of the list ends with a part's corners x1 y1 x2
-    y2.
+    """Reads parts of images, and label maps of the same size.
+
+    Each line of the list ends with a part's corners x1 y1 x2 y2.
     """
 
 def YoloDetectionOutput(
@@ -6064,10 +6069,10 @@ def YoloSeg(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes the weighted sum of squares of sigmoid(x) - label, over the batch size. The gradient is that difference.
+    """Computes the weighted sum of squares of sigmoid(x) - label, divided by the batch size.
 
-    The third bottom contains the number of pixels of each class in each item. Labelled pixels then have a larger weight
-    the rarer their class is.
+    The gradient is the weighted difference. The third bottom contains the number of pixels of each class in each item.
+    With it, the rarer a class is, the larger is the weight of its pixels.
     """
 
 def Yolov3(

@@ -91,11 +91,11 @@ def finetune(
     of images for each class, or an address such as "lmdb:PATH".
 
     The result is written to the folder `output`, by default MODEL_tuned: nets, weights and classes for Caffe, the ONNX
-    form, a card with the measured accuracy, and the run, which `resume` continues. The net's `history` contains the losses
-    and tests of the run. `replace_layers` names the layers to
-    replace, each with its number of outputs, or `None` for one output per class. `freeze` contains name patterns of
-    layers to leave unchanged. `workers`, `strategy`, `backend`, `callbacks` and `on_round` are as in `Net.train`.
-    Processes that mpiexec or torchrun has started together take part in the same fine-tuning.
+    form, a card with the measured accuracy, and the run, which `resume` continues. The net's `history` contains the
+    losses and tests of the run. `replace_layers` names the layers to replace, each with its number of outputs, or
+    `None` for one output per class. `freeze` contains name patterns of layers to leave unchanged. `workers`,
+    `strategy`, `backend`, `callbacks` and `on_round` are as in `Net.train`. Processes that mpiexec or torchrun has
+    started together take part in the same fine-tuning.
     """
     team = Team.of(chosen_backend(backend, workers) or HERE, workers, strategy, None)
     folder = Path(output or default_output(model))
