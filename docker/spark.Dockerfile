@@ -15,7 +15,7 @@ COPY --from=spark /opt/entrypoint.sh /opt/entrypoint.sh
 RUN pip install --no-cache-dir torch --index-url https://download.pytorch.org/whl/cpu
 COPY dist/*.whl /tmp/
 RUN pip install --no-cache-dir "$(echo /tmp/netdsl-*.whl)[data]" \
-        "pyspark==${SPARK_VERSION}" "pandas>=2.2" "pyarrow>=17" \
+        "pyspark==${SPARK_VERSION}" "pandas>=2.2,<3" "pyarrow>=17" \
     && rm /tmp/netdsl-*.whl \
     && groupadd --system --gid 185 spark \
     && useradd --system --uid 185 --gid spark --home-dir /opt/spark/work-dir spark \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
@@ -29,7 +30,8 @@ class Clip(Elementwise, KeepsSigns, ReadsInBackward):
         self.min, self.max = p.min, p.max
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.clamp(self.min, self.max)
+        # Since release 2.15, torch's clamp passes no gradient at the bounds.
+        return torch.where((x >= self.min) & (x <= self.max), x, x.detach().clamp(self.min, self.max))
 
     def reads_bottoms(self) -> Reads:
         return Reads.VALUES

@@ -428,7 +428,7 @@ def test_nets_and_solver_settings_are_distinguished(tmp_path: Path) -> None:
         ("file.caffemodel/below", "can't be opened: Not a directory"),
         ("loop.caffemodel", "can't be opened: Too many levels of symbolic links"),
         ("n" * 300, "can't be opened: File name too long"),
-        ("a\0b", "can't be opened: embedded null byte"),
+        ("a\0b", "can't be opened: .*embedded null"),
         ("pipe.caffemodel", "is not a regular file"),
     ],
 )

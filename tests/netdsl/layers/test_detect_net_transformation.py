@@ -133,7 +133,7 @@ def test_colours_are_rotated_as_in_opencv(degrees: float, saturation: float) -> 
     image = torch.rand(3, 6, 9)
     image[:, 0, 0] = 0.5
     hsv = cv2.cvtColor(image.permute(1, 2, 0).numpy(), cv2.COLOR_BGR2HSV)
-    hsv[..., 0] += degrees
+    hsv[..., 0] = (hsv[..., 0] + degrees) % 360  # OpenCV 5 takes no other hue
     hsv[..., 1] *= saturation
     expected = cv2.cvtColor(hsv, cv2.COLOR_HSV2BGR)
     coloured = Augmentation((6, 9), hue=degrees, saturation=saturation).coloured(image)
@@ -158,7 +158,9 @@ def test_images_are_rotated_as_in_opencv(degrees: float) -> None:
     turned = turn.image(image).permute(1, 2, 0).numpy()
     seen = turned.any(-1)
     assert 0.85 < seen.sum() / (41 * 60) < 1
-    near = np.isclose(turned[seen], expected[seen], atol=1e-5).all(-1)
+    # OpenCV 5 doesn't round places to 32nds of a pixel, as Caffe's does.
+    tolerance = 1e-5 if cv2.__version__.startswith("4") else 1 / 16
+    near = np.isclose(turned[seen], expected[seen], atol=tolerance).all(-1)
     assert near.mean() > 0.95  # Caffe rounds the matrix to float32, so some places differ by a 32nd of a pixel
 
 
