@@ -1,4 +1,4 @@
-"""A demonstration of the main commands as a user would type them. Run by `make demo`."""
+"""A demonstration of the main commands as a user would type them. `make demo` runs it."""
 
 from __future__ import annotations
 

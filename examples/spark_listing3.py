@@ -1,7 +1,7 @@
 """Listing 3 of the SparkNet paper: rounds of iterations on every worker, with averaging in between.
 
 Spark's executors keep the nets, with their solvers and their places in the data, from one round to the next.
-`NetEstimator` does the same without a loop of your own; this is for a loop in which you do something else, too.
+`NetEstimator` does the same without your own loop. Use this form if the loop does other work, too.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ NET = NetParams(
 
 
 def main(spark: SparkSession, folder: Path) -> float:
-    """Train a net and return the share of its right predictions."""
+    """Train a net and return its share of right predictions."""
     digits = load_digits()
     rows = [(bytearray(map(int, x)), int(y)) for x, y in zip(digits.data, digits.target, strict=True)]
     spark.createDataFrame(rows, "pixels binary, digit int").write.parquet(f"{folder}/digits")

@@ -21,7 +21,7 @@ NET = NetParams(
 
 
 def main(spark: SparkSession) -> float:
-    """Train a net and return the share of right predictions for digits that it wasn't trained on."""
+    """Train a net and return its share of right predictions for digits that it wasn't trained on."""
     digits = load_digits()
     rows = [(n, x.tolist(), int(y)) for n, (x, y) in enumerate(zip(digits.data, digits.target, strict=True))]
     spark.createDataFrame(rows, "id int, pixels array<double>, digit int").createOrReplaceTempView("digits")

@@ -1,4 +1,4 @@
-"""A classic torch program: a small convolutional net learns digits, in one process that knows of no other."""
+"""A classic torch program: a small convolutional net learns digits, in a program that is written for one process."""
 
 from __future__ import annotations
 

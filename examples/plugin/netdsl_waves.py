@@ -31,7 +31,7 @@ class SoftSign(HasOnnxForm):
 
 
 class WaveSource:
-    """Sine waves of one or two periods, and which it is."""
+    """Sine waves with one or two periods. The label is 1 for two periods."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -44,7 +44,7 @@ class WaveSource:
 
     def item(self, fetched: int) -> tuple[np.ndarray, ...]:
         label = fetched % 2
-        random = np.random.default_rng(fetched)  # the same item whenever it is read
+        random = np.random.default_rng(fetched)  # each item is the same at every read
         times = np.arange(16) / 16 * 2 * np.pi * (1 + label)
         return (np.sin(times) + 0.1 * random.normal(size=16)).astype(np.float32), np.float32(label)
 
@@ -57,11 +57,11 @@ register_source("waves", SourceKind("waves:LENGTH", lambda spec: WaveSource(int(
 
 @register_strategy
 class PartialAveraging(msgspec.Struct, frozen=True, tag="partial", tag_field="name"):
-    """Every `tau` iterations each worker moves by `alpha` of the difference to the mean."""
+    """After every `tau` iterations, each worker moves by `alpha` of its difference from the mean."""
 
     name: ClassVar[str] = "partial"
-    synchronous: ClassVar[bool] = True  # a round ends for all at once, and comes out the same each time
-    divides_batch: ClassVar[bool] = False  # each worker has the net's whole batch
+    synchronous: ClassVar[bool] = True  # all workers end a round together, with repeatable results
+    divides_batch: ClassVar[bool] = False  # each worker reads the net's whole batch
 
     tau: int = 5
     alpha: float = 0.5
@@ -71,15 +71,15 @@ class PartialAveraging(msgspec.Struct, frozen=True, tag="partial", tag_field="na
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
-        return StrategyTraffic(self.tau, [copy], round=[mean])  # once, and at the end of each round
+        return StrategyTraffic(self.tau, [copy], round=[mean])  # once at the start, and at the end of each round
 
 
 class PartialAveragingRun:
-    """One worker's part."""
+    """One worker's part of the strategy."""
 
     def __init__(self, settings: PartialAveraging, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
-        worker.finish(worker.communicator.broadcast(worker.weights))  # all begin with the first one's blobs
+        worker.finish(worker.communicator.broadcast(worker.weights))  # all workers begin with the first worker's blobs
         self._mean = worker.weights.clone()
 
     def round(self) -> None:
@@ -88,10 +88,10 @@ class PartialAveragingRun:
         self._worker.weights.lerp_(self._mean, self._settings.alpha)
 
     def model(self) -> Tensor:
-        return self._mean  # what is tested and saved must be the same for all
+        return self._mean  # the model for tests and snapshots must be the same for all workers
 
     def state(self) -> Mapping[str, Tensor]:
-        return {"mean": self._mean}  # what the journal keeps beside the solver's state
+        return {"mean": self._mean}  # the journal stores this with the solver's state
 
     def finish(self) -> None:
-        pass  # nothing is under way between rounds
+        pass  # no exchange is under way between rounds
