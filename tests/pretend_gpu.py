@@ -67,7 +67,7 @@ class Stop:
         return f"{self.operation} is {self.kind.value}, {self.where}"
 
 
-class _OfThread(threading.local):
+class _ThreadState(threading.local):
     """The state of a thread, such as one that acts as a worker, and of its backward passes."""
 
     recording: PretendedGraph | None = None  # operations are added to it
@@ -85,7 +85,7 @@ class PretendedGPU:
         self.bytes_sent = {True: 0, False: 0}  # sent to the GPU, by whether the program's own stream did it
         self.graphs: list[PretendedGraph] = []
         self.capturing = False  # in any thread
-        self.now = _OfThread()
+        self.now = _ThreadState()
         self._own_threads = threading.current_thread().name, _Backward.NAME
 
     def note(self, kind: StopKind, operation: str) -> None:

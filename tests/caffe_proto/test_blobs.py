@@ -190,14 +190,14 @@ def test_memory_of_mapped_values_can_be_released(tmp_path: Path) -> None:
     write(written, tmp_path / "large.caffemodel")
     file = read_net(tmp_path / "large.caffemodel")
     array = file.blobs.array(file.message.layer[0].blobs[0])
-    total, before = array.sum(), of_files()
+    total, before = array.sum(), mapped_bytes()
     release_pages(array)
-    assert before - of_files() > 0.9 * array.nbytes
+    assert before - mapped_bytes() > 0.9 * array.nbytes
     assert array.sum() == total
     release_pages(np.ones(3))  # an array that isn't mapped from a file
 
 
-def of_files() -> int:
+def mapped_bytes() -> int:
     """Return the number of bytes of mapped files that this process has in memory."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssFile:"))

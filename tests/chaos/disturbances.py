@@ -52,7 +52,7 @@ class Disturbance:
     def happen(self, command: MarkedCommand, launcher: LauncherName) -> Later | None:
         """Carry out the disturbance. Returns the actions that follow, or None if no process can be hit yet."""
         processes = [
-            process for process in marked_processes(command.mark) if self._is_meant(process, command, launcher)
+            process for process in marked_processes(command.mark) if self._is_target(process, command, launcher)
         ]
         if not processes:
             return None
@@ -63,7 +63,7 @@ class Disturbance:
             return self._fill_disk(command)
         return self._signal(processes[int(self.whom * len(processes))])
 
-    def _is_meant(self, process: MarkedProcess, command: MarkedCommand, launcher: LauncherName) -> bool:
+    def _is_target(self, process: MarkedProcess, command: MarkedCommand, launcher: LauncherName) -> bool:
         match self.kind:
             case DisturbanceKind.KILL_ALL | DisturbanceKind.FILL_DISK:
                 return True

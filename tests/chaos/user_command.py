@@ -66,7 +66,7 @@ class UserCommands:
         ahead, result = _Ahead(disturbances, setting.progress(folder), self._total), CommandResult(0, "", 0.0)
         seen, changed = self._signs(command), start
         while command.code is None:
-            self._do_what_is_due()
+            self._run_due_disturbances()
             if (signs := self._signs(command)) != seen:
                 seen, changed = signs, time.monotonic()
             if (disturbance := ahead.due(signs[0])) is not None and self._disturb(command, disturbance):
@@ -96,7 +96,7 @@ class UserCommands:
         self._later += [(now + seconds, action) for seconds, action in later or ()]
         return later is not None
 
-    def _do_what_is_due(self) -> None:
+    def _run_due_disturbances(self) -> None:
         now = time.monotonic()
         for moment, action in [each for each in self._later if each[0] <= now]:
             action()

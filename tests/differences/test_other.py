@@ -131,7 +131,7 @@ def test_three_tops_of_softmax_with_loss_ohem() -> None:
 
 
 @shows("`YoloDetectionOutput` and `Yolov3DetectionOutput` of a batch")
-def test_a_batch_of_yolo() -> None:
+def test_yolo_treats_each_image_of_a_batch_separately() -> None:
     grid = torch.zeros(2, 6, 1, 1)
     grid[:, 4] = torch.tensor([2.0, 1.0]).view(2, 1, 1)  # both images show the same box, the second with a lower score
     settings = "num_classes: 1 num_box: 1 biases: [1, 1] confidence_threshold: 0.5 nms_threshold: 0.5"

@@ -96,11 +96,11 @@ DETECTION = "{0}fg_threshold: 0.6 {0}bg_threshold: 0.4 {0}fg_fraction: 0.3 {0}co
         ("name: 'a'", "name: 'a'"),
     ],
 )
-def test_each_type_with_its_fields(v0: str, v2: str) -> None:
+def test_each_type_keeps_its_fields(v0: str, v2: str) -> None:
     assert layer_of(v0) == layer(v2)
 
 
-def test_fields_of_any_type() -> None:
+def test_fields_of_any_type_are_kept() -> None:
     v0 = "name: 'a' type: 'tanh' blobs { num: 3 data: 0.5 } blobs { stored: 2 } blobs_lr: [1, 2] weight_decay: 0"
     v2 = """name: 'a' type: 'TanH' blobs { num: 3 data: 0.5 } blobs { stored: 2 }
             param { lr_mult: 1 decay_mult: 0 } param { lr_mult: 2 }"""

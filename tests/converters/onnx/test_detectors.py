@@ -34,7 +34,7 @@ def with_weights(message: pb.NetParameter) -> Net:
     return net
 
 
-def found_by(model: Any, **inputs: np.ndarray) -> dict[str, np.ndarray]:
+def onnx_outputs(model: Any, **inputs: np.ndarray) -> dict[str, np.ndarray]:
     with open_onnx_session(model) as session:
         return dict(session(inputs))
 
@@ -54,7 +54,7 @@ def test_a_whole_detection_net_computes_the_same(name: str, top: str, least: int
     assert report.passed, report
     inputs = {"data": np.random.default_rng(2).standard_normal(SMALL if "faster" in name else [1, 3, 300, 300])}
     inputs |= {"im_info": np.array([[160, 224, 1.5]])} if "faster" in name else {}
-    rows = found_by(model, **{blob: value.astype(np.float32) for blob, value in inputs.items()})[top]
+    rows = onnx_outputs(model, **{blob: value.astype(np.float32) for blob, value in inputs.items()})[top]
     assert np.isfinite(rows).all() and rows.size // rows.shape[-1] >= least
 
 
@@ -84,7 +84,7 @@ def test_regions_and_both_kinds_of_pooling_compute_the_same() -> None:
     report = verify(model, net)
     assert report.passed, report
     x = np.random.default_rng(3).standard_normal((1, 8, 12, 15)).astype(np.float32)
-    found = found_by(model, x=x, im_info=np.array([[192, 240, 1]], np.float32))
+    found = onnx_outputs(model, x=x, im_info=np.array([[192, 240, 1]], np.float32))
     assert len(found["cls_prob"]) == len(found["max"]) > 10
 
 
@@ -141,7 +141,7 @@ def test_detection_layers_compute_the_same(case: str, ties: bool) -> None:
         "prior": np.stack((boxes.ravel(), np.tile([0.1, 0.1, 0.2, 0.2], PRIORS)))[None],
     }
     inputs = {name: value.astype(np.float32) for name, value in inputs.items()}
-    expected, found = net.forward(**inputs)["found"], found_by(to_onnx(net), **inputs)["found"]
+    expected, found = net.forward(**inputs)["found"], onnx_outputs(to_onnx(net), **inputs)["found"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

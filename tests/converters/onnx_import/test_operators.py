@@ -37,26 +37,26 @@ random = np.random.default_rng(2)
         ("Dropout (x)", ["Dropout"]),
     ],
 )
-def test_activations(graph, same, text, layers) -> None:
+def test_activations_are_imported(graph, same, text, layers) -> None:
     opset = 18 if "Mish" in text else 17
     assert layer_types(same(graph(f"y = {text}", x=(2, 4, 5, 3), opset=opset))) == layers
 
 
 @pytest.mark.parametrize("text", ["Log (x)", "Sqrt (x)", "Reciprocal (x)", "Pow (x, c)", "Pow (c, x)"])
-def test_functions_of_positive_values(graph, same, text) -> None:
+def test_functions_of_positive_values_are_imported(graph, same, text) -> None:
     same(graph(f"y = {text}", x=(2, 4, 5), c=np.float32(1.7)), positive=True, verify=False)
 
 
 @pytest.mark.parametrize(
     ("lower", "upper", "kind"), [(0, 6, "Clip"), (-1, 1, "Clip"), (0, None, "ReLU"), (None, 1, "Clip")]
 )
-def test_limits(graph, same, lower, upper, kind) -> None:
+def test_limits_are_imported(graph, same, lower, upper, kind) -> None:
     given = {name: np.float32(value) for name, value in (("l", lower), ("u", upper)) if value is not None}
     made = same(graph(f"y = Clip (x, {'l' if 'l' in given else ''}, {'u' if 'u' in given else ''})", x=(2, 5), **given))
     assert layer_types(made) == [kind]
 
 
-def test_slopes_by_channel_and_one_for_all_channels(graph, same) -> None:
+def test_slopes_by_channel_and_shared_slopes_are_imported(graph, same) -> None:
     text = "a = PRelu (x, s) y = PRelu (a, t)"
     made = same(graph(text, x=(2, 4, 5, 3), s=random.standard_normal((4, 1, 1)), t=np.array([0.3])))
     assert [layer.prelu_param.channel_shared for layer in made.net.layer[1:]] == [False, True]
@@ -67,7 +67,7 @@ def test_slopes_that_differ_within_a_channel_are_refused(graph, same) -> None:
         same(graph("y = PRelu (x, s)", x=(2, 3, 5, 3), s=random.standard_normal(3)))
 
 
-def test_normalisation_with_its_statistics(graph, same) -> None:
+def test_normalisation_is_imported_with_its_statistics(graph, same) -> None:
     parts = {name: random.uniform(0.5, 2, 4) for name in "sbmv"}
     made = same(graph("y = BatchNormalization <epsilon=0.01> (x, s, b, m, v)", x=(2, 4, 5, 3), **parts))
     assert layer_types(made) == ["BatchNorm", "Scale"]
@@ -76,7 +76,7 @@ def test_normalisation_with_its_statistics(graph, same) -> None:
 
 @pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Div"])
 @pytest.mark.parametrize("shape", [(), (1,), (4, 1, 1), (1, 4, 1, 1), (3,), (5, 3), (4, 1, 3), (2, 1, 1, 1)])
-def test_arithmetic_with_constants(graph, same, op, shape) -> None:
+def test_arithmetic_with_constants_is_imported(graph, same, op, shape) -> None:
     constant = random.uniform(0.5, 2, shape)
     same(graph(f"y = {op} (x, c)", x=(2, 4, 5, 3), c=constant))
     if op == "Sub":
@@ -85,7 +85,7 @@ def test_arithmetic_with_constants(graph, same, op, shape) -> None:
 
 @pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Max", "Min"])
 @pytest.mark.parametrize("shape", [(2, 4, 5, 3), (2, 4, 1, 1), (2, 1, 5, 3), (2, 4, 1, 3), (5, 1)])
-def test_arithmetic_between_blobs(graph, same, op, shape) -> None:
+def test_arithmetic_between_blobs_is_imported(graph, same, op, shape) -> None:
     same(graph(f"y = {op} (a, b)", a=(2, 4, 5, 3), b=shape))
     same(graph(f"y = {op} (a, b)", a=shape, b=(2, 4, 5, 3)))
 
@@ -101,12 +101,12 @@ def test_gates_become_scales_with_a_dynamic_batch(graph, same) -> None:
     same(graph("y = Mul (a, b)", **same_shapes))
 
 
-def test_division_of_blobs(graph, same) -> None:
+def test_division_of_blobs_is_imported(graph, same) -> None:
     same(graph("y = Div (a, b)", a=(2, 4), b=(2, 4)), positive=True)
     same(graph("y = Div (c, b)", b=(2, 4), c=np.float32(1.0)), positive=True)
 
 
-def test_sums_of_many_blobs(graph, same) -> None:
+def test_sums_of_many_blobs_are_imported(graph, same) -> None:
     made = same(graph("y = Sum (a, b, c) z = Mean (a, b, c)", "y", "z", a=(2, 4), b=(2, 4), c=(2, 4)))
     assert layer_types(made) == ["Eltwise", "Eltwise"]
 
@@ -126,11 +126,11 @@ def test_sums_of_many_blobs(graph, same) -> None:
         "ArgMax <axis=-1, keepdims=0> (x)",
     ],
 )
-def test_reductions(graph, same, text) -> None:
+def test_reductions_are_imported(graph, same, text) -> None:
     same(graph(f"y = {text}", x=(2, 4, 5, 3)))
 
 
-def test_axes_as_an_input(graph, same) -> None:
+def test_axes_may_be_an_input(graph, same) -> None:
     same(graph("y = ReduceSum <keepdims=0> (x, a)", x=(2, 4, 5), a=np.array([2])))
 
 
@@ -154,19 +154,19 @@ def test_axes_as_an_input(graph, same) -> None:
         ("Identity (x)", [], ["Split"]),
     ],
 )
-def test_operators_that_move_values(graph, same, text, constants, layers) -> None:
+def test_operators_that_move_values_are_imported(graph, same, text, constants, layers) -> None:
     made = same(graph(f"y = {text}", x=(2, 1, 4, 5, 3), c=np.array(constants, np.int64)))
     assert layer_types(made) == layers
 
 
-def test_slicing_and_joining(graph, same) -> None:
+def test_slicing_and_joining_are_imported(graph, same) -> None:
     text = """a, b = Split <axis=1> (x, sizes)  j = Concat <axis=1> (b, a)  s = Slice (j, starts, ends, axes)
               y = Concat <axis=2> (s, s)"""
     same(graph(text, x=(2, 7, 5, 3), sizes=np.array([3, 4]), starts=np.array([1, -4]), ends=np.array([99, -1]),
                axes=np.array([1, 2])))  # fmt: skip
 
 
-def test_slicing_in_newer_opsets(graph, same) -> None:
+def test_slicing_in_newer_opsets_is_imported(graph, same) -> None:
     same(graph("a, b, c = Split <axis=1, num_outputs=3> (x) y = Concat <axis=1> (c, a, b)", x=(2, 8, 3), opset=18))
 
 
@@ -188,7 +188,7 @@ def test_slicing_in_newer_opsets(graph, same) -> None:
         ('mode="linear", coordinate_transformation_mode="pytorch_half_pixel"', 2, "ResizeBilinear"),
     ],
 )
-def test_images_at_another_size(graph, same, settings, scale, kind) -> None:
+def test_resizing_is_imported(graph, same, settings, scale, kind) -> None:
     scales = np.array([1, 1, scale, scale], np.float32)
     assert layer_types(same(graph(f"y = Resize <{settings}> (x, , s)", x=(2, 3, 6, 4), s=scales))) == [kind]
     sizes = np.array([2, 3, 6 * scale, 4 * scale]).astype(np.int64)
@@ -199,7 +199,7 @@ def test_images_at_another_size(graph, same, settings, scale, kind) -> None:
     "text",
     ['DepthToSpace <blocksize=2, mode="CRD"> (x)', "DepthToSpace <blocksize=2> (x)", "SpaceToDepth <blocksize=2> (x)"],
 )
-def test_pixels_and_channels(graph, same, text) -> None:
+def test_pixel_shuffles_are_imported(graph, same, text) -> None:
     same(graph(f"y = {text}", x=(2, 12, 4, 6)))
 
 
@@ -241,7 +241,7 @@ def test_symmetric_padding_keeps_the_filters(graph, same) -> None:
     np.testing.assert_array_equal(made.weights[layer.name][0], weight.astype(np.float32))
 
 
-def test_convolution_over_one_axis(graph, same) -> None:
+def test_convolution_over_one_axis_is_imported(graph, same) -> None:
     weight = weights_random.standard_normal((6, 4, 3))
     same(graph("y = Conv <pads=[1,0], strides=[2]> (x, w)", x=(2, 4, 10), w=weight))
 
@@ -305,13 +305,13 @@ def test_averages_are_divided_as_in_onnx(graph, same, settings, layers) -> None:
     assert layer_types(same(graph(f"y = AveragePool <{settings}> (x)", x=(2, 4, 10, 8)))) == layers
 
 
-def test_global_pooling(graph, same) -> None:
+def test_global_pooling_is_imported(graph, same) -> None:
     made = same(graph("y = GlobalAveragePool (x) z = GlobalMaxPool (x)", "y", "z", x=(2, 4, 5, 3)))
     assert [layer.pooling_param.global_pooling for layer in made.net.layer[1:]] == [True, True]
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5])
-def test_padding_without_a_convolution(graph, same, value) -> None:
+def test_padding_without_a_convolution_is_imported(graph, same, value) -> None:
     sizes = np.array([0, 0, 1, -1, 0, 0, 2, 3])
     same(graph("y = Pad (x, p, v)", x=(2, 4, 5, 4), p=sizes, v=np.float32(value)))
 

@@ -75,14 +75,14 @@ def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bo
         (nn.Identity(), ["Split"]),
     ],
 )
-def test_activations(function, layers) -> None:
+def test_activations_are_imported(function, layers) -> None:
     assert layer_types(same(function, (2, 4, 5, 3))) == layers
 
 
 @pytest.mark.parametrize(
     "function", [torch.log, torch.sqrt, torch.rsqrt, lambda x: x**1.7, lambda x: 1 / x, torch.square]
 )
-def test_functions_of_positive_values(function) -> None:
+def test_functions_of_positive_values_are_imported(function) -> None:
     same(function, (2, 4, 5), positive=True)
 
 
@@ -111,7 +111,7 @@ def test_functions_of_positive_values(function) -> None:
         (nn.UpsamplingBilinear2d(scale_factor=2), ["Interp"]),
     ],
 )
-def test_windows_and_sizes(function, layers) -> None:
+def test_windows_and_sizes_are_imported(function, layers) -> None:
     assert layer_types(same(function, (2, 4, 8, 6))) == layers
 
 
@@ -136,7 +136,7 @@ def test_windows_and_sizes(function, layers) -> None:
         lambda x: x.argmax(1),
     ],
 )
-def test_operators_that_move_and_reduce_values(function) -> None:
+def test_operators_that_move_and_reduce_values_are_imported(function) -> None:
     same(function, (2, 4, 5, 3))
 
 
@@ -153,7 +153,7 @@ def test_operators_that_move_and_reduce_values(function) -> None:
         lambda a, b: (a.tanh(), b + a.tanh()),
     ],
 )
-def test_arithmetic_and_several_inputs_and_outputs(function) -> None:
+def test_arithmetic_with_several_inputs_and_outputs_is_imported(function) -> None:
     same(function, (2, 4, 5, 3), (2, 4, 5, 3))
 
 
@@ -168,7 +168,7 @@ def test_an_input_may_also_be_an_output() -> None:
     assert set(net.outputs) == {"inputs_0/output", "relu"}
 
 
-def test_results_in_a_dict_and_an_unread_input() -> None:
+def test_results_in_a_dict_and_unread_inputs_are_supported() -> None:
     model = from_torch(
         FunctionModule(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)]
     )

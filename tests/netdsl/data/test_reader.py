@@ -92,7 +92,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _here(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_launcher(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the ranks that a launcher would set."""
     monkeypatch.chdir(data)
     for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"):

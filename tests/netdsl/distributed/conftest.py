@@ -47,7 +47,7 @@ net_param {
 
 
 @dataclass
-class Ran:
+class FinishedRun:
     """The final results of workers, and the messages that they logged."""
 
     weights: list[Tensor] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Ran:
     times: Sequence[float] = ()
 
 
-Simulate = Callable[..., Ran]
+Simulate = Callable[..., FinishedRun]
 
 
 @pytest.fixture
@@ -82,11 +82,11 @@ def run(param: pb.SolverParameter) -> Simulate:
         precision: ComputePrecision = ComputePrecision.EXACT,
         link: Link | None = None,
         pace: Pace = lambda rank, iteration: 1.0,
-    ) -> Ran:
+    ) -> FinishedRun:
         plan = Run(
             open_settings(param), parse(strategy), size, tables=tables or {}, compute=Compute(precision=precision)
         ).settled()
-        world, found = World(size, pace), Ran()
+        world, found = World(size, pace), FinishedRun()
         network = Network(world, link or Link())
 
         def work(rank: int) -> Tensor:

@@ -19,13 +19,13 @@ LENGTHS = [0, 1, 63, 5_003, LONG]
 
 
 @pytest.fixture(params=[in_shared_memory, around_a_relay, over_gloo, simulated], ids=lambda way: way.__name__)
-def everybody(request):
+def all_workers(request):
     """Run a task as every worker, and return the results."""
     return request.param
 
 
 @pytest.mark.parametrize(("size", "length"), [*product([2, 3], LENGTHS)])
-def test_means_are_accurate_and_the_same_for_all_workers(everybody, size, length):
+def test_means_are_accurate_and_the_same_for_all_workers(all_workers, size, length):
     def task(communicator):
         mean, reduced = own(communicator.rank, length), own(communicator.rank, length)
         communicator.mean(mean, communicator.rank + 1.0)
@@ -35,7 +35,7 @@ def test_means_are_accurate_and_the_same_for_all_workers(everybody, size, length
 
     total = sum(range(size + 1))
     wanted = sum(own(rank, length).double() * (rank + 1) / total for rank in range(size))
-    found = everybody(size, task)
+    found = all_workers(size, task)
     for rank, (mean, reduced) in enumerate(found):
         torch.testing.assert_close(mean.double(), wanted, rtol=1e-6, atol=1e-3)  # the values are around 1000
         assert torch.equal(mean, found[0][0])
@@ -45,18 +45,18 @@ def test_means_are_accurate_and_the_same_for_all_workers(everybody, size, length
 @pytest.mark.parametrize(
     ("kind", "length"), [*product([torch.bfloat16, torch.uint8], [0, 1, 5_003]), (torch.float32, LONG)]
 )
-def test_a_broadcast_sends_the_roots_values(everybody, length, kind):
+def test_a_broadcast_sends_the_roots_values(all_workers, length, kind):
     def task(communicator):
         buffer = own(communicator.rank, length, kind)
         communicator.broadcast(buffer, root=1).wait()
         return buffer
 
-    for buffer in everybody(3, task):
+    for buffer in all_workers(3, task):
         assert torch.equal(buffer, own(1, length, kind))
 
 
 @pytest.mark.parametrize(("size", "length"), [*product([2, 3], [0, 5_003]), (2, LONG)])
-def test_values_that_are_sent_around_come_back(everybody, length, size):
+def test_values_that_are_sent_around_come_back(all_workers, length, size):
     def task(communicator):
         rank = communicator.rank
         buffer = own(rank, length)
@@ -72,13 +72,13 @@ def test_values_that_are_sent_around_come_back(everybody, length, size):
         communicator.mean(mean, lane=1).wait()
         return buffer, mean
 
-    found = everybody(size, task)
+    found = all_workers(size, task)
     for rank, (buffer, mean) in enumerate(found):
         assert torch.equal(buffer, own(rank, length))
         assert torch.equal(mean, found[0][1])
 
 
-def test_different_exchanges_follow_each_other_in_several_lanes(everybody):
+def test_different_exchanges_follow_each_other_in_several_lanes(all_workers):
     def task(communicator):
         found, handles = [], []
         for number in range(40):
@@ -95,20 +95,20 @@ def test_different_exchanges_follow_each_other_in_several_lanes(everybody):
         return [set(buffer.tolist()) for buffer in found]
 
     wanted = [{number + (0.5 if number % 3 else float(number % 2))} for number in range(40)]
-    assert everybody(2, task) == [wanted] * 2
+    assert all_workers(2, task) == [wanted] * 2
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 2 * CELLS + 5, NUMBERS + 5])
-def test_gathering_returns_all_numbers_by_rank(everybody, count):
+def test_gathering_returns_all_numbers_by_rank(all_workers, count):
     def task(communicator):
         communicator.barrier()
         return [communicator.gather([communicator.rank + 0.5 * turn] * count) for turn in range(3)]
 
     wanted = [[[rank + 0.5 * turn] * count for rank in range(3)] for turn in range(3)]
-    assert everybody(3, task) == [wanted] * 3
+    assert all_workers(3, task) == [wanted] * 3
 
 
-def test_the_variable_loses_no_exchange(everybody):
+def test_the_variable_loses_no_exchange(all_workers):
     def task(communicator):
         rank = communicator.rank
         first = communicator.shared_variable(torch.full((1_009,), 2.0 + rank, dtype=torch.float64))
@@ -126,14 +126,14 @@ def test_the_variable_loses_no_exchange(everybody):
         communicator.barrier()
         return buffer, found, pair.tolist()
 
-    (first, variable, pair), (second, seen, other) = everybody(2, task)
+    (first, variable, pair), (second, seen, other) = all_workers(2, task)
     assert torch.equal(variable, seen)
     assert pair == other == [5.0, 6.0, 7.0]
     # the last bits may differ
     torch.testing.assert_close(first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12)
 
 
-def test_a_workers_next_access_to_the_variable_follows_its_own_push(everybody):
+def test_a_workers_next_access_to_the_variable_follows_its_own_push(all_workers):
     def task(communicator):
         variable = communicator.shared_variable(torch.zeros(LONG))
         communicator.barrier()
@@ -149,10 +149,10 @@ def test_a_workers_next_access_to_the_variable_follows_its_own_push(everybody):
         variable.read(found)
         return first.unique().tolist(), second.unique().tolist(), read, found.unique().tolist()
 
-    assert everybody(2, task)[0] == ([0.75], [0.75], [0.75], [7.0])
+    assert all_workers(2, task)[0] == ([0.75], [0.75], [0.75], [7.0])
 
 
-def test_an_exchange_moves_both_sides_and_the_first_worker_sets_the_variable(everybody):
+def test_an_exchange_moves_both_sides_and_the_first_worker_sets_the_variable(all_workers):
     def task(communicator):
         variable = communicator.shared_variable(torch.tensor([4.0, 0.0, -2.0]) + 9 * communicator.rank)
         buffer, found = torch.tensor([0.0, 8.0, -2.0]), torch.empty(3)
@@ -163,4 +163,4 @@ def test_an_exchange_moves_both_sides_and_the_first_worker_sets_the_variable(eve
         communicator.barrier()
         return buffer.tolist(), found.tolist()
 
-    assert everybody(2, task) == [([0.0, 8.0, -2.0], [3.0, 2.0, -2.0]), ([1.0, 6.0, -2.0], [3.0, 2.0, -2.0])]
+    assert all_workers(2, task) == [([0.0, 8.0, -2.0], [3.0, 2.0, -2.0]), ([1.0, 6.0, -2.0], [3.0, 2.0, -2.0])]

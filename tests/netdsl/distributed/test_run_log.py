@@ -93,7 +93,7 @@ def test_nan_values_survive(tmp_path: Path) -> None:
     assert found.accuracy == {"loss": float("inf")}
 
 
-def with_(**changes: object) -> str:
+def record_with(**changes: object) -> str:
     return json.dumps(to_plain(FIRST) | changes)
 
 
@@ -107,15 +107,15 @@ def with_(**changes: object) -> str:
         "[" * 100_000,
         '{"kind": "Record", "number": 1}',
         json.dumps(to_plain(IterationFinished(3))),
-        with_(kind="Other"),
-        with_(number="one"),
-        with_(stop=None),
-        with_(divergence="far"),
-        with_(accuracy=[0.5]),
-        with_(accuracy={"accuracy": "good"}),
-        with_(spans=5),
-        with_(spans=[{"activity": "sleep", "start": 0.5, "stop": 1.5}]),
-        with_(spans=[{"activity": "test", "start": "early", "stop": 1.5}]),
+        record_with(kind="Other"),
+        record_with(number="one"),
+        record_with(stop=None),
+        record_with(divergence="far"),
+        record_with(accuracy=[0.5]),
+        record_with(accuracy={"accuracy": "good"}),
+        record_with(spans=5),
+        record_with(spans=[{"activity": "sleep", "start": 0.5, "stop": 1.5}]),
+        record_with(spans=[{"activity": "test", "start": "early", "stop": 1.5}]),
     ],
 )
 def test_a_line_that_is_not_a_record_is_refused(tmp_path: Path, line: str) -> None:

@@ -49,12 +49,12 @@ def supervise(param, tmp_path):
             self.end = train(
                 self.folder,
                 TaskLauncher(task),
-                told=self.hear,
+                told=self.receive,
                 retries=retries,
                 **options,
             )
 
-        def hear(self, record):
+        def receive(self, record):
             if isinstance(record, WorkersRestarted):
                 self.restarts.append((record.start, record.reason))
                 return

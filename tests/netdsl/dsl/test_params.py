@@ -92,7 +92,7 @@ def test_arguments_that_are_not_layers_or_settings_are_refused(
         NetParams("n", *layers, **settings)
 
 
-def test_the_network_of_the_sparknet_paper() -> None:
+def test_the_network_of_the_sparknet_paper_is_built() -> None:
     """The paper's Listing 2, line for line."""
     batchsize = 64
     params = NetParams(

@@ -59,7 +59,7 @@ def test_the_accuracy_of_no_items_is_zero(made):
         ("denominator: 2", [(4, 3), (4,)], "'denominator' is a setting of a fork"),
     ],
 )
-def test_wrong_settings_of_accuracy(made, settings, shapes, message):
+def test_wrong_settings_of_accuracy_are_refused(made, settings, shapes, message):
     with pytest.raises(NetError, match=message):
         made("Accuracy", f"accuracy_param {{ {settings} }}", *shapes)
 
@@ -77,7 +77,7 @@ def plain_best(row: np.ndarray, top_k: int) -> list[tuple[float, int]]:
 
 @pytest.mark.parametrize("top_k", [1, 3])
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_arg_max_along_an_axis(made, axis, top_k):
+def test_arg_max_works_along_an_axis(made, axis, top_k):
     x = scores(4, 5, 6)
     for setting, part in (("", 1), ("out_max_val: true", 0)):
         layer = made("ArgMax", f"argmax_param {{ axis: {axis} top_k: {top_k} {setting} }}", x.shape)
@@ -96,7 +96,7 @@ def test_arg_max_along_an_axis(made, axis, top_k):
         ((4, 2, 3, 2, 2), (4, 1, 3, 1, 1), (4, 2, 3, 1, 1)),
     ],
 )
-def test_arg_max_of_items(made, shape, indices, both):
+def test_arg_max_works_on_whole_items(made, shape, indices, both):
     x = scores(*shape)
     top_k = indices[2]
     best = [plain_best(item, top_k) for item in x.reshape(4, -1).numpy()]
@@ -119,7 +119,7 @@ def test_arg_max_of_items(made, shape, indices, both):
         ("min_first: true", "'min_first' is a setting of a fork"),
     ],
 )
-def test_wrong_settings_of_arg_max(made, settings, message):
+def test_wrong_settings_of_arg_max_are_refused(made, settings, message):
     with pytest.raises(NetError, match=message):
         made("ArgMax", f"argmax_param {{ {settings} }}", (4, 2, 3))
 

@@ -46,7 +46,7 @@ def test_images(transform, size):
     assert shapes(f"{BATCH} transform_param {{ {transform} }}", 1) == [(8, *size)]
 
 
-def test_boxes_and_places():
+def test_boxes_and_places_have_the_stated_shapes():
     transform = f"transform_param {{ {RESIZE} }}"
     assert shapes(f"{BATCH} {transform}") == [(8, -1, 300, 416), (1, 1, 8, 8)]
     assert shapes(f"{BATCH} {transform} annotated_data_param {{ yolo_data_type: 1 }}")[1] == (8, 1, 300, 5)
@@ -185,7 +185,7 @@ def test_all_ranks_use_the_size_that_is_drawn_for_ten_batches(folder: Path) -> N
     assert [images.shape[2] for images, _ in batches(settings, 3, start=27)] == one[27:30]
 
 
-def test_rows_for_yolo(folder: Path) -> None:
+def test_rows_for_yolo_have_the_stated_shape(folder: Path) -> None:
     settings = PLAIN.replace("batch_sampler", "yolo_data_type: 1 train_diffcult: false batch_sampler")
     ((_, rows),) = batches(settings, 1)
     assert rows.shape == (4, 1, 300, 5)

@@ -54,7 +54,7 @@ def test_the_excitation_ends_before_training(iteration, alpha):
     assert layer.alpha() == pytest.approx(alpha, abs=1e-9)
 
 
-def test_wrong_shapes():
+def test_wrong_shapes_are_refused():
     with pytest.raises(ShapeError, match="mean over channels"):
         excitation(SHAPE, (2, 1, 5, 5), (2, 4, 5))
     with pytest.raises(ShapeError, match="rows of 5"):

@@ -31,7 +31,7 @@ def sums(layer: Layer) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (4, 3, 2, 5), (4, 3, 2, 5, 2)])
-def test_training(made, shape):
+def test_training_equals_a_plain_implementation(made, shape):
     generator = np.random.default_rng(0)
     layer = made(
         "BatchNorm", "batch_norm_param { moving_average_fraction: 0.75 eps: 0.125 }", shape, train=True
@@ -92,7 +92,7 @@ def test_without_learning_channels_last_give_the_same_top(made, settings):
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 4, 5), (2, 4), (2,)])
-def test_a_bottom_with_other_channels(made, shape):
+def test_a_bottom_with_other_channels_is_refused(made, shape):
     layer = made("BatchNorm", "", (2, 3, 4, 5))
     x = torch.randn(shape)
     with pytest.raises(ShapeError, match=r"blobs are for 3 channels, but the bottom .* has"), torch.no_grad():
@@ -147,7 +147,7 @@ def test_the_batchs_own_statistics_in_a_test_are_added_to_the_sums_too(made):
     assert layer.factor.item() == 1
 
 
-def test_one_value_for_each_channel(made):
+def test_one_value_per_channel_is_normalised_to_zero(made):
     layer = made("BatchNorm", "", (1, 3), train=True)
     x = torch.randn(1, 3, requires_grad=True)
     top = layer(x)

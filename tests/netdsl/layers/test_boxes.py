@@ -77,7 +77,7 @@ def test_inverted_boxes_and_points_overlap_no_box():
 @pytest.mark.parametrize("eta", [1, 0.9])
 @pytest.mark.parametrize("limit", [None, 3, 40])
 @pytest.mark.parametrize("groups", [1, 3, 40])
-def test_suppression(groups, limit, eta):
+def test_suppression_equals_caffes_own_way(groups, limit, eta):
     some, rng = boxes(280), np.random.default_rng(3)  # more than one block of comparisons
     group, score = torch.tensor(rng.integers(0, groups, 280)), torch.tensor(rng.random(280))
     order, rank = best_first(group, score)
@@ -90,7 +90,7 @@ def test_suppression(groups, limit, eta):
 
 @pytest.mark.parametrize("eta", [1, 0.9])
 @pytest.mark.parametrize(("groups", "limit"), [(1, None), (1, 4), (3, None), (3, 2), (30, None)])
-def test_suppression_in_crowds(groups, limit, eta, monkeypatch):
+def test_suppression_works_in_crowds(groups, limit, eta, monkeypatch):
     monkeypatch.setattr(_boxes, "_BLOCK", 32)
     monkeypatch.setattr(_boxes, "_PAIRS", 900)  # small blocks: kept boxes meet the remaining ones several times
     rng = np.random.default_rng(groups)
@@ -122,7 +122,7 @@ def test_one_box_and_a_point():
     assert suppressed(torch.full((1, 4), 0.3), only, 0, limit=1).tolist() == [0]
 
 
-def test_no_boxes():
+def test_empty_lists_of_boxes_are_accepted():
     none = torch.zeros(0, dtype=torch.long)
     assert suppressed(torch.zeros(0, 4), none, 0.5).tolist() == []
     assert best_first(none, torch.zeros(0))[1].tolist() == []

@@ -101,7 +101,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_value_and_gradient(made, case):
+def test_values_and_gradients_equal_the_formulas(made, case):
     settings, points, value, slope = CASES[case]
     layer = made(case.split()[0], settings, points.shape).double()
     x = torch.tensor(points, requires_grad=True)
@@ -148,7 +148,7 @@ def test_a_filler_without_a_value_is_zero(made):
     assert made("PReLU", "prelu_param { filler { } }", (1, 3)).slope.tolist() == [0, 0, 0]
 
 
-def test_softmax_along_another_axis(made):
+def test_softmax_works_along_another_axis(made):
     x = torch.randn(2, 3, 4, 5)
     top = made("Softmax", "softmax_param { axis: -2 }", (2, 3, 4, 5))(x).numpy()
     exponents = np.exp(x.numpy())
@@ -190,7 +190,7 @@ DROPOUT = {  # settings, and the factor for values that are kept: in training, i
 
 
 @pytest.mark.parametrize("settings", DROPOUT)
-def test_dropout(made, settings):
+def test_dropout_scales_the_kept_values(made, settings):
     in_training, in_test = DROPOUT[settings]
     layer = made("Dropout", f"dropout_param {{ {settings} }}", (2,), train=True)
     x = torch.ones(10_000, requires_grad=True)

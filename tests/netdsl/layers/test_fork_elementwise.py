@@ -29,7 +29,7 @@ def some(*shape):
 
 
 @pytest.mark.parametrize(("settings", "slope"), [("", 0), ("relu6_param { negative_slope: 0.5 }", 0.5)])
-def test_relu6(settings, slope):
+def test_relu6_is_clipped_at_6(settings, slope):
     x = torch.tensor([-8.0, -1, 0, 2, 6, 7], dtype=torch.double, requires_grad=True)
     top = make(ReLU6, settings, (6,))(x)
     top.sum().backward()
@@ -37,7 +37,7 @@ def test_relu6(settings, slope):
     assert x.grad.tolist() == [slope, slope, slope, 1, 0, 0]  # no gradient at 6
 
 
-def test_axpy():
+def test_axpy_equals_its_formula():
     a, x, y = some(2, 3, 1, 1), some(2, 3, 4, 5), some(2, 3, 4, 5)
     layer = make(Axpy, "", a.shape, x.shape, y.shape)
     wanted = np.zeros(x.shape)
@@ -51,12 +51,12 @@ def test_axpy():
 @pytest.mark.parametrize(
     "shapes", [[(2, 3, 4, 5)] * 3, [(2, 4, 1, 1), (2, 3, 4, 5), (2, 3, 4, 5)], [(2, 3), (2, 3, 4, 5), (2, 3, 5, 4)]]
 )
-def test_axpy_shapes(shapes):
+def test_axpy_refuses_wrong_shapes(shapes):
     with pytest.raises(ShapeError, match="shape"):
         make(Axpy, "", *shapes)
 
 
-def test_mul():
+def test_mul_equals_its_formula():
     a, b = some(2, 1, 4, 5), some(3, 1, 5)
     layer = make(Mul, "", a.shape, b.shape)
     wanted = np.zeros((2, 3, 4, 5))
@@ -73,7 +73,7 @@ def shuffle(group, shape):
     return ShuffleChannel(pb.LayerParameter(type="ShuffleChannel", top=["t"], shuffle_channel_param=settings), [shape])
 
 
-def test_shuffle_channel():
+def test_shuffle_channel_reorders_channels():
     x = some(2, 6, 3, 2)
     layer = shuffle(3, x.shape)
     top = layer(x)
@@ -92,7 +92,7 @@ def test_shuffle_channel_needs_a_group_that_fits(group):
 @pytest.mark.parametrize(
     "settings", ["spatial_dropout_param { dropout_ratio: 0.25 }", "dropout_param { dropout_ratio: 0.25 }"]
 )
-def test_spatial_dropout(settings):
+def test_spatial_dropout_drops_whole_channels(settings):
     torch.manual_seed(1)
     layer, x = make(SpatialDropout, settings, (40, 50, 2, 3)), torch.ones(40, 50, 2, 3)
     top = layer.train()(x)
@@ -139,7 +139,7 @@ def darknet(x, stride, reverse):
 @pytest.mark.parametrize(("stride", "reverse", "shape"), [
     (2, False, (2, 8, 2, 4)), (3, False, (1, 9, 3, 6)), (2, True, (1, 8, 3, 2)), (1, False, (2, 3, 4, 5)),
 ])  # fmt: skip
-def test_reorg(stride, reverse, shape):
+def test_reorg_equals_darknets_loop(stride, reverse, shape):
     x = some(*shape)
     layer = make(Reorg, f"reorg_param {{ stride: {stride} reverse: {str(reverse).lower()} }}", shape)
     np.testing.assert_array_equal(layer(x).detach(), darknet(x.detach().numpy(), stride, reverse))
@@ -152,6 +152,6 @@ def test_reorg(stride, reverse, shape):
     ("stride: 2", (2, 8, 5, 6), "doesn't divide"),
     ("stride: 2", (2, 8), "4 axes"),
 ])  # fmt: skip
-def test_reorg_wrong(settings, shape, says):
+def test_reorg_refuses_wrong_shapes(settings, shape, says):
     with pytest.raises(NetError, match=says):
         make(Reorg, f"reorg_param {{ {settings} }}", shape)

@@ -46,7 +46,7 @@ def test_classes_are_weighted_by_the_matrix(settings, ignored):
     np.testing.assert_allclose(x.grad, gradient / valid, atol=1e-12)
 
 
-def test_the_matrix_from_a_file(tmp_path):
+def test_the_matrix_can_be_read_from_a_file(tmp_path):
     x, labels, matrix = data()
     matrix = matrix.float()
     file = CaffeFile(pb.BlobProto(), form=Form.BINARY)
@@ -59,7 +59,7 @@ def test_the_matrix_from_a_file(tmp_path):
     torch.testing.assert_close(layer(x, labels), make()(x, labels, matrix.double()))
 
 
-def test_classes_on_another_axis():
+def test_classes_may_be_on_another_axis():
     x, labels, matrix = data()
     last = make("infogain_loss_param { axis: -1 }", ((2, 4, 3), (2, 4), (3, 3)))
     torch.testing.assert_close(last(x.mT, labels.squeeze(1), matrix[0, 0]), make()(x, labels, matrix))
@@ -78,7 +78,7 @@ def test_the_second_top_is_the_softmax():
     torch.testing.assert_close(make(tops="top: 'a' top: 'b'")(x, labels, matrix)[1], x.softmax(1).detach())
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     x, labels, matrix = data()
     assert torch.autograd.gradcheck(lambda x: make("loss_param { ignore_label: 0 }")(x, labels, matrix), x)
 

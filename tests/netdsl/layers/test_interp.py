@@ -45,7 +45,7 @@ def naive(x, height, width):
         ("zoom_factor: 2 pad_beg: -1 pad_end: -2", (3, 7), (1, 2)),
     ],
 )
-def test_values_and_shape(settings, size, crop):
+def test_values_and_shape_equal_those_of_a_loop(settings, size, crop):
     layer, x = interp(settings), np.random.default_rng(1).normal(size=(2, 3, 5, 7))
     cropped = x[:, :, crop[0] : 5 - crop[1], crop[0] : 7 - crop[1]]
     top = layer(torch.from_numpy(x))

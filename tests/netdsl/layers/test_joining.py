@@ -21,7 +21,7 @@ def numbers(*shape):
     ("settings", "axis"),
     [("", 1), ("concat_param { axis: -1 }", 2), ("concat_param { axis: 0 }", 0), ("concat_param { concat_dim: 2 }", 2)],
 )
-def test_concat(settings, axis):
+def test_concat_joins_along_an_axis(settings, axis):
     a = numbers(2, 3, 4)
     other = list(a.shape)
     other[axis] = 5
@@ -55,7 +55,7 @@ def test_other_shapes_must_fit_too(type_name, settings, shapes, others):
         layer.top_shapes(others)
 
 
-def test_concat_of_one():
+def test_concat_of_one_bottom_is_an_identity():
     np.testing.assert_array_equal(layer_of("Concat", "", (2, 3))(numbers(2, 3)), numbers(2, 3))
 
 
@@ -88,7 +88,7 @@ def test_concat_refuses_wrong_settings(settings, shapes, error, message):
         ("slice_param { slice_dim: 0 slice_point: 1 slice_point: 3 }", [1, 3], 0),
     ],
 )
-def test_slice(settings, points, axis):
+def test_slice_splits_along_an_axis(settings, points, axis):
     x = numbers(5, 6, 4)
     parts = layer_of("Slice", settings, x.shape, tops=3)(x)
     for got, wanted in zip(parts, np.split(x.numpy(), points, axis), strict=True):
@@ -128,7 +128,7 @@ def test_slice_refuses_wrong_settings(settings, error, message):
         ("crop_param { axis: -1 offset: 4 }", np.s_[:, :, :, 4:7]),
     ],
 )
-def test_crop(settings, wanted):
+def test_crop_cuts_at_its_offsets(settings, wanted):
     x, reference = numbers(2, 3, 5, 7), numbers(4, 1, 2, 3)
     top = layer_of("Crop", settings, x.shape, reference.shape)(x, reference)
     np.testing.assert_array_equal(top, x.numpy()[wanted])

@@ -96,7 +96,7 @@ def test_batches_contain_the_files_items(layer: str) -> None:
         assert labels.tolist() == [10 + index for index in items]
 
 
-def test_a_database_without_labels_and_with_a_transform() -> None:
+def test_a_database_without_labels_is_read_with_a_transform() -> None:
     write_databases()
     layer = LMDB.replace("top: 'label'", "") % "" + "transform_param { crop_size: 3 mean_value: 4 scale: 0.5 }"
     ((data,),) = batches(layer, 1)

@@ -68,7 +68,7 @@ def test_without_a_filler_all_is_zero_and_one_shape_serves_all_tops():
     assert [top.tolist() for top in layer()] == [[0.0, 0.0]] * 2
 
 
-def test_the_old_shapes():
+def test_legacy_shapes_are_supported():
     layer = dummy("num: 2 channels: 3 channels: 6 height: 4 width: 5", tops=2)
     assert layer.top_shapes([]) == [(2, 3, 4, 5), (2, 6, 4, 5)]
 

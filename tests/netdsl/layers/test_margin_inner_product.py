@@ -40,7 +40,7 @@ def psi_slope(angle, times):
 
 
 @pytest.mark.parametrize("times", [1, 2, 3, 4])
-def test_values_and_gradients(times):
+def test_values_and_gradients_equal_the_formulas(times):
     torch.manual_seed(times)
     layer = margin(f"type: {TYPES[times - 1]} base: 10 gamma: 0.5 power: 2 lambda_min: 0.25 iteration: 3")
     x, label = torch.randn(6, 2, 3, dtype=torch.double, requires_grad=True), torch.tensor([0.0, 4, 2, 2, 1, 3])

@@ -123,7 +123,7 @@ SETTINGS = f"""num_classes: {CLASSES} code_type: CENTER_SIZE overlap_threshold: 
     [(kind, mining) for kind in ("SOFTMAX", "LOGISTIC") for mining in ("MAX_NEGATIVE", "HARD_EXAMPLE")]
     + [("SOFTMAX", "NONE")],
 )
-def test_loss(kind, mining, seed):
+def test_the_loss_equals_that_of_loops(kind, mining, seed):
     given = batch(seed)
     layer = made(f"{SETTINGS} conf_loss_type: {kind} mining_type: {mining}", given.bottoms())
     loss = layer(*given.bottoms())
@@ -163,7 +163,7 @@ def test_an_image_full_of_background_counts_only_without_mining():
 
 
 @pytest.mark.parametrize(("mode", "divisor"), [("BATCH_SIZE", IMAGES), ("FULL", IMAGES * BOXES), ("NONE", 1)])
-def test_normalisation(mode, divisor):
+def test_every_normalisation_is_supported(mode, divisor):
     bottoms = batch().bottoms()
     loss = made(SETTINGS, bottoms, f"loss_param {{ normalization: {mode} }}")(*bottoms)
     alone = made(SETTINGS, bottoms, "loss_param { normalization: NONE }")(*bottoms)

@@ -53,7 +53,7 @@ def plain_blur(values, points):
 
 
 @pytest.mark.parametrize("features", [1, 2, 5])
-def test_the_lattice(features):
+def test_the_lattice_equals_a_plain_one(features):
     draw = np.random.default_rng(features)
     points, values = draw.normal(size=(40, features)) * 2, draw.uniform(size=(3, 40))
     found = Lattice.of(torch.from_numpy(points)).blur(torch.from_numpy(values))
@@ -85,7 +85,7 @@ def bottoms():
     return draw.normal(size=SCORES), draw.normal(size=SCORES), draw.uniform(0, 10, IMAGE)
 
 
-def test_steps_of_inference(made):
+def test_inference_equals_plain_steps(made):
     layer = made_layer(made)
     blobs = [np.random.default_rng(index).normal(size=(4, 4)) for index in range(3)]
     for blob, values in zip(layer.blob_tensors(), blobs, strict=True):
@@ -123,7 +123,7 @@ def test_gradients_are_derivatives_and_the_image_gets_none(made):
         ("spatial_filter_weights_str: '1 2 3 4' bilateral_filter_weight: 5", [1, 2, 3, 4], [5, 5, 5, 5]),
     ],
 )
-def test_first_values(made, settings, spatial, bilateral):
+def test_initial_values_follow_the_settings(made, settings, spatial, bilateral):
     layer = made_layer(made, settings)
     assert [tuple(blob.shape) for blob in layer.blob_tensors()] == [(1, 1, 4, 4)] * 3
     for blob, diagonal in zip(layer.blob_tensors(), (spatial, bilateral, [-1] * 4), strict=True):
@@ -153,7 +153,7 @@ def test_wrong_settings_are_refused(made, settings, says):
         ([(2, 4), (2, 4), IMAGE], "4 axes"),
     ],
 )
-def test_wrong_shapes(made, shapes, says):
+def test_wrong_shapes_are_refused(made, shapes, says):
     with pytest.raises(ShapeError, match=says):
         made("MultiStageMeanfield", SETTINGS % "", *shapes)
 

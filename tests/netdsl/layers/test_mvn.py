@@ -11,7 +11,7 @@ from netdsl.errors import ShapeError
 
 @pytest.mark.parametrize("across", ["false", "true"])
 @pytest.mark.parametrize(("normalize", "eps"), [("false", 0.0), ("true", 1e-9), ("true", 0.5)])
-def test_formulas(made, across, normalize, eps):
+def test_values_and_gradients_equal_caffes_formulas(made, across, normalize, eps):
     shape = (2, 3, 4, 5)
     settings = f"mvn_param {{ across_channels: {across} normalize_variance: {normalize} eps: {eps} }}"
     layer = made("MVN", settings, shape)

@@ -24,7 +24,7 @@ def normalize(settings: str, shape: tuple[int, ...]) -> Layer:
 @pytest.mark.parametrize("across", [True, False])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 3)])
-def test_lengths_and_gradients(across, shared, shape):
+def test_lengths_and_gradients_equal_plain_sums(across, shared, shape):
     rng = np.random.default_rng(0)
     x, weights = rng.normal(size=shape), rng.normal(size=shape)
     layer = normalize(f"across_spatial: {across} channel_shared: {shared} eps: 0.1".lower(), shape)

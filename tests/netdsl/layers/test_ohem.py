@@ -10,7 +10,7 @@ from netdsl.errors import NetError, ShapeError
 
 
 @pytest.mark.parametrize("more", [(), (1, 1), (2, 3)])
-def test_the_worst_regions_of_each_image(made, more):
+def test_the_worst_regions_of_each_image_are_kept(made, more):
     rng = np.random.default_rng(0)
     places = int(np.prod(more)) if more else 1
     regions = rng.integers(0, 3, (10, 5, *more)).astype(np.float32)

@@ -107,7 +107,7 @@ def test_global_pooling_follows_a_reshaped_bottom(pool, wanted):
     ("settings", "rows"),
     [("", 4), ("round_mode: FLOOR", 3), ("ceil_mode: false", 3), ("ceil_mode: true round_mode: FLOOR", 4)],
 )
-def test_rounding(settings, rows):
+def test_sizes_are_rounded_as_in_caffe(settings, rows):
     assert pooling(f"kernel_size: 2 stride: 2 {settings}").top_shapes([(1, 1, 7, 7)]) == [(1, 1, rows, rows)]
 
 

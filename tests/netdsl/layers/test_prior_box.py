@@ -36,7 +36,7 @@ def plain(sides: list[tuple[float, float]], image: tuple[int, int], step: tuple[
     return found
 
 
-def test_sizes_ratios_and_their_order():
+def test_sizes_and_ratios_are_in_caffes_order():
     got, variances = boxes("min_size: 20 min_size: 30.9 max_size: 40 max_size: 50 aspect_ratio: 2 aspect_ratio: 1")
     sides = []
     for least, most in ((20, 40), (30, 50)):  # Caffe truncates them to integers
@@ -47,7 +47,7 @@ def test_sizes_ratios_and_their_order():
 
 
 @pytest.mark.parametrize("first", ["x", "y"])
-def test_the_larger_square_last_and_the_order_of_a_corner(first):
+def test_the_larger_square_comes_last_in_corner_order(first):
     settings = f"min_size: 60 min_size: 20 max_size: 90 max_size: 40 aspect_ratio: 2 yx_order: {first == 'y'}".lower()
     got, _ = boxes(settings + " tf: true")
     sides = [(60 - 0.1 * 60, 60 - 0.1 * 50)]  # 0.05 of the image is cut off on every side
@@ -59,7 +59,7 @@ def test_the_larger_square_last_and_the_order_of_a_corner(first):
     np.testing.assert_allclose(got, wanted if first == "x" else wanted[:, [1, 0, 3, 2]], atol=1e-6)
 
 
-def test_image_step_offset_variances_and_no_flip():
+def test_image_step_offset_variances_and_flip_can_be_set():
     settings = "min_size: 8 aspect_ratio: 0.5 flip: false img_size: 40 step_h: 7 step_w: 5 offset: 0.3"
     got, variances = boxes(settings + " variance: 0.1 variance: 0.2 variance: 0.3 variance: 0.4")
     root = math.sqrt(0.5)
@@ -67,7 +67,7 @@ def test_image_step_offset_variances_and_no_flip():
     np.testing.assert_allclose(variances, [[0.1, 0.2, 0.3, 0.4]] * len(got))
 
 
-def test_clipping_and_repeated_ratios():
+def test_boxes_are_clipped_and_repeated_ratios_dropped():
     clipped, _ = boxes("min_size: 55 aspect_ratio: 3 aspect_ratio: 0.33333334 clip: true")
     assert clipped.min() == 0
     assert clipped.max() == 1

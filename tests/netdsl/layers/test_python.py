@@ -80,7 +80,7 @@ def own_layers(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_values_shapes_and_gradients():
+def test_values_shapes_and_gradients_come_from_the_python_layer():
     module = net_module(ONE.format("Scaled"))
     assert module.built.shapes == [(2, 3, 4), (2, 3, 4)]
     module.double()

@@ -147,7 +147,7 @@ def test_the_order_and_shapes_of_blobs_are_caffes():
 
 
 @both
-def test_gradcheck(kind):
+def test_gradients_pass_gradcheck(kind):
     layer, (x, cont) = make(kind), data()
     cont[0] = 0  # no state from the batch before
 
@@ -167,7 +167,7 @@ def test_another_number_of_items_resets_the_state_but_shape_inference_does_not(k
     assert not torch.equal(layer(x, cont)[0, 1], first[0, 1])
 
 
-def test_shapes_of_tops():
+def test_tops_have_the_right_shapes():
     layer = make("LSTM", (X, CONT, STATE, STATE), 3, "expose_hidden: true")
     assert layer.top_shapes([(7, 3, INPUTS), (7, 3)]) == [(7, 3, OUTPUTS), (1, 3, OUTPUTS), (1, 3, OUTPUTS)]
 
@@ -176,7 +176,7 @@ def test_states_are_not_saved():
     assert set(make("LSTM").state_dict()) == {"weight_x", "bias", "weight_h"}
 
 
-def test_lstm_unit():
+def test_lstm_unit_equals_its_formulas():
     layer = make("LSTMUnit", ((1, ITEMS, 3), (1, ITEMS, 12), (1, ITEMS)), 2)
     generator = torch.Generator().manual_seed(8)
     cell, gates = (torch.randn(1, ITEMS, size, generator=generator, dtype=torch.float64) for size in (3, 12))

@@ -18,7 +18,7 @@ OPERATIONS = {  # the value for a row, and its gradient
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize(("axis", "top"), [(0, ()), (1, (2,)), (-1, (2, 3))])
-def test_reduction(made, operation, axis, top):
+def test_every_operation_reduces_its_axes(made, operation, axis, top):
     value, slope = OPERATIONS[operation]
     layer = made("Reduction", f"reduction_param {{ operation: {operation} axis: {axis} coeff: -0.5 }}", (2, 3, 4))
     x = torch.randint(-2, 3, (2, 3, 4)).double().requires_grad_()  # includes zeros
@@ -31,7 +31,7 @@ def test_reduction(made, operation, axis, top):
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_tile(made, axis):
+def test_tile_repeats_an_axis(made, axis):
     x = torch.randn(2, 3, 4, requires_grad=True)
     top = made("Tile", f"tile_param {{ axis: {axis} tiles: 3 }}", (2, 3, 4))(x)
     top.sum().backward()

@@ -121,17 +121,17 @@ def some():
 
 @pytest.mark.parametrize("rescore", [True, False])
 @pytest.mark.parametrize("match", [True, False])
-def test_mobilenet_yolo(rescore, match):
+def test_mobilenet_yolos_gradient_equals_loops(rescore, match):
     layer = region_loss(f"rescore: {int(rescore)} bias_match: {int(match)}", (ITEMS, 1, 6, 5))
     check(layer, five(TRUTHS), naive(some(), TRUTHS, intel=False, rescore=rescore, match=match), ITEMS)
 
 
 @pytest.mark.parametrize("settings", ["", "rescore: 0"])
-def test_intel(settings):
+def test_intels_gradient_equals_loops(settings):
     check(region_loss(settings, (1, 1, 5, 8)), eight(TRUTHS), naive(some(), TRUTHS, intel=True), 1)
 
 
-def test_no_truths_at_all():
+def test_images_without_truths_are_supported():
     label = np.zeros((ITEMS, 30))
     check(region_loss("", label.shape), label, naive(some(), [[], [], []], intel=False), ITEMS)
     label = np.full((1, 1, 1, 8), -1.0)

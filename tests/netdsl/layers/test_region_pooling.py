@@ -164,7 +164,7 @@ def test_maps_with_channels_last_are_pooled_alike():
         torch.testing.assert_close(results[1], results[0])
 
 
-def test_shapes_and_regions_with_four_axes():
+def test_regions_may_have_four_axes():
     layer = roi_pooling("pooled_size: 2 pooled_size: 3")
     shapes = [(IMAGES, 3, HEIGHT, WIDTH), (7, 5, 1, 1)]
     assert layer.top_shapes(shapes) == [(7, 3, 2, 3)]

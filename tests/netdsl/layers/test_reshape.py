@@ -83,7 +83,7 @@ def test_problems_are_reported(settings, dims, error, message):
         ("flatten_param { axis: 2 end_axis: 1 }", (2, 6, 1, 3, 5)),
     ],
 )
-def test_flatten(settings, wanted):
+def test_flatten_joins_axes(settings, wanted):
     x = torch.arange(180.0).reshape(2, 6, 3, 5)
     np.testing.assert_array_equal(layer_of("Flatten", settings, (2, 6, 3, 5))(x), x.numpy().reshape(wanted))
 

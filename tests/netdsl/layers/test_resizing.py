@@ -46,7 +46,7 @@ def nearest(x, size, mode):
 
 @pytest.mark.parametrize("mode", [PLAIN, ALIGNED, HALF, "half_pixel_onnx: true"])
 @pytest.mark.parametrize("size", [(9, 10), (3, 2), (1, 7)])
-def test_nearest(mode, size):
+def test_nearest_neighbours_are_sampled(mode, size):
     x = some(2, 3, 4, 5)
     settings = f"data_format: 'NCHW' output_height: {size[0]} output_width: {size[1]} {mode}"
     layer = make("ResizeNearestNeighbor", settings, x.shape)
@@ -68,7 +68,7 @@ def bilinear(x, size, mode):
 
 @pytest.mark.parametrize("mode", [PLAIN, ALIGNED, HALF])
 @pytest.mark.parametrize("size", [(9, 10), (3, 2), (1, 7)])
-def test_bilinear(mode, size):
+def test_bilinear_values_equal_a_loop(mode, size):
     x = some(2, 3, 4, 5)
     settings = f"data_format: 'NCHW' output_height: {size[0]} output_width: {size[1]} {mode}"
     layer = make("ResizeBilinear", settings, x.shape)
@@ -140,7 +140,7 @@ def test_im_resize_averages_the_middles_of_all_items():
     assert torch.autograd.gradcheck(layer, (x,))
 
 
-def test_im_resize_to_a_size():
+def test_im_resize_scales_to_a_size():
     settings = "target_spatial_height: 6 target_spatial_width: 7"
     assert make("ImResize", settings, (1, 3, 8, 10)).top_shapes([(1, 3, 8, 10)]) == [(1, 3, 6, 7)]
     with pytest.raises(NetError, match="the top would be empty"):

@@ -47,7 +47,7 @@ def code(box: list[float], wanted: list[float]) -> list[float]:
     return [dx, dy, math.log(w_ / w), math.log(h_ / h)]
 
 
-def test_the_nine_anchors_of_the_paper():
+def test_the_papers_nine_anchors_are_made():
     assert [tuple(map(int, anchor)) for anchor in anchors((8, 16, 32))] == [
         (-84, -40, 99, 55), (-176, -88, 191, 103), (-360, -184, 375, 199),
         (-56, -56, 71, 71), (-120, -120, 135, 135), (-248, -248, 263, 263),
@@ -89,7 +89,7 @@ def predictions(images: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("pre", [5, 10000])
-def test_proposals(pre):
+def test_proposals_equal_those_of_loops(pre):
     scores, codes = predictions(1, 3)
     settings = f"'feat_stride': 16\n'scales': !!python/tuple [2]\nRPN_PRE_NMS_TOP_N: {pre}\n'RPN_POST_NMS_TOP_N': 12"
     layer = made("ProposalLayer", settings, [scores.shape, codes.shape, (1, 3)], 2)
@@ -102,7 +102,7 @@ def test_proposals(pre):
     np.testing.assert_allclose(score, expected[:, 4:])
 
 
-def test_proposals_of_anchors_of_other_ratios():
+def test_proposals_of_other_anchors_equal_those_of_loops():
     scores, codes = predictions(1, 4)
     settings = "{'feat_stride': 16, 'ratios': [0.333, 1.5], 'scales': [2, 5], 'RPN_POST_NMS_TOP_N': 12}"
     regions, score = made("ProposalLayer", settings, [scores.shape, codes.shape, (1, 3)], 2)(scores, codes, IMAGE)
@@ -112,7 +112,7 @@ def test_proposals_of_anchors_of_other_ratios():
 
 
 @pytest.mark.parametrize("info", [[90.0, 140, 1.25], [90.0, 140, 1.25, 1.25]])
-def test_proposals_of_the_cpp_forks(info):
+def test_proposals_of_the_cpp_forks_equal_those_of_loops(info):
     scores, codes = predictions(2, 2)
     text = """bottom: "s" bottom: "c" bottom: "i" top: "r" top: "p"
         proposal_param { ratio: 0.5 ratio: 2 scale: 2 min_size: 30 pre_nms_topn: 4 post_nms_topn: 9 nms_thresh: 0.5 }"""
@@ -149,7 +149,7 @@ def test_happynears_proposals_have_scales_in_pixels():
 OBJECTS = torch.tensor([(8.0, 12, 50, 60, 3), (60, 20, 120, 80, 7), (30, 5, 100, 40, 7)])
 
 
-def test_anchor_targets():
+def test_anchor_targets_equal_those_of_loops():
     settings = "{'feat_stride': 16, 'scales': [2, 4], 'RPN_BBOX_INSIDE_WEIGHTS': (1, 2, 1, 1)}"
     shapes = [(1, 12, HEIGHT, WIDTH), (3, 5), (1, 3), (1, 3, 90, 140)]
     layer = made("AnchorTargetLayer", settings, shapes, 4)
@@ -230,7 +230,7 @@ REGIONS = torch.tensor([(0, 9.0, 12, 52, 62), (0, 55, 25, 118, 84), (0, 70, 40, 
 
 
 @pytest.mark.parametrize("classes", [9, 2])
-def test_proposal_targets(classes):
+def test_proposal_targets_equal_those_of_loops(classes):
     settings = f"'num_classes': {classes}\n'BATCH_SIZE': 40\n'BBOX_NORMALIZE_TARGETS_PRECOMPUTED': True"
     layer = made("ProposalTargetLayer", settings, [(4, 5), (3, 5)], 5)
     assert layer.top_shapes([(4, 5), (3, 5)]) == [(40, 5), (40,), *[(40, 4 * classes)] * 3]

@@ -37,7 +37,7 @@ def summed(x: np.ndarray, axes: list[int]) -> np.ndarray:
 @pytest.mark.parametrize(("axis", "num_axes"), SPANS)
 @pytest.mark.parametrize("second", [False, True])
 @pytest.mark.parametrize("kind", ["Scale", "Scale and bias", "Bias"])
-def test_span(made, kind, second, axis, num_axes):
+def test_the_blob_is_broadcast_over_its_axes(made, kind, second, axis, num_axes):
     axes = SPANS[axis, num_axes]
     small = tuple(SHAPE[each] for each in axes)
     name = "scale_param" if kind.startswith("Scale") else "bias_param"
@@ -69,7 +69,7 @@ def test_span(made, kind, second, axis, num_axes):
         np.testing.assert_allclose(blobs[-1].grad, summed(gradient.numpy(), axes))
 
 
-def test_first_values(made):
+def test_initial_values_follow_the_settings(made):
     assert made("Scale", "scale_param { bias_term: true }", (2, 3)).weight.tolist() == [1, 1, 1]
     assert made("Scale", "scale_param { bias_term: true }", (2, 3)).bias.tolist() == [0, 0, 0]
     assert made("Scale", "scale_param { filler { value: 0.5 } }", (2, 3)).weight.tolist() == [0.5, 0.5, 0.5]
@@ -108,6 +108,6 @@ def test_a_second_bottom_is_checked_when_the_net_is_reshaped(made, kind):
         layer.top_shapes([(7, 3, 4, 5), (2, 3)])
 
 
-def test_bounds_of_a_fork(made):
+def test_bounds_of_a_fork_are_refused(made):
     with pytest.raises(NetError, match="'min_value' is a setting of a fork"):
         made("Scale", "scale_param { min_value: 0 }", SHAPE)

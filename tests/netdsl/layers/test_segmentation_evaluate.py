@@ -15,7 +15,7 @@ def evaluation(*shapes, settings="num_classes: 3 threshold: 0.3") -> Segmentatio
     return layer_of("SegmentationEvaluate", f"segmentation_evaluate_param {{ {settings} }}", *shapes)
 
 
-def test_counted_pixels():
+def test_scores_equal_counts_of_pixels():
     draw = np.random.default_rng(1)
     x, label = draw.random((2, 3, 4, 5)), draw.integers(0, 2, (2, 3, 4, 5)).astype(float)
     label[0, 1] = 0
@@ -31,7 +31,7 @@ def test_counted_pixels():
     assert top.shape == layer.top_shapes([x.shape, label.shape])[0] == (1, 1, 1, 3)
 
 
-def test_another_size():
+def test_scores_of_another_size_are_resized():
     x, label = torch.zeros(1, 3, 2, 2), torch.zeros(1, 3, 4, 4)
     x[0, 0, 0, 0] = 1  # fades over two pixels: 1, 0.75 and 0.25 of it
     label[0, 0, :2, :3] = 1

@@ -42,7 +42,7 @@ def test_flownets_other_l1_modes_are_refused():
 
 
 @pytest.mark.parametrize("norm", ["L1", "L2"])
-def test_hinge(norm):
+def test_hinge_loss_equals_its_formula(norm):
     x, labels = scores(3, 2, 2), torch.tensor([3.0, 0.0, 1.0])
     make("HingeLoss", ((3, 2, 2), (3,)), f"hinge_loss_param {{ norm: {norm} }}")(x, labels).backward()
     loss = make("HingeLoss", ((3, 2, 2), (3,)), f"hinge_loss_param {{ norm: {norm} }}")(x, labels)

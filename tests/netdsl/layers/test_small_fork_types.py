@@ -53,7 +53,7 @@ def test_pad_puts_a_border_around():
 
 
 @pytest.mark.parametrize(("kind", "operation"), [("Add", np.add), ("Maximum", np.maximum)])
-def test_two_blobs_value_by_value(kind, operation):
+def test_two_blobs_are_combined_value_by_value(kind, operation):
     a, b = some(2, 3, 4, 5), some(4, 1)
     layer = layer_of(kind, "", a.shape, b.shape)
     np.testing.assert_array_equal(layer(a, b).detach(), operation(a.detach().numpy(), b.detach().numpy()))
@@ -78,14 +78,14 @@ def test_the_maximum_of_one_blob_includes_its_position():
         ("flip_param { flip_height: true }", (slice(None, None, -1), slice(None, None, -1))),
     ],
 )
-def test_flip(settings, wanted):
+def test_flip_mirrors_an_axis(settings, wanted):
     x = some(2, 3, 4, 5)
     layer = layer_of("Flip", settings, x.shape)
     np.testing.assert_array_equal(layer(x).detach(), x.detach().numpy()[:, :, *wanted])
     assert torch.autograd.gradcheck(layer, (x,))
 
 
-def test_channel_scale():
+def test_channel_scale_multiplies_channels():
     x, scale = some(2, 3, 4, 5), some(2, 1, 4, 5)
     layer = layer_of("ChannelScale", "", x.shape, scale.shape)
     wanted = np.zeros(x.shape)
@@ -99,7 +99,7 @@ def test_channel_scale():
         layer_of("ChannelScale", "channel_scale_param { global_scale: true }", x.shape, scale.shape)
 
 
-def test_hard_swish():
+def test_hard_swish_equals_its_formula():
     x = torch.tensor([-4.0, -3, -1.5, 0, 1, 3, 5], dtype=torch.double)
     wanted = [value * min(max(value + 3, 0), 6) / 6 for value in x.tolist()]
     layer = layer_of("HardSwish", "", x.shape)
@@ -111,7 +111,7 @@ def test_hard_swish():
     ("settings", "scale", "alpha"),
     [("", 1.050700987, 1.67326324), ("selu_param { lambda: 2 alpha: 0.5 }", 2, 0.5)],
 )
-def test_se_lu(settings, scale, alpha):
+def test_se_lu_equals_its_formula(settings, scale, alpha):
     x = some(7)
     layer = layer_of("SeLu", settings, (7,))
     wanted = [scale * (value if value > 0 else alpha * (math.exp(value) - 1)) for value in x.tolist()]

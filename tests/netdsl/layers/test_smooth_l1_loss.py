@@ -26,7 +26,7 @@ def slope_of(d: float, sigma: float) -> float:
 
 @pytest.mark.parametrize("sigma", [1, 3])
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_loss_and_gradient(made, count, sigma):
+def test_the_loss_and_gradient_equal_those_of_loops(made, count, sigma):
     given = bottoms(count)
     layer = made("SmoothL1Loss", f"smooth_l1_loss_param {{ sigma: {sigma} }}", *[SHAPE] * count)
     leaves = [each.clone().requires_grad_() for each in given[:2]]
@@ -60,7 +60,7 @@ def test_a_second_top_has_the_loss_of_every_region(made, count):
     ("settings", "divisor"),
     [("", 40), ("normalization: BATCH_SIZE", 2), ("normalization: PRE_FIXED pre_fixed_normalizer: 128", 128)],
 )
-def test_the_loss_of_every_region(made, settings, divisor):
+def test_the_loss_of_every_region_is_returned(made, settings, divisor):
     x, target, inside = bottoms(3)
     leaf = x.clone().requires_grad_()
     layer = made("SmoothL1LossOHEM", f"loss_param {{ {settings} }}", *[SHAPE] * 3, tops=2)

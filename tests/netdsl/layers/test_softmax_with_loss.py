@@ -98,7 +98,7 @@ def test_a_label_that_is_not_a_class_is_refused(label):
         make("", shapes)(torch.zeros(2, 5), torch.tensor([0, label]))
 
 
-def test_classes_on_another_axis():
+def test_classes_may_be_on_another_axis():
     shapes = ((2, 3, 4, 5), (2, 3, 4))
     x, labels = data(shapes)
     last = make("softmax_param { axis: -1 }", shapes)(x, labels)
@@ -138,7 +138,7 @@ def test_the_second_top_is_the_softmax_without_a_gradient():
     assert not softmax.requires_grad
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     x, labels = data()
     assert torch.autograd.gradcheck(lambda x: make("loss_param { ignore_label: 1 }")(x, labels), x)
 

@@ -17,7 +17,7 @@ def some(*shape):
     return torch.from_numpy(DRAW.normal(size=shape)).requires_grad_()
 
 
-def test_space_to_batch():
+def test_space_to_batch_rearranges_values():
     x = some(2, 5, 8, 3)
     layer = layer_of("SpaceToBatchND", f"space_to_batch_nd_param {PADDED % 'paddings'}", x.shape)
     padded = np.zeros((2, 8, 9, 3))
@@ -60,7 +60,7 @@ def test_shapes_that_do_not_fit_are_refused(kind, settings, message):
 
 
 @pytest.mark.parametrize("order", ["NCHW", "DCR", "CRD", "NHWC"])
-def test_depth_to_space(order):
+def test_depth_to_space_rearranges_values(order):
     x = some(2, 12, 3, 5)
     wanted = np.zeros((2, 3, 6, 10))
     for n, c, h, w in np.ndindex(*wanted.shape):

@@ -40,7 +40,7 @@ def test_one_level_keeps_the_axes():
     assert spp("pyramid_height: 1").top_shapes([(2, 3, 8, 12)]) == [(2, 3, 1, 1)]
 
 
-def test_stochastic_levels():
+def test_stochastic_levels_are_supported():
     layer = spp("pyramid_height: 2 pool: STOCHASTIC")
     x = torch.rand(2, 3, 8, 12)
     assert set(layer(x).flatten().tolist()) <= set(x.flatten().tolist())

@@ -17,6 +17,6 @@ def test_the_last_bottom_is_the_selector(made):
     assert [bottom.grad is None for bottom in bottoms] == [True, True, False]
 
 
-def test_bottoms_of_different_shapes(made):
+def test_bottoms_of_different_shapes_are_refused(made):
     with pytest.raises(ShapeError, match="same shape"):
         made("Switch", "", (2, 3), (2, 4))

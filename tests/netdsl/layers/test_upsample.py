@@ -28,7 +28,7 @@ def upsample(settings, bottoms=2, shape=SHAPE) -> Upsample:
         ("scale: 2 upsample_h: 9 upsample_w: 11", 9, 11),
     ],
 )
-def test_unpooling(settings, height, width):
+def test_unpooling_puts_values_back(settings, height, width):
     draw = np.random.default_rng(1)
     x = draw.normal(size=SHAPE)
     mask = np.stack([draw.permutation(height * width)[:20] for _ in range(6)]).reshape(SHAPE)
@@ -53,7 +53,7 @@ def test_all_values_of_a_place_get_the_gradient():
 
 
 @pytest.mark.parametrize("scale", [1, 2])
-def test_repeating(scale):
+def test_values_are_repeated(scale):
     x = torch.rand(SHAPE, dtype=torch.double, requires_grad=True)
     layer = upsample(f"scale: {scale}", bottoms=1)
     np.testing.assert_array_equal(layer(x).detach(), np.kron(x.detach(), np.ones((1, 1, scale, scale))))

@@ -80,7 +80,7 @@ def test_training_uses_random_parts_and_tests_the_middle_of_videos() -> None:
         assert np.array_equal(images, FLOWS[:, 2:4]) and labels.tolist() == [4, 5]
 
 
-def test_stacks_of_flows_and_their_labels() -> None:
+def test_stacks_of_flows_are_read_with_their_labels() -> None:
     ((stacks, labels),) = batches(FLOW % (PATTERN, "") + "transform_param { mean_value: 128 }", 1)
     assert np.array_equal(stacks, FLOWS.astype(np.float32) - 128) and labels.tolist() == [4, 5]
 

@@ -50,7 +50,7 @@ def rows(found, threshold):
 
 
 @pytest.mark.parametrize("sides", [[4], [4, 3]])
-def test_second_version(sides):
+def test_the_second_version_equals_loops(sides):
     draw = np.random.default_rng(1)
     grids = [draw.normal(scale=1.5, size=(2, 16, side, side)) for side in sides]
     found = [[], []]
@@ -70,7 +70,7 @@ def test_second_version(sides):
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
-def test_third_version(gaussian):
+def test_the_third_version_equals_loops(gaussian):
     draw, size = np.random.default_rng(2), 8 if gaussian else 4
     channels = 2 * (size + 1 + 3)
     grids = [draw.normal(size=(2, channels, 3, 4)), draw.normal(size=(2, channels, 6, 8))]
@@ -108,7 +108,7 @@ def test_an_overlap_equal_to_the_threshold_is_suppressed():
     assert layer(grid).shape == (1, 1, 1, 7)
 
 
-def test_nothing_found():
+def test_images_without_detections_have_an_empty_row():
     top = second()(torch.full((2, 16, 4, 4), -9.0))
     assert top.tolist() == [[[[0, *[-1] * 6], [1, *[-1] * 6]]]]
 
@@ -138,7 +138,7 @@ def test_wrong_settings_are_refused():
         ("num_classes: 3 mask_group_num: 1 anchors_scale: 8 num_box: 1 mask: 0 biases: 1 biases: 2", "have 8 channels"),
     ],
 )
-def test_wrong_settings_of_the_third_version(settings, says):
+def test_wrong_settings_of_the_third_version_are_refused(settings, says):
     text = f"top: 't' yolov3_detection_output_param {{ {settings} }}"
     with pytest.raises(NetError, match=says):
         layer_of("Yolov3DetectionOutput", text, (1, 9, 2, 2))

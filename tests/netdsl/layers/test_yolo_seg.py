@@ -36,7 +36,7 @@ def test_values_equal_those_of_a_loop(weighed):
     np.testing.assert_allclose(bottoms[0].grad, back / 2)
 
 
-def test_wrong_shapes():
+def test_wrong_shapes_are_refused():
     with pytest.raises(ShapeError, match="the same shape"):
         yolo_seg(SHAPE, (2, 1, 4, 5))
     with pytest.raises(ShapeError, match="pixel counts"):

@@ -240,7 +240,7 @@ def test_boxes_near_and_far(kind):
     np.testing.assert_allclose(found, [slopes(a, b, kind) for a, b in zip(one, other, strict=True)], rtol=1e-6)
 
 
-def test_no_truths():
+def test_images_without_truths_are_supported():
     x = torch.from_numpy(some())
     loss = yolov3("iou_loss: CIOU")(x, torch.zeros(ITEMS, 1, 6, 5, dtype=torch.double))
     assert loss.item() == pytest.approx((x.view(ITEMS, 3, 8, -1)[:, :, 4].sigmoid() ** 2).sum().item() / ITEMS)

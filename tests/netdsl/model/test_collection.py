@@ -140,7 +140,7 @@ def test_the_mean_of_no_collections_is_refused():
         WeightCollection.mean([])
 
 
-def test_distance():
+def test_the_distance_of_collections_is_computed():
     one, other = counted(), counted()
     other.flat[2] += 3
     other.flat[15] -= 4
@@ -181,7 +181,7 @@ def test_saved_weights_are_loaded_unchanged(tmp_path: Path, name: str) -> None:
     np.testing.assert_array_equal(loaded["a/b"][0], weights["a/b"][0])
 
 
-def test_an_empty_collection(tmp_path: Path) -> None:
+def test_an_empty_collection_is_supported(tmp_path: Path) -> None:
     empty = WeightCollection({})
     assert len(empty) == 0 and empty == empty.copy() + empty and empty.distance(empty) == 0
     assert WeightCollection.mean([empty, empty]) == empty
@@ -190,7 +190,7 @@ def test_an_empty_collection(tmp_path: Path) -> None:
     assert WeightCollection.load(tmp_path / "x.caffemodel") == empty
 
 
-def test_doubles_and_halves_of_a_file(tmp_path: Path) -> None:
+def test_doubles_and_halves_are_read_from_a_file(tmp_path: Path) -> None:
     file = CaffeFile(pb.NetParameter(), form=Form.BINARY)
     layer = file.message.layer.add(name="ip")
     file.blobs.put(layer.blobs.add(), np.array([[1, 2, 3], [4, 5, 1 / 3]]))

@@ -63,7 +63,7 @@ class CountedData(DataLayer):
         return Reading(opened[-1], self.batch_size())
 
 
-class OfAnotherProgram(DataLayer):
+class UserData(DataLayer):
     """Declares shapes without reading."""
 
     def batch_size(self) -> int:
@@ -72,7 +72,7 @@ class OfAnotherProgram(DataLayer):
 
 @pytest.fixture(autouse=True)
 def _own_types() -> Iterator[None]:
-    with registered(Counting=CountedData, OfAnotherProgram=OfAnotherProgram):
+    with registered(Counting=CountedData, UserData=UserData):
         yield
 
 
@@ -155,7 +155,7 @@ def test_an_error_while_reading_names_the_layer() -> None:
         ("type: 'Counting' top: 'a' top: 'b' top: 'c' top: 'd' inner_product_param { num_output: 3 }",
          "layer 'l': an item has 3 arrays, but the layer has 4 tops"),
         ("type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' }", "layer 'l': nowhere: "),
-        ("type: 'OfAnotherProgram' top: 'a' top: 'b'", "layer 'l': data of type OfAnotherProgram can't be read"),
+        ("type: 'UserData' top: 'a' top: 'b'", "layer 'l': data of type UserData can't be read"),
     ],
 )  # fmt: skip
 def test_an_unreadable_source_closes_the_others(layer: str, why: str) -> None:

@@ -126,7 +126,7 @@ def test_a_layer_has_the_same_numbers_in_both_layouts_and_keeps_them(case: str) 
         tops, gradients = run_case(net, "cpu", layout)
         found.append((tops, gradients))
         if any(len(net.built.shapes[edge]) == 4 for edge in net.inputs.values()):
-            assert all(top.dim() != 4 or _lies_in(top, layout) for top in tops)
+            assert all(top.dim() != 4 or _has_layout(top, layout) for top in tops)
     torch.testing.assert_close(found[1], found[0], equal_nan=True, **CLOSE)
 
 
@@ -142,7 +142,7 @@ def test_a_layer_on_a_gpu_has_the_same_numbers_for_every_image_layout(case: str)
     torch.testing.assert_close(found[1], found[0], equal_nan=True, **CLOSE)
 
 
-def _lies_in(top: Tensor, layout: torch.memory_format) -> bool:
+def _has_layout(top: Tensor, layout: torch.memory_format) -> bool:
     return top.is_contiguous(memory_format=layout) or top._is_view()
 
 

@@ -108,7 +108,7 @@ def options(*convolutions: list[tuple[float, int]]) -> dict[str, list[AlgorithmO
     }
 
 
-def by_trying(ways: dict[str, list[AlgorithmOption]], bound: int) -> float | None:
+def best_by_brute_force(ways: dict[str, list[AlgorithmOption]], bound: int) -> float | None:
     totals = [
         sum(option.seconds for option in combination)
         for combination in product(*ways.values())
@@ -126,7 +126,7 @@ def test_no_other_choice_is_faster(seed: int, largest: int) -> None:
     )
     everything = sum(max(option.bytes for option in way) for way in ways.values())
     for bound in (draw.randint(0, everything), everything // 2, everything):
-        best = by_trying(ways, bound)
+        best = best_by_brute_force(ways, bound)
         if best is None:
             with pytest.raises(MemoryBoundError):
                 choose_algorithms(ways, bound)

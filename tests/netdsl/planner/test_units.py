@@ -10,7 +10,7 @@ from netdsl.planner.units import bandwidth, format_bytes, format_seconds, second
     ("text", "wanted"),
     [("1Gbit", 125e6), ("2.5Gbit/s", 312.5e6), ("100MB", 100e6), ("8 kbit", 1e3), ("7B/s", 7.0), ("100Mbps", None)],
 )
-def test_bandwidths(text: str, wanted: float | None) -> None:
+def test_bandwidths_are_parsed(text: str, wanted: float | None) -> None:
     if wanted is None:
         with pytest.raises(DistributedError, match="'100Mbps' isn't a bandwidth; write it per second, as in 1Gbit"):
             bandwidth(text)
@@ -21,7 +21,7 @@ def test_bandwidths(text: str, wanted: float | None) -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"), [("0.3s", 0.3), ("20ms", 0.02), ("50 us", 5e-5), ("2min", 120), ("20h", 72_000), ("0s", 0)]
 )
-def test_times(text: str, wanted: float) -> None:
+def test_times_are_parsed(text: str, wanted: float) -> None:
     assert seconds(text) == pytest.approx(wanted)
 
 

@@ -93,7 +93,7 @@ def test_a_snapshot_can_be_restored(solver_file: Path) -> None:
     assert again.iter == 12
 
 
-def test_callbacks_and_shared_weights(solver_file: Path) -> None:
+def test_callbacks_and_shared_weights_work(solver_file: Path) -> None:
     solver = pycaffe.SGDSolver(str(solver_file))
     called: list[str] = []
     solver.add_callback(lambda: called.append("start"), lambda: called.append("gradients"))

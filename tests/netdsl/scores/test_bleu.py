@@ -48,7 +48,7 @@ def crossed_out(sentences: list[list[str]], references: list[list[list[str]]]) -
     return scores
 
 
-def test_the_examples_of_the_paper() -> None:
+def test_the_papers_examples_are_reproduced() -> None:
     assert of(REPEATED, MATS)[0] == pytest.approx(2 / 7)
     precisions = 17 / 18, 10 / 17
     assert of(GUIDE, GUIDES)[:2] == pytest.approx([precisions[0], math.sqrt(math.prod(precisions))])

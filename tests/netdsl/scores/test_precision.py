@@ -8,7 +8,7 @@ import pytest
 from netdsl.scores.precision import PrecisionRule, average_precision
 
 
-def of_caffe(marks: list[bool], objects: int, points: int | None, *, best: bool) -> float:
+def caffes_precision(marks: list[bool], objects: int, points: int | None, *, best: bool) -> float:
     """Compute Caffe's value, with float32 recalls and precisions that are compared with float64 numbers."""
     rows = [
         (np.float32(sum(marks[:end])) / np.float32(objects), sum(marks[:end]) / end) for end in range(1, len(marks) + 1)
@@ -38,7 +38,7 @@ def test_precision_follows_the_rules_of_caffes_solver(rule: PrecisionRule, point
     for _ in range(200):
         marks = random.random(random.integers(0, 40)) < 0.6
         objects = max(1, int(marks.sum() + random.integers(0, 5)))
-        wanted = of_caffe(marks.tolist(), objects, points, best=best)
+        wanted = caffes_precision(marks.tolist(), objects, points, best=best)
         assert average_precision(marks, ~marks, objects, rule) == pytest.approx(wanted, abs=1e-6)
 
 

@@ -58,7 +58,7 @@ def classes(folder: str, *names: str) -> None:
         path.write_bytes(bytes(cv2.imencode(".png", np.zeros((2, 2, 3), np.uint8))[1]))
 
 
-def heard(net: str, tables: dict[Phase, Table] | None = None) -> list[Event]:
+def messages_about(net: str, tables: dict[Phase, Table] | None = None) -> list[Event]:
     param = pb.SolverParameter(net_param=from_text(net, pb.NetParameter), test_iter=[1], test_interval=1, base_lr=1)
     param.lr_policy = "fixed"
     events = list[Event]()
@@ -70,9 +70,9 @@ OPENED = [DataOpened(f"folder:{name}", 3, ("cat", "dog", "horse"), name == "b") 
 
 
 def test_the_data_of_all_nets_are_reported_with_their_classes() -> None:
-    assert heard(DATA + NET) == OPENED
+    assert messages_about(DATA + NET) == OPENED
     tables = {Phase.TRAIN: Table("folder:a"), Phase.TEST: Table("folder:b")}
-    assert heard(INPUTS + NET, tables) == OPENED
+    assert messages_about(INPUTS + NET, tables) == OPENED
 
 
 def test_labels_that_a_net_reads_word_by_word_are_a_vocabulary() -> None:
@@ -81,7 +81,7 @@ def test_labels_that_a_net_reads_word_by_word_are_a_vocabulary() -> None:
             file[name] = np.zeros((4, 2), np.float32)
     Path("list.txt").write_text("words.h5\n")
     Path("labels.txt").write_text("<EOS>\na\ndog\n")
-    opened, tested = heard(WORDS)
+    opened, tested = messages_about(WORDS)
     assert opened == DataOpened("list.txt", 4, ("<EOS>", "a", "dog"), tests=False, vocabulary=True)
     assert tested == replace(opened, tests=True)
     assert data_line(opened) == "trains on list.txt: 4 items, a vocabulary of 3 (<EOS>, a, dog)"
@@ -89,23 +89,27 @@ def test_labels_that_a_net_reads_word_by_word_are_a_vocabulary() -> None:
 
 def test_unused_outputs_are_reported_once() -> None:
     notice = "blob 'ip' has 10 outputs for the 3 classes of folder:a (cat, dog, horse), so 7 of them can never be right"
-    assert heard(DATA + NET.replace("num_output: 3", "num_output: 10")) == [OPENED[0], Notice(notice), OPENED[1]]
+    assert messages_about(DATA + NET.replace("num_output: 3", "num_output: 10")) == [
+        OPENED[0],
+        Notice(notice),
+        OPENED[1],
+    ]
 
 
 def test_labels_without_an_output_are_an_error_before_training() -> None:
     with pytest.raises(DataError, match=r"blob 'ip' has 2 outputs for the 3 classes of folder:a .*num_output"):
-        heard(DATA + NET.replace("num_output: 3", "num_output: 2"))
+        messages_about(DATA + NET.replace("num_output: 3", "num_output: 2"))
 
 
 def test_a_net_that_predicts_no_class_may_have_any_outputs() -> None:
     regression = NET.replace("num_output: 3", "num_output: 1").replace("SoftmaxWithLoss", "EuclideanLoss")
-    assert heard(DATA + regression) == OPENED
+    assert messages_about(DATA + regression) == OPENED
 
 
 def test_the_same_class_under_two_numbers_is_an_error() -> None:
     classes("b", "bird")
     with pytest.raises(DataError, match="folder:b: label 0 is 'bird', but it is 'cat' in folder:a"):
-        heard(DATA + NET)
+        messages_about(DATA + NET)
     Path("b/labels.txt").write_text("cat\ndog\nhorse\nbird\n")
     with pytest.raises(DataError, match="3 outputs for the 4 classes of folder:b"):
-        heard(DATA + NET)
+        messages_about(DATA + NET)

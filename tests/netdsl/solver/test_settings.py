@@ -129,7 +129,7 @@ def rates(count: int, **settings: object) -> list[float]:
     return found
 
 
-def test_policies() -> None:
+def test_policies_equal_their_formulas() -> None:
     assert rates(3, lr_policy="fixed") == [0.5] * 3
     assert rates(5, lr_policy="step", stepsize=2, gamma=0.5) == [0.5, 0.5, 0.25, 0.25, 0.125]
     assert rates(3, lr_policy="exp", gamma=0.5) == [0.5, 0.25, 0.125]

@@ -177,7 +177,7 @@ def test_callbacks_see_the_gradients_before_the_weights_change(regression) -> No
     assert not torch.equal(weight, before)
 
 
-def test_the_rate_of_the_next_step(regression) -> None:
+def test_the_rate_of_the_next_step_is_known(regression) -> None:
     solver = Solver(param_of(lr_policy="step", stepsize=2, gamma=0.1), regression())
     rates = []
     for _ in range(4):

@@ -244,7 +244,7 @@ def test_an_undeclared_wait_in_a_layer_prevents_recording(
 def test_threads_record_one_after_the_other() -> None:
     others = list[threading.Thread]()
 
-    def begin_another(layer: Any, x: Tensor) -> Tensor:
+    def start_another_thread(layer: Any, x: Tensor) -> Tensor:
         layer.passes = getattr(layer, "passes", 0) + 1
         if layer.passes == WARM_UP + 1 and not others:
             others.append(threading.Thread(target=second.step, args=(1,)))
@@ -253,7 +253,7 @@ def test_threads_record_one_after_the_other() -> None:
         return x
 
     with pretend_gpu() as gpu:
-        first, second = (solver_on(GPU, batches(), **planted(begin_another)) for _ in range(2))
+        first, second = (solver_on(GPU, batches(), **planted(start_another_thread)) for _ in range(2))
         second.step(WARM_UP)
         first.step(WARM_UP + 1)
         others[0].join()

@@ -32,7 +32,7 @@ def test_the_drivers_listening_and_public_addresses_may_differ():
     assert (found.host, found.bind_host) == ("10.1.2.3", "0.0.0.0")
 
 
-def test_ports():
+def test_ports_can_be_chosen():
     assert cluster().port == 0
     assert cluster(netdsl_port="7337").port == 7337
     for text in ("-1", "65536", "http", "7337.0", ""):

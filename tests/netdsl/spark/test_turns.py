@@ -31,7 +31,7 @@ def forget() -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept() -> Iterator[None]:
+def cleared_cache() -> Iterator[None]:
     yield
     forget()
 
@@ -106,7 +106,7 @@ def test_work_that_fails_changes_nothing(tmp_path: Path) -> None:
         train_five(net)
         raise KeyError("this")
 
-    def trains_otherwise(net: Net) -> None:
+    def train_differently(net: Net) -> None:
         net.train((ROWS, ROWS[:, 0] > 0), 1, alone=True)
 
     loop, other = Loop(tmp_path / "one"), Loop(tmp_path / "other")
@@ -115,6 +115,6 @@ def test_work_that_fails_changes_nothing(tmp_path: Path) -> None:
         each.take(train_five)
     results = loop.take(fails)
     assert "in fails" in results[0].trace
-    assert all("don't replace the settings" in result.problem for result in loop.take(trains_otherwise))
+    assert all("don't replace the settings" in result.problem for result in loop.take(train_differently))
     assert loop.take(train_five) == other.take(train_five)
     assert loop.weights() == other.weights()

@@ -271,7 +271,7 @@ class Cube(torch.autograd.Function):
         return gradients[0] * 3 * values**2 / len(values)
 
 
-def functions_of_ones_own() -> Curve:
+def custom_functions() -> Curve:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     curve = []
@@ -314,7 +314,7 @@ PROGRAMS: dict[str, Callable[[], Curve]] = {
         gradients_of_the_batch,
         random_items,
         batches_by_hand,
-        functions_of_ones_own,
+        custom_functions,
         compiled,
     )
 }

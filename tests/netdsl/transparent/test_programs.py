@@ -24,7 +24,7 @@ COMPUTED_WHOLE = {  # operations without a rule, or that need the whole batch
     "items_of_one_batch_compared": ["__eq__"],
     "mixed_items": ["__getitem__"],
     "sequences": ["lstm"],
-    "functions_of_ones_own": ["Cube"],
+    "custom_functions": ["Cube"],
 }
 # Sums of parts in float32 instead of sums of whole batches, over some ten steps.
 CLOSE = 1e-6

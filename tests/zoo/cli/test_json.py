@@ -56,7 +56,7 @@ def commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.
             yield prefix + name, command
 
 
-def having_json() -> set[str]:
+def commands_with_json() -> set[str]:
     """Return the names of the commands with --json."""
     found = commands(command_line.zoo)
     return {name for name, command in found if any(parameter.name == "as_json" for parameter in command.params)}
@@ -65,7 +65,7 @@ def having_json() -> set[str]:
 def test_the_page_lists_the_commands_that_have_json() -> None:
     page = (ROOT / "docs/shell.md").read_text()
     listed = page.partition("These commands have it: ")[2].partition(". `zoo")[0]
-    names = {name.split()[0] if name.split()[0] in ("simulate", "store") else name for name in having_json()}
+    names = {name.split()[0] if name.split()[0] in ("simulate", "store") else name for name in commands_with_json()}
     assert set(re.findall(r"`([a-z ]+)`", listed)) == names
 
 
@@ -110,7 +110,7 @@ def _model(tmp_path: Path) -> None:
 
 
 def test_every_json_command_reports_shapes_or_has_none() -> None:
-    assert {name.split()[0] for name in having_json()} == {*GUESSING, *READING, *WITHOUT_SHAPES}
+    assert {name.split()[0] for name in commands_with_json()} == {*GUESSING, *READING, *WITHOUT_SHAPES}
 
 
 @pytest.mark.usefixtures("_model")

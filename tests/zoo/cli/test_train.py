@@ -270,7 +270,7 @@ def photos(folder: str, *classes: str) -> None:
             path.write_bytes(bytes(cv2.imencode(".png", np.full((9, 9), 10 * number, np.uint8))[1]))
 
 
-def own_solver(lenet: Path, outputs: int) -> None:
+def write_solver(lenet: Path, outputs: int) -> None:
     net = (lenet / "train_val.prototxt").read_text()
     Path("net.prototxt").write_text(net.replace("num_output: 10", f"num_output: {outputs}"))
     Path("solver.prototxt").write_text(
@@ -282,7 +282,7 @@ def own_solver(lenet: Path, outputs: int) -> None:
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
 def test_classes_and_held_out_items_are_reported(zoo, lenet: Path, workers: list[str]) -> None:
     photos("photos", "cat", "dog", "horse")
-    own_solver(lenet, 10)
+    write_solver(lenet, 10)
     done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
     assert done.code == 0
     assert done.out.startswith(
@@ -298,7 +298,7 @@ def test_classes_and_held_out_items_are_reported(zoo, lenet: Path, workers: list
 def test_splits_as_classes_and_classes_without_outputs_are_refused(zoo, lenet: Path) -> None:
     photos("photos/train", "cat", "dog", "horse")
     photos("photos/val", "cat", "dog", "horse")
-    own_solver(lenet, 2)
+    write_solver(lenet, 2)
     done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "folder:photos/train, and to test on --test-data folder:photos/val;" in done.err
@@ -311,7 +311,7 @@ def test_splits_as_classes_and_classes_without_outputs_are_refused(zoo, lenet: P
 def test_class_names_stay_with_the_net(zoo, lenet: Path, workers: list[str]) -> None:
     """They are kept from the image folders to predictions, with a table, an exported net and a run's model."""
     photos("photos", "cat", "dog", "horse")
-    own_solver(lenet, 4)
+    write_solver(lenet, 4)
     zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
     folder = Path("own_run" if workers else ".")
     assert (folder / "own_labels.txt").read_text() == "cat\ndog\nhorse\n3\n"
@@ -331,7 +331,7 @@ def test_class_names_stay_with_the_net(zoo, lenet: Path, workers: list[str]) -> 
 def test_data_with_other_classes_than_the_nets_are_reported(zoo, lenet: Path) -> None:
     photos("photos", "cat", "dog", "horse")
     photos("others", "ant", "bee", "cat")
-    own_solver(lenet, 3)
+    write_solver(lenet, 3)
     zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
     words = ["test", "net.prototxt", "--weights", "own_iter_2.caffemodel", "--iterations", "1", "--data"]
     done = zoo(*words, "folder:photos")

@@ -28,7 +28,7 @@ class ServedFile:
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A request."""
 
     path: str
@@ -45,7 +45,7 @@ class FileServer:
     def __init__(self) -> None:
         self.files: dict[str, ServedFile] = {}
         self.posts: dict[str, Callable[[bytes], object]] = {}  # the JSON answers to posted bodies
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         self.end = threading.Event()
         self.port = 0
 
@@ -56,7 +56,7 @@ class FileServer:
         self.files[path] = ServedFile(data, **how)  # type: ignore[arg-type]
         return self.files[path]
 
-    def asked_for(self, path: str) -> list[Asked]:
+    def asked_for(self, path: str) -> list[ReceivedRequest]:
         return [each for each in self.asked if each.path == path]
 
 
@@ -67,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         files = self.server.file_server
         headers = {name.lower(): value for name, value in self.headers.items()}
-        files.asked.append(Asked(self.path, headers))
+        files.asked.append(ReceivedRequest(self.path, headers))
         file = files.files.get(self.path.partition("?")[0])
         if file is None:
             self._refuse(404)
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def _send(self, file: ServedFile, asked: Asked) -> None:
+    def _send(self, file: ServedFile, asked: ReceivedRequest) -> None:
         fits = not file.if_range or asked.headers.get("if-range", file.etag) == file.etag
         start = asked.start if file.ranges and fits else 0
         if start and start >= len(file.data):

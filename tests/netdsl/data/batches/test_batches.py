@@ -222,13 +222,13 @@ class ImagesWithBoxes(Images):
         return image, np.full((fetched % 3, 4), number, np.float32)
 
 
-def rows_behind_each_other(items: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+def concatenated_rows(items: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
     images, boxes = zip(*items, strict=True)
     return np.stack(images), np.concatenate(boxes)[None, None]
 
 
 def test_tops_can_have_any_number_of_rows_per_item() -> None:
-    reading = Reading(ImagesWithBoxes(7, bad=(4,)), 3, collate=rows_behind_each_other)
+    reading = Reading(ImagesWithBoxes(7, bad=(4,)), 3, collate=concatenated_rows)
     with Batches(reading, Loading(workers=3, bad=BadItems.SKIP)) as batches:
         for items in ([0, 1, 2], [3, 5, 5], [6, 0, 1]):
             images, boxes = next(batches)

@@ -80,7 +80,7 @@ def test_a_file_that_is_not_hdf5_is_named(tmp_path: Path) -> None:
         Hdf5Source(path, ["data"])
 
 
-def elsewhere(folder: Path, kind: str) -> None:
+def external_file(folder: Path, kind: str) -> None:
     """Write a file whose data set 'label' is stored in another file, or claims more data than the file contains."""
     with h5py.File(folder / "other.h5", "w") as file:
         file["secret"] = np.arange(2.0)
@@ -123,7 +123,7 @@ def elsewhere(folder: Path, kind: str) -> None:
     ],
 )
 def test_external_and_missing_rows_are_refused(tmp_path: Path, kind: str, why: str) -> None:
-    elsewhere(tmp_path, kind)
+    external_file(tmp_path, kind)
     (tmp_path / "list.txt").write_text(f"{tmp_path}/0.h5\n")
     with pytest.raises(DataError, match=rf"0\.h5: .*{why}"):
         Hdf5Source(tmp_path / "list.txt", ["label"])

@@ -249,7 +249,7 @@ def test_a_sources_kind_describes_its_items(data: Path) -> None:
     assert find_source("no/such/path") is None is find_source("t.h5")
 
 
-def test_parts_and_numbers_of_images_with_marked_objects(tmp_path: Path) -> None:
+def test_parts_and_numbers_of_annotated_sets_can_be_chosen(tmp_path: Path) -> None:
     (tmp_path / "items.txt").write_text("20\n5\n11\n")
     whole = open_annotated_set("objects:train?side=32")
     chosen = open_annotated_set(f"objects:train?side=32&items={tmp_path / 'items.txt'}")

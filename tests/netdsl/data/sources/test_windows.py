@@ -99,7 +99,7 @@ def test_context_around_a_window_beyond_the_image_stays_zero() -> None:
     assert not pixels[:, :2].any() and not pixels[:, :, :2].any()
 
 
-def test_context_beyond_the_image_and_the_last_row_from_rounding() -> None:
+def test_context_beyond_the_image_includes_the_last_row_from_rounding() -> None:
     """26 to 29 and 17 to 19 become 24 to 32 and 15.5 to 21.5, which C rounds to 16 and 22: 9 pixels by 7, of which 3
     columns are outside the image."""
     pixels, _ = one(26, 17, 29, 19, context_pad=2)
@@ -127,7 +127,7 @@ def test_a_mirrored_window_is_mirrored_with_its_context() -> None:
     assert not pixels[:, :2].any() and not pixels[:, :, 6:].any()
 
 
-def test_mean_values_and_the_scale_of_window_data_param() -> None:
+def test_mean_values_and_the_scale_of_window_data_param_are_applied() -> None:
     pixels, _ = one(0, 0, 3, 3, {"mean_value": [10, 20, 30], "scale": 7}, context_pad=2, scale=0.25)
     mean = np.array([10, 20, 30], np.float32).reshape(3, 1, 1)
     assert (pixels[:, 2:, 2:] == (warped(0, 0, 6, 6, 6, 6) - mean) * np.float32(0.25)).all()

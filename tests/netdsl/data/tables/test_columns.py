@@ -63,7 +63,7 @@ def image(height: int, width: int, channels: int, mode: int) -> dict[str, Any]:
     return {"height": height, "width": width, "nChannels": channels, "mode": mode, "data": data}
 
 
-def test_numbers() -> None:
+def test_columns_of_numbers_are_read() -> None:
     for values in ([1, 2, 7], [True, False, True], [0.5, 1.5, 2], [Decimal("0.5"), Decimal("1.5"), Decimal("2.5")]):
         found = items(arrow().array(values), ())
         assert found.dtype == np.float32
@@ -83,7 +83,7 @@ def test_lists_are_items_in_the_order_of_their_values() -> None:
     assert items(arrow().array(flat), None).shape == (2, 6)
 
 
-def test_dense_and_sparse_vectors() -> None:
+def test_dense_and_sparse_vectors_are_read() -> None:
     dense, sparse = {"type": 1, "values": [1, 2, 3]}, {"type": 0, "size": 3, "indices": [0, 2], "values": [5, 6]}
     none = {"type": 0, "size": 3, "indices": [], "values": []}
     column = arrow().array([dense, sparse, none, dense], vectors())

@@ -159,7 +159,7 @@ def test_a_window_of_an_expanded_image_equals_caffes_cut() -> None:
         np.testing.assert_allclose(rows[:, 2:6], expected, atol=1e-6)
 
 
-def test_resized_with_padding_and_mirrored_boxes_still_hold_their_objects() -> None:
+def test_resized_and_mirrored_boxes_still_contain_their_objects() -> None:
     resize = "resize_param { height: 32 width: 32 resize_mode: FIT_LARGE_SIZE_AND_PAD interp_mode: NEAREST }"
     image, rows = one(transform(resize))
     assert image.shape == (3, 32, 32) and not image[:, :8].any() and not image[:, 24:].any()

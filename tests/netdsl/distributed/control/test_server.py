@@ -56,7 +56,7 @@ def client_of(server, rank=0):
     return client
 
 
-def next_of(server, rank):
+def next_event(server, rank):
     """Return the next event of this worker."""
     event = server.next(PATIENCE)
     assert event is not None and event[0] == rank
@@ -71,7 +71,7 @@ def connect_to(server):
     return socket.create_connection((HERE, server.port), PATIENCE)
 
 
-def is_shut_out(connection):
+def is_refused(connection):
     """Return whether the server ends a connection without a reply."""
     with suppress(ConnectionResetError):  # the server hadn't read everything
         return connection.recv(1) == b""
@@ -87,9 +87,9 @@ def wait_for(condition):
 
 def test_messages_go_both_ways():
     with ControlServer(HERE, 2) as server, client_of(server, 1) as client:
-        assert next_of(server, 1) == hello_of(1)
+        assert next_event(server, 1) == hello_of(1)
         client.report({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
-        assert next_of(server, 1) == WorkerReport({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
+        assert next_event(server, 1) == WorkerReport({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
         assert not client.is_to_stop()
         server.tell_all(StopAfterRound())
         wait_for(client.is_to_stop)
@@ -97,19 +97,19 @@ def test_messages_go_both_ways():
         wait_for(lambda: client.interruption.reason)
         assert client.interruption.reason == "a worker was lost: worker 0 ended by SIGKILL"
         client.report_end(Ending.FAILED, "a leg is broken")
-        assert next_of(server, 1) == Ended(Ending.FAILED, "a leg is broken")
+        assert next_event(server, 1) == Ended(Ending.FAILED, "a leg is broken")
         client.__exit__()
-        assert next_of(server, 1) is None
+        assert next_event(server, 1) is None
 
 
 def test_heartbeats_show_whether_a_worker_works_or_waits():
     with ControlServer(HERE, 1) as server, client_of(server) as client:
-        next_of(server, 0)
+        next_event(server, 0)
         client.pulse.beat()
-        assert next_of(server, 0) == Heartbeat(Sign.WORKING)
+        assert next_event(server, 0) == Heartbeat(Sign.WORKING)
         with client.pulse.waiting():
-            assert next_of(server, 0) == next_of(server, 0) == Heartbeat(Sign.WAITING)
-        assert next_of(server, 0) in (Heartbeat(Sign.WAITING), Heartbeat(Sign.WORKING))
+            assert next_event(server, 0) == next_event(server, 0) == Heartbeat(Sign.WAITING)
+        assert next_event(server, 0) in (Heartbeat(Sign.WAITING), Heartbeat(Sign.WORKING))
         while server.next(4 * BEAT) is not None:
             pass
         assert server.next(4 * BEAT) is None  # a worker that neither works nor waits gives no sign
@@ -127,9 +127,9 @@ def test_an_unauthorised_client_is_refused_without_disturbing_workers(token):
                     connection.sendall(token.encode("latin-1"))
                     send(connection, hello_of(0, purpose=purpose))
                     connection.shutdown(socket.SHUT_WR)
-                assert is_shut_out(connection)
+                assert is_refused(connection)
         with client_of(server):
-            assert next_of(server, 0) == hello_of(0)
+            assert next_event(server, 0) == hello_of(0)
 
 
 def test_a_worker_with_another_runs_token_gets_a_reason():
@@ -143,7 +143,7 @@ def framed(data, length=None):
     return struct.pack(">I", len(data) if length is None else length) + data
 
 
-def plain_hello(**changes):
+def hello_with(**changes):
     """Return a worker's hello with some invalid values."""
     values = {"type": "Hello", "rank": 0, "host": "x", "purpose": "control", "lane": 0} | changes
     return framed(msgspec.msgpack.encode(values))
@@ -159,15 +159,15 @@ def plain_hello(**changes):
         framed(b"\x91" * 10_000),
         framed(b"", 1 << 31),
         framed(msgspec.msgpack.encode(Heartbeat(Sign.WORKING))),
-        plain_hello(rank=2),
-        plain_hello(rank=-1),
-        plain_hello(rank="0"),
-        plain_hello(rank=None),
-        plain_hello(host=5),
-        plain_hello(purpose="listen"),
-        plain_hello(purpose="relay", lane=[]),
-        plain_hello(purpose="relay"),  # this run uses no relay
-        plain_hello(type="Welcome"),
+        hello_with(rank=2),
+        hello_with(rank=-1),
+        hello_with(rank="0"),
+        hello_with(rank=None),
+        hello_with(host=5),
+        hello_with(purpose="listen"),
+        hello_with(purpose="relay", lane=[]),
+        hello_with(purpose="relay"),  # this run uses no relay
+        hello_with(type="Welcome"),
     ],
 )
 def test_an_invalid_hello_is_refused(data):
@@ -176,9 +176,9 @@ def test_an_invalid_hello_is_refused(data):
             with suppress(OSError):  # the server doesn't even read all of it
                 connection.sendall(server.token.encode() + data)
                 connection.shutdown(socket.SHUT_WR)
-            assert is_shut_out(connection)
+            assert is_refused(connection)
         with client_of(server):
-            assert next_of(server, 0) == hello_of(0)
+            assert next_event(server, 0) == hello_of(0)
 
 
 def test_a_handshake_has_one_deadline(monkeypatch):
@@ -190,7 +190,7 @@ def test_a_handshake_has_one_deadline(monkeypatch):
             for byte in server.token.encode():
                 connection.sendall(bytes([byte]))
                 time.sleep(0.1)
-        assert is_shut_out(connection)
+        assert is_refused(connection)
         assert time.monotonic() - begun < 0.1 * TOKEN_BYTES + 5
         assert server.next(0.0) is None
 
@@ -198,10 +198,10 @@ def test_a_handshake_has_one_deadline(monkeypatch):
 def test_an_accepted_worker_may_be_silent(monkeypatch):
     monkeypatch.setattr(control_server, "HANDSHAKE", 0.2)
     with ControlServer(HERE, 1) as server, client_of(server) as client:
-        next_of(server, 0)
+        next_event(server, 0)
         assert server.next(0.6) is None
         client.report({"late": True})
-        assert next_of(server, 0) == WorkerReport({"late": True})
+        assert next_event(server, 0) == WorkerReport({"late": True})
 
 
 def test_workers_connect_while_many_clients_are_silent(monkeypatch):
@@ -210,7 +210,7 @@ def test_workers_connect_while_many_clients_are_silent(monkeypatch):
         for _ in range(control_server._STRANGERS + 6):
             stack.enter_context(connect_to(server))
         stack.enter_context(client_of(server))
-        assert next_of(server, 0) == hello_of(0)
+        assert next_event(server, 0) == hello_of(0)
 
 
 def test_a_server_without_free_descriptors_recovers():
@@ -229,7 +229,7 @@ def test_a_server_without_free_descriptors_recovers():
         connection.sendall(server.token.encode())
         send(connection, hello_of(0))
         assert receive_from_server(connection) == Welcome()
-        assert next_of(server, 0) == hello_of(0)
+        assert next_event(server, 0) == hello_of(0)
 
 
 def test_many_workers_connect_at_once():
@@ -251,12 +251,12 @@ def test_each_rank_has_one_worker():
             pytest.raises(PeerLostError, match="refused worker 0; a worker with this rank is already"),
         ):
             client_of(server, 0)
-        assert next_of(server, 0) == hello_of(0)
-        assert next_of(server, 0) is None
+        assert next_event(server, 0) == hello_of(0)
+        assert next_event(server, 0) is None
         with pytest.raises(PeerLostError, match="is already connected"):
             client_of(server, 0)
         with client_of(server, 1):
-            assert next_of(server, 1) == hello_of(1)
+            assert next_event(server, 1) == hello_of(1)
 
 
 def test_a_lane_is_handed_over_with_all_later_bytes():
@@ -305,9 +305,9 @@ def test_an_unknown_message_ends_the_connection(data):
         send(connection, hello_of(0))
         assert receive_from_server(connection) == Welcome()
         connection.sendall(data + bytes(100))
-        assert next_of(server, 0) == hello_of(0)
-        assert next_of(server, 0) is None
-        assert is_shut_out(connection)
+        assert next_event(server, 0) == hello_of(0)
+        assert next_event(server, 0) is None
+        assert is_refused(connection)
 
 
 def test_all_workers_share_one_store():
@@ -355,7 +355,7 @@ def test_an_invalid_store_request_ends_only_its_connection(request_of_a_stranger
             send(connection, hello_of(0, purpose=Purpose.STORE))
             assert receive_from_server(connection) == Welcome()
             send(connection, request_of_a_stranger)
-            assert is_shut_out(connection)
+            assert is_refused(connection)
         assert store.get("text") == b"no number"
 
 

@@ -25,13 +25,13 @@ WORKER = Path(__file__).with_name("variable_worker.py")
 
 
 @pytest.fixture
-def everybody():
+def all_workers():
     """Run a task as every worker, and return the results."""
     return in_shared_memory
 
 
 @pytest.mark.parametrize(("weights", "length"), [*product(WEIGHTS, LENGTHS), (WEIGHTS[2], LONG)])
-def test_means_are_added_in_the_order_of_ranks(everybody, length, weights):
+def test_means_are_added_in_the_order_of_ranks(all_workers, length, weights):
     size = len(weights)
 
     def task(communicator):
@@ -43,44 +43,44 @@ def test_means_are_added_in_the_order_of_ranks(everybody, length, weights):
     wanted = scaled[0]
     for each in scaled[1:]:
         wanted = wanted + each
-    for buffer in everybody(size, task):
+    for buffer in all_workers(size, task):
         assert torch.equal(buffer, wanted)
 
 
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
-def test_the_mean_of_equal_values_has_the_same_bits(everybody, size, kind):
+def test_the_mean_of_equal_values_has_the_same_bits(all_workers, size, kind):
     def task(communicator):
         buffer = own(0, 5_003, kind)
         communicator.mean(buffer, 7.0).wait()
         return buffer
 
-    for buffer in everybody(size, task):
+    for buffer in all_workers(size, task):
         assert torch.equal(buffer, own(0, 5_003, kind))
 
 
-def test_the_mean_of_integers_is_rounded(everybody):
+def test_the_mean_of_integers_is_rounded(all_workers):
     def task(communicator):
         buffer = torch.tensor([5, -7, 2**40 + 1, [1, 1, 3][communicator.rank]])
         communicator.mean(buffer).wait()
         return buffer.tolist()
 
-    assert everybody(3, task) == [[5, -7, 2**40 + 1, 2]] * 3
+    assert all_workers(3, task) == [[5, -7, 2**40 + 1, 2]] * 3
 
 
 @pytest.mark.parametrize(("root", "length"), [*product([0, 2], LENGTHS), (1, LONG)])
-def test_reducing_sends_the_mean_to_one_worker_and_leaves_the_others_unchanged(everybody, length, root):
+def test_reducing_sends_the_mean_to_one_worker_and_leaves_the_others_unchanged(all_workers, length, root):
     def task(communicator):
         buffer, mean = own(communicator.rank, length), own(communicator.rank, length)
         communicator.reduce(buffer, communicator.rank + 1.0, root=root)
         communicator.mean(mean, communicator.rank + 1.0).wait()
         return buffer, mean
 
-    for rank, (buffer, mean) in enumerate(everybody(3, task)):
+    for rank, (buffer, mean) in enumerate(all_workers(3, task)):
         assert torch.equal(buffer, mean if rank == root else own(rank, length))
 
 
-def test_sent_bytes_are_counted(everybody):
+def test_sent_bytes_are_counted(all_workers):
     def task(communicator):
         here = torch.zeros(1)
         if communicator.rank:
@@ -92,7 +92,7 @@ def test_sent_bytes_are_counted(everybody):
         mean.wait()
         return communicator.traffic
 
-    first, second = everybody(2, task)
+    first, second = all_workers(2, task)
     assert first.waited > 0
     assert first.moved > 0
     message = 2 * 4
@@ -104,7 +104,7 @@ def test_sent_bytes_are_counted(everybody):
     ("values", "weight", "message"),
     [(5, 1.0, "request different operations"), (4, 0.0, "the weights of all workers add up to 0")],
 )
-def test_mismatched_means_are_reported(everybody, values, weight, message):
+def test_mismatched_means_are_reported(all_workers, values, weight, message):
     def task(communicator):
         handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
         later = communicator.broadcast(torch.zeros(1))
@@ -112,10 +112,10 @@ def test_mismatched_means_are_reported(everybody, values, weight, message):
             with pytest.raises(DistributedError, match=message):
                 each.wait()
 
-    everybody(2, task)
+    all_workers(2, task)
 
 
-def test_mismatched_exchanges_are_reported(everybody):
+def test_mismatched_exchanges_are_reported(all_workers):
     def task(communicator):
         if communicator.rank == 0:
             communicator.broadcast(torch.zeros(4)).wait()
@@ -123,7 +123,7 @@ def test_mismatched_exchanges_are_reported(everybody):
         with pytest.raises(DistributedError, match="mean of 4 float32, lane 0: worker 0 and worker 1 request"):
             communicator.mean(torch.zeros(4)).wait()
 
-    everybody(2, task)
+    all_workers(2, task)
 
 
 @pytest.mark.parametrize(
@@ -134,23 +134,23 @@ def test_mismatched_exchanges_are_reported(everybody):
         (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; use one from 0 to 3"),
     ],
 )
-def test_unsupported_values_are_refused(everybody, ask, message):
+def test_unsupported_values_are_refused(all_workers, ask, message):
     def task(communicator):
         with pytest.raises(DistributedError, match=message):
             ask(communicator)
 
-    everybody(1, task)
+    all_workers(1, task)
 
 
-def test_gathering_different_counts_is_an_error(everybody):
+def test_gathering_different_counts_is_an_error(all_workers):
     def task(communicator):
         with pytest.raises(DistributedError, match=r"different numbers of values: \[1, 2\]"):
             communicator.gather([1.0] * (communicator.rank + 1))
 
-    everybody(2, task)
+    all_workers(2, task)
 
 
-def test_an_interruption_ends_all_waiting(everybody):
+def test_an_interruption_ends_all_waiting(all_workers):
     interruptions = [Interruption(), Interruption()]
 
     def task(communicator):
@@ -166,7 +166,7 @@ def test_an_interruption_ends_all_waiting(everybody):
         with pytest.raises(PeerLostError, match="worker 1 was lost"):
             communicator.broadcast(torch.zeros(3), root=1, lane=1).wait()
 
-    everybody(2, task, interruptions)
+    all_workers(2, task, interruptions)
 
 
 def test_workers_can_open_the_memory_although_it_has_no_name():

@@ -52,7 +52,7 @@ def npz_of(values: np.ndarray) -> Callable[[Path], None]:
     return lambda path: zipped(path, {"ip.0.npy": npy(values)})
 
 
-def npz_packed_otherwise(path: Path) -> None:
+def npz_with_another_compression(path: Path) -> None:
     zipped(path, {"ip.0.npy": npy(np.zeros(5, np.float32))}, zipfile.ZIP_LZMA)
 
 
@@ -86,7 +86,7 @@ def old_pt_that_makes_bytes(path: Path) -> None:
     torch.save({"ip.0": torch.zeros(3), "epoch": MakesBytes()}, path, _use_new_zipfile_serialization=False)
 
 
-def pt_in_itself(path: Path) -> None:
+def recursive_pt(path: Path) -> None:
     content: dict[str, object] = {}
     content["state_dict"] = content
     torch.save(content, path)
@@ -113,7 +113,7 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "complex": (".npz", npz_of(np.zeros(3, np.complex64)), "type complex64, but weights must be numbers"),
     "long": (".npz", npz_of(np.zeros(3, np.longdouble)), "weights must be numbers"),
     "no array": (".npz", lambda path: zipped(path, {"notes.txt": b"hello"}), "not a readable .npz file"),
-    "packed": (".npz", npz_packed_otherwise, "compressed by a method that isn't used for weights"),
+    "packed": (".npz", npz_with_another_compression, "compressed by a method that isn't used for weights"),
     "packed pt": (".pt", packed_pt, "claims 314,57"),
     "expanded": (".pt", pt_of(torch.zeros(1).expand(GIGABYTES)), r"claims more values than the file stores"),
     "old expanded": (
@@ -128,7 +128,7 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "small floats": (".pt", pt_of(torch.zeros(3).to(torch.float8_e5m2)), "type float8_e5m2"),
     "makes bytes": (".pt", pt_that_makes_bytes, "more than named tensors"),
     "old, makes bytes": (".pth", old_pt_that_makes_bytes, "more than named tensors"),
-    "in itself": (".pt", pt_in_itself, "doesn't contain a state_dict"),
+    "in itself": (".pt", recursive_pt, "doesn't contain a state_dict"),
     "dimensions": (".safetensors", safetensors_of(tensor([1] * 100_000, 4), bytes(4)), "100,000 dimensions"),
     "huge and none": (".safetensors", safetensors_of(tensor([0, 2**62], 0)), "not a readable|which is impossible"),
     "huge": (".safetensors", safetensors_of(tensor([2**40], 4), bytes(4)), "not a readable .safetensors file"),

@@ -34,7 +34,7 @@ NET = from_text(
 )
 
 
-class Same(nn.Module):
+class ReorderedNet(nn.Module):
     """The same net as torch users would write it, with its parts in another order."""
 
     def __init__(self, classes: int = 5) -> None:
@@ -105,7 +105,7 @@ def test_a_caffemodel_has_the_layers_of_its_net(tmp_path: Path) -> None:
 
 
 def test_a_state_dict_is_matched_by_shape_and_the_matches_are_reported(tmp_path: Path) -> None:
-    module = Same()
+    module = ReorderedNet()
     module.features[1].running_mean.uniform_()
     torch.save({"state_dict": module.state_dict(), "epoch": 3}, tmp_path / "w.pt")
     found = open_weights(tmp_path / "w.pt", Model(NET))
@@ -123,7 +123,7 @@ def test_a_state_dict_is_matched_by_shape_and_the_matches_are_reported(tmp_path:
 
 
 def test_tensors_are_matched_by_order_and_by_our_modules_names(tmp_path: Path) -> None:
-    state = Same().state_dict()
+    state = ReorderedNet().state_dict()
     ordered = {name: state[name] for name in sorted(state)}  # this puts features before head
     torch.save(ordered, tmp_path / "w.pt")
     assert {each.by for each in open_weights(tmp_path / "w.pt", Model(NET)).names} == {MatchedBy.ORDER}
@@ -134,7 +134,7 @@ def test_tensors_are_matched_by_order_and_by_our_modules_names(tmp_path: Path) -
 
 
 def test_all_mismatches_are_reported_at_once(tmp_path: Path) -> None:
-    torch.save({**Same(classes=6).state_dict(), "extra": torch.zeros(2, 3)}, tmp_path / "w.pt")
+    torch.save({**ReorderedNet(classes=6).state_dict(), "extra": torch.zeros(2, 3)}, tmp_path / "w.pt")
     wanted = r"w.pt: there are no tensors for layer .* there is no layer for 'head' \(6x100, 6\), '.extra' \(2x3\)"
     with pytest.raises(WeightsError, match=wanted):
         open_weights(tmp_path / "w.pt", Model(NET))

@@ -75,7 +75,7 @@ def test_a_net_learns_and_is_tested_on_other_rows(frame: Any, estimator: Any, tm
 def test_epochs_count_rows_that_were_seen(
     frame: Any, estimator: Any, strategy: str, iterations: list[int], tmp_path: Path
 ) -> None:
-    """Of 120 rows. A batch has 8 rows, and two workers read one batch each or divide one."""
+    """The data have 120 rows. A batch has 8 rows, and two workers read one batch each or divide one."""
     estimator.setSolver({"base_lr": 0.2}).setEpochs(3).setStrategy(strategy).setRunFolder(tmp_path / "run")
     model = estimator.setValidationIndicatorCol("held").fit(frame)
     assert [moment.iteration for moment in model.history if moment.tested] == iterations

@@ -8,6 +8,6 @@ from tests.netdsl.distributed.workers import Together, around_a_relay
 
 
 @pytest.fixture
-def everybody() -> Together:
+def all_workers() -> Together:
     """Run a task as every worker, and return the results."""
     return around_a_relay

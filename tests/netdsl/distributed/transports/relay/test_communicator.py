@@ -28,7 +28,7 @@ WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [1.0, 2.0, 3.0, 4.0]]
         (WEIGHTS[2], LONG, torch.float64),
     ],
 )
-def test_means_have_the_bits_of_shared_memory(everybody, length, weights, kind):
+def test_means_have_the_bits_of_shared_memory(all_workers, length, weights, kind):
     def task(communicator):
         rank = communicator.rank
         mean, reduced = own(rank, length, kind), own(10 + rank, length, kind)
@@ -39,13 +39,13 @@ def test_means_have_the_bits_of_shared_memory(everybody, length, weights, kind):
 
     size = len(weights)
     expected = in_shared_memory(size, task)
-    for rank, ours in enumerate(everybody(size, task)):
+    for rank, ours in enumerate(all_workers(size, task)):
         assert torch.equal(ours[0], expected[0][0])
         assert torch.equal(ours[1], expected[rank][1])
         assert torch.equal(ours[2], expected[0][2])
 
 
-def test_connections_with_small_buffers_do_not_block(everybody):
+def test_connections_with_small_buffers_do_not_block(all_workers):
     """Replies find no buffer space while the rest is still being sent."""
     length = 3 * LONG
 
@@ -61,13 +61,13 @@ def test_connections_with_small_buffers_do_not_block(everybody):
         return average(communicator), values
 
     expected = in_shared_memory(2, average)
-    (first, one), (second, other) = everybody(2, task, room=NARROW)
+    (first, one), (second, other) = all_workers(2, task, room=NARROW)
     assert torch.equal(first, expected[0])
     assert torch.equal(second, expected[1])
     assert torch.equal(one, other)
 
 
-def test_two_workers_can_exchange_without_the_third(everybody):
+def test_two_workers_can_exchange_without_the_third(all_workers):
     exchanged = threading.Event()
 
     def task(communicator):
@@ -82,10 +82,10 @@ def test_two_workers_can_exchange_without_the_third(everybody):
         communicator.mean(buffer).wait()
         return buffer[0].item()
 
-    assert everybody(3, task) == [pytest.approx(2 / 3, rel=1e-7)] * 3
+    assert all_workers(3, task) == [pytest.approx(2 / 3, rel=1e-7)] * 3
 
 
-def test_a_waiting_lane_does_not_block_the_others(everybody):
+def test_a_waiting_lane_does_not_block_the_others(all_workers):
     done = threading.Event()
 
     def task(communicator):
@@ -102,10 +102,10 @@ def test_a_waiting_lane_does_not_block_the_others(everybody):
             communicator.mean(one, lane=2).wait()
         return other.tolist()
 
-    assert everybody(2, task) == [[0.5] * 5] * 2
+    assert all_workers(2, task) == [[0.5] * 5] * 2
 
 
-def test_a_variable_is_never_read_during_a_change(everybody):
+def test_a_variable_is_never_read_during_a_change(all_workers):
     def task(communicator):
         variable = communicator.shared_variable(torch.zeros(2 * LONG))
         buffer, seen = torch.empty(2 * LONG), set()
@@ -117,10 +117,10 @@ def test_a_variable_is_never_read_during_a_change(everybody):
                 seen.add(buffer.min().item() == buffer.max().item())
         return seen
 
-    assert everybody(2, task)[0] == {True}
+    assert all_workers(2, task)[0] == {True}
 
 
-def test_a_buffer_of_another_size_is_refused(everybody):
+def test_a_buffer_of_another_size_is_refused(all_workers):
     def task(communicator):
         variable = communicator.shared_variable(torch.ones(3))
         communicator.barrier()
@@ -128,10 +128,10 @@ def test_a_buffer_of_another_size_is_refused(everybody):
             variable.read(torch.ones(4))
 
     with pytest.raises(DistributedError, match="which isn't possible"):  # in the barrier at the end
-        everybody(1, task)
+        all_workers(1, task)
 
 
-def test_sent_bytes_are_counted(everybody):
+def test_sent_bytes_are_counted(all_workers):
     def task(communicator):
         if communicator.rank:
             time.sleep(0.2)
@@ -141,7 +141,7 @@ def test_sent_bytes_are_counted(everybody):
         communicator.gather([1.0])
         return bytes_of_mean, communicator.traffic
 
-    (mean, first), (_, second) = everybody(2, task)
+    (mean, first), (_, second) = all_workers(2, task)
     assert first.waited >= 0.15 > second.waited
     assert first.moved > 0
     assert mean == 2 * 8000  # sent and received
@@ -156,7 +156,7 @@ def test_sent_bytes_are_counted(everybody):
         (4, float("nan"), "mean of 4 float32, lane 0: the weights of all workers add up to nan"),
     ],
 )
-def test_mismatched_means_are_reported(everybody, values, weight, message):
+def test_mismatched_means_are_reported(all_workers, values, weight, message):
     def task(communicator):
         handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
         later = communicator.broadcast(torch.zeros(1))
@@ -165,7 +165,7 @@ def test_mismatched_means_are_reported(everybody, values, weight, message):
                 each.wait()
         communicator.mean(torch.zeros(3), lane=1).wait()  # other lanes still work
 
-    everybody(2, task)
+    all_workers(2, task)
 
 
 @pytest.mark.parametrize(
@@ -184,22 +184,22 @@ def test_mismatched_means_are_reported(everybody, values, weight, message):
         (lambda c: c.send(torch.zeros(2), to=3), lambda c: c.mean(torch.zeros(2)), "to 3, which isn't possible"),
     ],
 )
-def test_mismatched_exchanges_are_reported(everybody, one, other, message):
+def test_mismatched_exchanges_are_reported(all_workers, one, other, message):
     def task(communicator):
         with pytest.raises(DistributedError, match=message):
             (other if communicator.rank else one)(communicator).wait()
 
-    everybody(2, task)
+    all_workers(2, task)
 
 
-def test_gathering_different_counts_is_an_error(everybody):
+def test_gathering_different_counts_is_an_error(all_workers):
     def task(communicator):
         for _ in range(2):
             with pytest.raises(DistributedError, match="worker 1 requests a gather of 2 numbers; all workers"):
                 communicator.gather([1.0] * (communicator.rank + 1))
 
     with pytest.raises(DistributedError, match="gather of 2 numbers"):  # in the barrier at the end
-        everybody(2, task)
+        all_workers(2, task)
 
 
 @pytest.mark.parametrize(
@@ -214,15 +214,15 @@ def test_gathering_different_counts_is_an_error(everybody):
         ),
     ],
 )
-def test_unsupported_values_are_refused(everybody, ask, message):
+def test_unsupported_values_are_refused(all_workers, ask, message):
     def task(communicator):
         with pytest.raises(DistributedError, match=message):
             ask(communicator)
 
-    everybody(1, task)
+    all_workers(1, task)
 
 
-def test_a_worker_that_is_late_is_lost(everybody):
+def test_a_worker_that_is_late_is_lost(all_workers):
     given_up = threading.Event()
 
     def task(communicator):
@@ -233,7 +233,7 @@ def test_a_worker_that_is_late_is_lost(everybody):
             communicator.mean(torch.zeros(3)).wait()
         given_up.set()
 
-    everybody(2, task, timeout=1.0)
+    all_workers(2, task, timeout=1.0)
 
 
 def test_a_missing_driver_is_an_error():
@@ -244,12 +244,12 @@ def test_a_missing_driver_is_an_error():
         RelayCommunicator(connect, 0, 2)
 
 
-def test_diverged_models_are_averaged_like_others(everybody):
+def test_diverged_models_are_averaged_like_others(all_workers):
     def task(communicator):
         buffer = torch.tensor([1.0, np.inf * (-1) ** communicator.rank])
         communicator.mean(buffer).wait()
         return buffer
 
-    for buffer in everybody(2, task):
+    for buffer in all_workers(2, task):
         assert buffer[0] == 1
         assert buffer[1].isnan()
