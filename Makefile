@@ -104,6 +104,7 @@ check: lint types contracts quick  ## Lint, types, import contracts, quick tests
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python docs/check_prose.py
 
 types: $(READY)
 	@$(BIN)/mypy
