@@ -17,7 +17,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-gpu bench-gpu test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs site clean
+.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-gpu bench-gpu test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ test: $(READY)  ## All tests but the slow ones
 
 test-pages: $(READY)  ## The commands and programs of the documentation
 	@$(BIN)/python -m pytest -n $(WORKERS) -m pages
+
+test-wheel:  ## The pages and notebooks with an installed wheel, in a new environment: make test-wheel PYTHON=python3.13
+	@$(PYTHON) tests/pages/with_wheel.py $(if $(PAGES),-k '$(PAGES)')
 
 test-slow: $(READY)  ## The slow tests
 	@$(BIN)/python -m pytest -m 'slow and not spark'
@@ -129,6 +132,9 @@ stubs: $(READY)  ## Write what editors know of the layer types
 
 docs: $(READY)  ## Write what is generated in docs/
 	@$(BIN)/python docs/generate.py
+
+notebooks: $(READY)  ## Run the notebooks of the documentation, and keep what they show
+	@$(BIN)/python tests/pages/run_notebook.py docs/notebooks/*.ipynb
 
 site: $(READY)  ## Build the documentation's site in build/site; a broken link or a page that isn't listed is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -c docs -d build/doctrees . build/site

@@ -43,7 +43,7 @@ class Predicted:
     answer: ImageAnswer | None = None
 
     def _repr_html_(self) -> str:
-        """The answer's text, below the image if the request draws."""
+        """Return the answer's text, below the image if the request draws."""
         has_image = self.answer is not None and self.answer.pixels is not None and self.answer.answer is not None
         image = f'<img src="{image_address(picture(self.answer))}">' if self.answer and has_image else ""
         return f"<figure>{image}<pre>{escape(self.text)}</pre></figure>"

@@ -83,10 +83,12 @@ def steps_of(page: Path) -> list[Step]:
 def pattern_of(shown: str, *, numbers_vary: bool = False) -> str:
     """Return the pattern that an output must match. A page that shows nothing accepts any output.
 
-    `...` stands for any text in a line or, alone on a line, for any lines. Spaces at the end of a line don't count.
+    `...` stands for any text in a line or, alone on a line, for any lines. Spaces at the end of a line
+    and empty lines around the output don't count.
     """
     lines = shown.strip("\n").splitlines() or ["..."]
-    return "".join(r"(?:.*\n)*" if line.strip() == "..." else _line_pattern(line, numbers_vary) for line in lines)
+    patterns = (r"(?:.*\n)*" if line.strip() == "..." else _line_pattern(line, numbers_vary) for line in lines)
+    return rf"\s*{''.join(patterns)}\s*"
 
 
 def _line_pattern(line: str, numbers_vary: bool) -> str:

@@ -68,6 +68,7 @@ def test_steps_have_the_outputs_that_the_page_shows(tmp_path: Path) -> None:
     [
         ("", "anything\n", False, True),
         ("a\nb\n", "a  \nb\n", False, True),
+        ("a\nb\n", "\na\nb\n  \n", False, True),
         ("a\n", "a\nb\n", False, False),
         ("a\n...\nd\n", "a\nb\nc\nd\n", False, True),
         ("a\n...\nd\n", "a\nd\n", False, True),

@@ -28,13 +28,14 @@ RUN = [
 
 def run_steps(steps: list[Step], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the steps of a page in a folder, which is the reader's home, too."""
+    others = {name: value for name, value in os.environ.items() if name != "NETDSL_HOME"}
     own = {"PATH": os.pathsep.join((str(ZOO.parent), os.environ["PATH"])), "PYTHONPATH": str(ROOT)}
     own |= {"HOME": str(folder), "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}
     return subprocess.run(
         [sys.executable, Path(__file__).with_name("run_page.py")],
         input=json.dumps([step.request() for step in steps]),
         cwd=folder,
-        env={**os.environ, **own},
+        env=others | own,
         capture_output=True,
         text=True,
     )

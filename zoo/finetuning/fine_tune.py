@@ -43,7 +43,7 @@ from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
 from netdsl.training.backends import HERE, Backend, chosen_backend
-from netdsl.training.callbacks import Callback, Hearing
+from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.net import Net
 from netdsl.training.with_workers import Team
 from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
@@ -91,7 +91,8 @@ def finetune(
     class, or an address such as "lmdb:PATH".
 
     The result is written into the folder `output`, by default MODEL_tuned: nets, weights and classes for Caffe, the
-    ONNX form, a card with the measured accuracy, and the run, with which `resume` goes on. `replace_layers` names the
+    ONNX form, a card with the measured accuracy, and the run, with which `resume` goes on. The net's `history` has the
+    losses and tests of the run. `replace_layers` names the
     layers to replace, with the outputs of each, or None for as many as there are classes; `freeze` has patterns of
     the names of layers that stay as they are. `workers`, `strategy`, `backend`, `callbacks` and `on_round` are those of
     `Net.train`; a process that mpiexec or torchrun has started as one of several takes part in one fine-tuning.
@@ -124,7 +125,9 @@ def finetune(
     tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
     if team.backend.supervises and tuned is None:
         raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; resume=True goes on with it")
-    return Net(folder / DEPLOY, weights=folder / WEIGHTS)
+    net = Net(folder / DEPLOY, weights=folder / WEIGHTS)
+    net.history = History(read_moments(folder / RUN / EVENTS))
+    return net
 
 
 def default_output(model: str | Path) -> Path:

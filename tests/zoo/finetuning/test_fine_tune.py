@@ -46,6 +46,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_model_learns_other_classes_in_one_sentence(photos: Path, backend: str) -> None:
     net = finetune("shapes", photos, workers=2, epochs=1, backend=backend)
     assert net.forward(data=np.zeros((1, 3, 40, 40), np.float32))["prob"].shape == (1, 2)
+    assert "accuracy" in net.history[-1].tested
     tuned = Path("shapes_tuned")
     assert (tuned / "labels.txt").read_text() == "cross\nring\n"
     assert f'finetune("shapes", "{photos}", "shapes_tuned")' in read_card(tuned / "README.md").text
