@@ -15,7 +15,8 @@ _MOST_ROWS = 12  # maximum number of rows in a chart's table
 _LEAST_HEIGHT = 0.1  # minimum height of an axis, relative to the range of accuracies or to the largest value
 _MARGIN = 0.05  # margin of an axis, above and below the curves
 _COLOURS = ("#2f6fb3", "#e07a3f", "#4f9d69", "#8a6fc4", "#c0392b", "#4fa7b5", "#d9a520", "#8c6d4f")
-_SVG_WIDTH, _SVG_HEIGHT, _LEFT, _TOP, _BOTTOM = 480, 200, 56, 24, 34  # in SVG units, with room for the texts
+_SVG_WIDTH, _SVG_HEIGHT, _LINE_HEIGHT = 480, 200, 15  # of a chart as SVG, and of each name below it
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 20, 24, 34  # room for the texts around a plot
 
 Curve = Mapping[float, float]
 
@@ -158,10 +159,11 @@ def _line_of_curve(name: str, curve: Curve, x_name: str, x_scale: AxisScale, y_s
 
 def svg_of(chart: Chart) -> str:
     """Return a chart as an SVG that needs no style sheet, so that notebooks can display it. Names are escaped."""
-    width, height = _SVG_WIDTH - _LEFT - 8, _SVG_HEIGHT - _TOP - _BOTTOM
+    width, height = _SVG_WIDTH - _LEFT - _RIGHT, _SVG_HEIGHT - _TOP - _BOTTOM
+    whole_height = _SVG_HEIGHT + _LINE_HEIGHT * len(chart.lines)
     plot = f'<g transform="translate({_LEFT} {_TOP}) scale({width / _UNITS} {height / _UNITS})">'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_SVG_WIDTH}" height="{_SVG_HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_SVG_WIDTH}" height="{whole_height}" role="img" '
         f'aria-label="{escape(chart.summary)}" font-family="sans-serif" font-size="11" fill="currentColor">',
         _svg_text(_LEFT, _TOP - 10, chart.title, "start", weight="bold"),
         _svg_text(_LEFT + width, _SVG_HEIGHT - 4, chart.x_name, "end"),
@@ -173,8 +175,8 @@ def svg_of(chart: Chart) -> str:
     for number_of_line, line in enumerate(chart.lines):
         colour = _COLOURS[number_of_line % len(_COLOURS)]
         parts.append(f'{plot}<path d="{line.path}" {_stroke(colour, 2)}/></g>')
-        place = _TOP + 12 * number_of_line + 4
-        parts.append(_svg_text(_LEFT + width, place, f"{line.name} {line.last}", "end", fill=colour))
+        place = _SVG_HEIGHT + _LINE_HEIGHT * (number_of_line + 1) - 4
+        parts.append(_svg_text(_LEFT, place, f"{line.name} {line.last}", "start", fill=colour))
     return "".join([*parts, "</svg>"])
 
 
