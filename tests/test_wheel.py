@@ -113,7 +113,7 @@ def test_the_metadata_stand_without_the_repository(wheel: Path) -> None:
     assert metadata["Requires-Python"] == ">=3.11" and metadata["Description-Content-Type"] == "text/markdown"
     assert "Programming Language :: Python :: 3.14" in metadata.get_all("Classifier", [])
     description = str(metadata.get_payload())
-    assert "write a\nnet (`docs/write_a_net.md`)" in description
+    assert "train (`docs/train.md`)" in description
     assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
 
 

@@ -70,7 +70,7 @@ def test_an_input_without_a_shape() -> None:
     layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'y' inner_product_param { num_output: 2 } }""")
     assert finding.assumed == {"x": (3, 224, 224)}
     (note,) = finding.caffe_notes
-    assert note.endswith("layer 'in': Caffe refuses inputs without a shape; write input_param { shape { dim } }")
+    assert note.endswith("layer 'in': Caffe refuses inputs without a shape; add input_param { shape { dim } }")
 
 
 @shows("A top with a length of 0")

@@ -234,7 +234,7 @@ BAD = {
     ),
     "python.prototxt": (
         NET.replace('"BatchNorm"', '"Python" python_param { module: "m" layer: "L" }').encode(),
-        "python.prototxt:6: layer 'bn': layer runs Python code from module 'm'",
+        "python.prototxt:6: layer 'bn': the layer runs Python code from module 'm'",
     ),
 }
 

@@ -160,7 +160,7 @@ def test_a_stopped_run_resumes(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("zoo.finetuning.tune.train", lambda *_, **__: None)  # as if a kill came before the first round
         said = zoo("finetune", "shapes", "--data", "photos", "--epochs", "3", "-o", "stopped")
-    assert "`zoo finetune --resume stopped` goes on" in said.err
+    assert "continue with `zoo finetune --resume stopped`" in said.err
     resumed = json.loads(zoo("finetune", "--resume", "stopped", "--json").out)
     assert resumed["accuracy"] == undisturbed["accuracy"]
     weights, expected = Net("stopped").get_weights(), Net("shapes_tuned").get_weights()
@@ -182,7 +182,7 @@ def test_a_stopped_run_resumes(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
             "photos: the folder isn't empty; continue its fine-tuning with --resume",
         ),
         (["shapes"], "Give a MODEL and --data, or --resume FOLDER."),
-        (["--resume", "nothing"], "nothing/finetune.json: can't be read"),
+        (["--resume", "nothing"], "nothing/finetune.json: the file can't be read"),
     ],
 )
 def test_problems_are_reported(zoo, words: list[str], problem: str) -> None:

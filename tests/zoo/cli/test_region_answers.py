@@ -141,7 +141,7 @@ def folder(card_input: str) -> None:
     ("card_input", "problem"),
     [
         ("size: [240, 400], mean: mean.binaryproto", "names 'mean.binaryproto' as a mean"),
-        ("size: [240, 400], mean: [1, 2]", "has 2 values as a mean"),
+        ("size: [240, 400], mean: [1, 2]", "gives 2 values as a mean"),
         ("size: [240, 400], resize: [256, 416]", "the card sets `resize`"),
     ],
 )

@@ -28,7 +28,7 @@ def test_a_run_is_reported_in_numbers_and_as_a_page(zoo) -> None:
         "run: 3 workers, 4 rounds, iteration 40 after 20.0 s: 2 iterations/s by each worker, 6 iterations/s in total"
     )
     table = rows(done.out)
-    heads = "worker rounds iterations compute wait exchange test other MB divergence at last"
+    heads = "worker rounds iterations compute wait exchange test other MB divergence final"
     assert heads in table
     assert "0 4 40 8.00 40% 8.00 40% 2.00 10% 2.00 10% 8.0 0.5208 0.25" in table
     assert "2 4 40 16.00 80% 2.00 10% 2.00 10% 8.0 2.521 2.25" in table
@@ -121,7 +121,7 @@ def test_an_unfinished_run_without_tests_or_weights_is_reported(zoo) -> None:
     write_run(Path("run"), records, events=(), weights=False)
     assert zoo("report", "run").code == 0
     page = Path("run/report.html").read_text()
-    assert "This training isn&#39;t finished; here is what there is so far." in page.replace("isn't", "isn&#39;t")
+    assert "This training isn't finished. The page shows the results so far." in page
     assert "There are no losses or test results yet." in page
     assert "There are no weights yet: neither a model nor a snapshot." in page
 

@@ -37,7 +37,7 @@ def test_the_net_reads_other_data_and_columns(zoo, digits) -> None:
     named = ["--data", "named.parquet", "--column", "data=pixels", "--column", "label=digit"]
     assert scored(zoo, digits, *named) == wanted
     done = zoo("test", digits.net, "--weights", digits.weights, *named[:-2])
-    assert "no column 'label' for blob 'label'; there are number, pixels, digit" in done.err
+    assert "no column 'label' for blob 'label'; choose from number, pixels, digit" in done.err
     once = scored(zoo, digits, "--data", "digits:test", "--iterations", "355")  # each row 36 times
     assert once["accuracy"] == pytest.approx(wanted["accuracy"], rel=1e-5)
 

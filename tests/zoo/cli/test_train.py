@@ -223,7 +223,7 @@ def test_the_final_weights_are_tested_whatever_the_interval(zoo) -> None:
         ([], "Give a MODEL of the zoo, or --solver FILE, but not both."),
         (["lenet", "--solver", "x"], "Give a MODEL of the zoo, or --solver FILE, but not both."),
         (["lenett"], "lenett: not a file or a model of the zoo; did you mean lenet?"),
-        (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; name it KIND:PATH"),
+        (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; name it as KIND:PATH"),
         (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
         (["lenet", "--device", "gpu"], "'gpu' isn't a device"),
         (["lenet", "--gpus", "99"], "there is no GPU 99"),
@@ -259,7 +259,7 @@ def test_a_users_own_data_are_trained_on(zoo, lenet: Path, tmp_path: Path) -> No
     shutil.copy(lenet / "train_val.prototxt", tmp_path / "x.prototxt")
     nets = 'train_net: "x.prototxt" test_net: "x.prototxt" test_iter: 1'
     (tmp_path / "solver.prototxt").write_text(f'{nets} base_lr: 1 lr_policy: "fixed"')
-    assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
+    assert "a solver with a single net" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
 
 
 def photos(folder: str, *classes: str) -> None:
@@ -301,7 +301,7 @@ def test_splits_as_classes_and_classes_without_outputs_are_refused(zoo, lenet: P
     write_solver(lenet, 2)
     done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "folder:photos/train, and to test on --test-data folder:photos/val;" in done.err
+    assert "folder:photos/train, and to test on --test-data folder:photos/val, or write" in done.err
     words = ["--data", "folder:photos/train", "--test-data", "folder:photos/val"]
     done = zoo("train", "--solver", "solver.prototxt", *words)
     assert done.code == 2 and "has 2 outputs for the 3 classes" in done.err and "iteration" not in done.out

@@ -33,7 +33,7 @@ def test_methods_are_compared_by_the_time_to_the_goal() -> None:
     assert table["time to 90.00%"] == ["40 s", "16 s"]
     assert table["computing"] == ["100.0%", "65.6%"]
     assert table["waiting for others"] == ["0.0%", "9.4%"]
-    assert table["exchanged by each"] == ["0 B", "5 kB"]
+    assert table["exchanged by each worker"] == ["0 B", "5 kB"]
     never = replace(found, goal=0.93)
     assert never.speedup is None
     assert {name: cells for name, *cells in estimate_table(never)}["time to 93.00%"] == ["never", "16 s"]

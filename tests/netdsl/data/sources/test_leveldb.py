@@ -130,7 +130,7 @@ def test_a_damaged_manifest_and_keys_in_another_order_are_refused(tmp_path: Path
         b"\x07\x09": "it has a level 9, and there are 7",
         b"\x0a": "it has a field 10, which LevelDB doesn't have",
         b"\x01\x7f": "it ends within a field",
-        b"\x02" + b"\xff" * 11: "a number runs on for more than ten bytes",
+        b"\x02" + b"\xff" * 11: "a number is longer than ten bytes",
         b"\x01" + sized(b"reverse") + b"\x03\x01": "its keys have an order of their own, 'reverse'",
     }.items():
         content = bytearray()

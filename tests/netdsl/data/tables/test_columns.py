@@ -391,7 +391,7 @@ def test_rows_with_a_null_in_their_value_are_found(column: Any, missing: list[bo
 def test_columns_stored_by_spark_have_the_same_values(tmp_path: Path, name: str) -> None:
     kind = KINDS[name]
     if name == "images of several sizes in lists":
-        with pytest.raises(DataError, match=r"column 'c': row 1 of partition 0 has shape .* bring all to one"):
+        with pytest.raises(DataError, match=r"column 'c': row 1 of partition 0 has shape .* convert all to one shape"):
             stored(kind, tmp_path)
         return
     for batch in trained_on(stored(kind, tmp_path), kind, "x"):

@@ -131,5 +131,5 @@ def test_impossible_settings_are_refused(settings) -> None:
 
 
 def test_a_centre_that_would_overshoot_is_refused(train) -> None:
-    with pytest.raises(DistributedError, match=r"alpha 0\.5 of 3 workers makes beta 1\.5"):
+    with pytest.raises(DistributedError, match=r"alpha of 0\.5 with 3 workers makes beta 1\.5"):
         train(SynchronousElastic(alpha=0.5), 3)
