@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent.parent
-SOURCES = ("caffe_proto", "converters", "netdsl", "zoo", "LICENSE", "README.md", "pyproject.toml")
+SOURCES = ("caffe_proto", "converters", "netdsl", "zoo", "LICENSE", "README.md", "pyproject.toml", "setup.py")
 PAGES = ("docs", "examples", "README.md", "pyproject.toml", "tests/pages")  # pyproject.toml has pytest's settings
 EXTRAS = "convert,data,docs,hub,logs,mpi,onnx,planner,serve,spark"
 
