@@ -154,7 +154,7 @@ class RowBatches(Iterator[tuple[Tensor, ...]]):
 
     def __init__(self, rows: UserRows, shapes: Mapping[str, Shape], batch: int, seed: int = 0) -> None:
         if batch < 1:
-            raise DataError(f"the batch size is {batch}; it must be 1 or more")
+            raise DataError(f"the batch size is {batch}; set it to 1 or more")
         rows.choose(list(shapes))
         self._rows, self._batch = rows, batch
         self._order = Order((len(rows),), rows.shuffle, seed)

@@ -164,7 +164,7 @@ class SourceName:
         """Return the whole number in an option. Raises a `DataError` if it is outside the range."""
         text = self._pairs.get(option, str(default))
         if not (text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
-            raise DataError(f"{self}: {option} is '{text[:40]}'; it must be a whole number from {least} to {most:,}")
+            raise DataError(f"{self}: {option} is '{text[:40]}'; set it to a whole number from {least} to {most:,}")
         return int(text)
 
     @property

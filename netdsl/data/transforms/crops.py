@@ -45,7 +45,7 @@ class CropChoice:
                 "side"
             )
         if self._ratios is not None and self._most_apart < 0:
-            raise DataError(f"transform_param: max_distort is {self._most_apart}; it must be 0 or more")
+            raise DataError(f"transform_param: max_distort is {self._most_apart}; set it to 0 or more")
 
     @classmethod
     def of(cls, p: pb.TransformationParameter, crop: Size | None) -> CropChoice | None:
