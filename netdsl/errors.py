@@ -40,7 +40,7 @@ class SolverError(NetError):
 
 
 class DataError(CaffeError):
-    """Data that can't be read or don't fit a net. The message says where.
+    """Data that can't be read or don't fit a net. The message names the place.
 
     The message is always one line, even if names from a damaged file contain line breaks.
     """

@@ -282,8 +282,10 @@ def _worker_counts(most: int) -> list[int]:
 
 
 def _strategies_for(workers: int) -> list[Strategy]:
-    """Return all strategies with their default settings, and with several taus if they have a tau. One worker needs
-    none."""
+    """Return all strategies with their default settings, and with several taus if they have a tau.
+
+    A single worker needs no strategy, so model averaging is the only one.
+    """
     if workers == 1:
         return [ModelAveraging()]
     ways: list[Strategy] = []

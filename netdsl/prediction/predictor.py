@@ -69,7 +69,7 @@ class Predictor:
         self._module: NetModule | None = None
 
     def take_items(self, items: Mapping[str, Shape]) -> None:
-        """Set the shapes of the items that will come. The net is built when its shapes are needed."""
+        """Set the shapes of the items to predict. The net is built when its shapes are needed."""
         if items:
             self._model = self._model.with_items(items)
             vars(self).pop("built", None)

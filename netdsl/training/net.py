@@ -683,7 +683,7 @@ def _team_of(
 ) -> Team | None:
     """Return the workers' team if several workers train, or `None`.
 
-    The call asks for several workers, or another program has started several processes.
+    Several workers train if the call requests them, or if another program has started several processes.
     """
     if alone:
         return None

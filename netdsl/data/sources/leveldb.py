@@ -212,7 +212,7 @@ class LevelDbSource(DatumSource):
         check_folder(self.path, CURRENT, "a LevelDB")
         self._files = LevelDbFiles(self.path)
         if not len(self._files):
-            raise DataError(f"{path}: the LevelDB is empty")
+            raise DataError(f"{path}: the LevelDB is empty; name another one")
 
     def __len__(self) -> int:
         return len(self._files)

@@ -46,7 +46,7 @@ class SourceKind:
     """One kind of data: the form of its names, functions that open its contents, and the test that recognises its
     paths.
 
-    If a kind has both items and images with marked objects, `has_marks` tells which of them a path contains.
+    If a kind has both items and images with marked objects, `has_marks` determines which of them a path contains.
     """
 
     form: str
