@@ -589,7 +589,7 @@ class _Settling:
         return Settled(built, data)
 
     def _of_batch(self, batch: int) -> _Settling:
-        """Return the same phase with another batch in all data layers."""
+        """Return the same phase with another batch size in all data layers."""
         net = copy_of(self._unstated)
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)

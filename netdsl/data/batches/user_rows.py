@@ -199,7 +199,7 @@ def _array(name: str, values: Any) -> Array:
         array: Array = np.asarray(values)
         array = np.stack([np.asarray(value) for value in values]) if array.dtype == object else array
     except ValueError as problem:
-        raise DataError(f"'{name}' isn't an array of numbers: {problem}") from None
+        raise DataError(f"'{name}' isn't an array of numbers: {problem}; convert it") from None
     if not array.ndim or array.dtype.kind not in "biuf":
         raise DataError(f"'{name}' isn't an array of numbers with a row for each item; its type is {array.dtype}")
     return array

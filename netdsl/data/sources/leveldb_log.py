@@ -48,7 +48,7 @@ def log_records(path: Path) -> Iterator[LogRecord]:
             _warn_of_end(path)
             pieces, offsets = [], []
         elif kind in (MIDDLE, LAST) and not pieces:
-            raise damaged(path, offset, "a record has no beginning")
+            raise damaged(path, offset, "the beginning of a record is missing")
         pieces.append(data)
         offsets.append(offset)
         if kind in (WHOLE, LAST):

@@ -73,7 +73,7 @@ def _window_rows(lines: list[str], path: str, number: int) -> WindowRows:
         return np.loadtxt(lines, ndmin=2, comments=None, usecols=range(_COLUMNS)) if lines else np.empty((0, _COLUMNS))
     except ValueError as problem:
         raise DataError(
-            f"{path}: the windows of line {number}'s image aren't 'class overlap x1 y1 x2 y2': {problem}"
+            f"{path}: the windows of line {number}'s image aren't 'class overlap x1 y1 x2 y2': {problem}; correct them"
         ) from None
 
 

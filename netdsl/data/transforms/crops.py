@@ -103,7 +103,7 @@ class RandomArea:
         if not 0 < p.min_area_ratio <= p.max_area_ratio or not 0 < p.aspect_ratio_change <= 1:
             raise DataError(
                 "random_aspect_ratio_param needs areas above 0 in ascending order, and an aspect_ratio_change "
-                "above 0 and up to 1"
+                "above 0 and up to 1; correct them"
             )
 
     def __call__(self, image: Array, random: Random) -> Array:

@@ -39,7 +39,7 @@ def test_a_pulled_model_is_a_net_by_its_name(zoo, home: Path, model: Path) -> No
     assert (code, err) == (0, "")
     assert out == f"my-lenet is stored: 5 files, 1.7 MB, in {home / 'my-lenet'}\n"
     assert zoo("pull", "lenet", "--as", "my-lenet").out.startswith("my-lenet is stored already: 5 files")
-    assert zoo("card", "my-lenet").out.startswith("LeNet: Two convolutions")
+    assert zoo("card", "my-lenet").out.startswith("LeNet: A net of two convolutions")
     assert "differs by 0.0e+00" in zoo("verify", "my-lenet", "lenet").out
     assert zoo("test", "my-lenet", "--weights", "lenet/weights.caffemodel", "--iterations", "1").code == 0
 
@@ -95,7 +95,7 @@ def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -
     assert zoo("pull", "shared/lenet", "--json").code == 0
     (model / "README.md").unlink()
     code, out, err = zoo("push", "lenet", "other")
-    assert (code, out) == (2, "") and "lenet: has no README.md, which says what the model is" in err
+    assert (code, out) == (2, "") and "lenet: there is no README.md that describes the model" in err
 
 
 @pytest.mark.parametrize(
