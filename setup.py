@@ -1,4 +1,4 @@
-"""Gives the package its README as the description, without links to files, which a package index doesn't have."""
+"""Uses the README as the package's description, without links to files, which don't exist on a package index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _LINK = re.compile(r"\[([^]]*)\]\((?!https?:)([^)#]*)[^)]*\)")
 
 
 def description(readme: str) -> str:
-    """Return the README with the name of a file, in the source distribution, after the words that link to it."""
+    """Return the README with each link to a file replaced by its text and the name of the file in the source
+    distribution."""
 
     def words(match: re.Match[str]) -> str:
         text, file = match.groups()

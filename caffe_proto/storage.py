@@ -32,7 +32,7 @@ def check_regular(path: Path, *, may_be_empty: bool = False) -> None:
         if path.exists() and not path.is_file():
             raise FileError(f"{path}: this is not a regular file; save its data in one first")
         if not path.stat().st_size and not may_be_empty:
-            raise FileError(f"{path}: the file is empty")
+            raise FileError(f"{path}: the file is empty; name another one")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise FileError(f"{path}: can't be opened: {reason}") from None

@@ -1,4 +1,4 @@
-"""Rewrites deployed models as nets that compute the same in another way, and proves each rewrite."""
+"""Rewrites deployed models as nets that compute the same values in another way, and proves each rewrite."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _RewriteStep:
 def rewrite(
     model: Model, rewrites: Rewrites, *, verify: bool = True, tolerance: float | None = None
 ) -> tuple[Model, list[Proof]]:
-    """Rewrite a model. Raises a `ConversionError` if a rewritten net doesn't compute the same.
+    """Rewrite a model. Raises a `ConversionError` if a rewritten net doesn't compute the same values.
 
     By default, each rewrite has its own tolerance.
     """

@@ -30,7 +30,7 @@ _NO_VALUES: Mapping[int, AnyArray] = {}
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the outputs of a net in two forms differ for the same inputs.
+    """The difference between the outputs of a net in two forms, for the same inputs.
 
     The difference proves nothing about `uninformative` outputs. For random inputs, such an output contains one value
     only, or values that aren't finite.

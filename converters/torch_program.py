@@ -29,7 +29,7 @@ def export_torch(
     """Write a net with its weights as a program of torch's own operators. The batch size stays open if possible.
 
     The program accepts the inputs in the net's order and returns the outputs by name. With `verify`, the written
-    program is run before it takes its place, and must compute the same as the net.
+    program is run before it takes its place, and must compute the same values as the net.
     """
     if built_only(net).graph.phase is not Phase.TEST:
         raise ConversionError("a net in the TRAIN phase can't be exported; use the TEST phase")

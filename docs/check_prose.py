@@ -1,7 +1,7 @@
 """Checks the language of pages, docstrings, comments and messages: `make lint`.
 
-proselint runs those of its checks that suit technical text. docs/vocabulary.toml adds the words that docs/style.md
-avoids.
+It runs the checks of proselint that suit technical text, and looks for the words that docs/style.md avoids.
+docs/vocabulary.toml lists those words.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def prose_files() -> Iterator[Path]:
 
 
 def prose_of_markdown(path: Path) -> Iterator[str]:
-    """Yield the lines of a page, with code, comments and addresses left out of them."""
+    """Yield the lines of a page without code, comments and addresses."""
     in_code = False
     for line in (ROOT / path).read_text().splitlines():
         fence = line.lstrip().startswith("```")
@@ -69,7 +69,8 @@ def prose_of_markdown(path: Path) -> Iterator[str]:
 
 
 def prose_of_python(path: Path) -> Iterator[str]:
-    """Yield the lines of a program, with only its docstrings, comments and messages left. Tests have no messages."""
+    """Yield the docstrings, comments and messages of a program, and empty lines for its code. Tests have no
+    messages."""
     source = (ROOT / path).read_text()
     lines = [""] * (source.count("\n") + 2)
     for node in ast.walk(ast.parse(source)) if "tests" not in path.parts else ():

@@ -1,6 +1,6 @@
 """Builds the documentation site: `make site`.
 
-The pages are the ones that GitHub shows. The navigation is the links of index.md, in the groups of its headings.
+The pages are the same as on GitHub. The navigation follows the headings and links of index.md.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ html_static_path = ["site"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 
-# The sources are the whole tree, so that the README and links to files of the tree work as they do on GitHub.
+# The source directory is the repository root, so the README and links to other files work as they do on GitHub.
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/*.md", "docs/notebooks/*.ipynb"]
 exclude_patterns = [".*", "build", "benchmarks", "caffe_proto", "converters", "netdsl", "requirements", "tests", "zoo"]
 templates_path = ["site"]
 html_additional_pages = {"index": "first_page.html"}
 
-myst_heading_anchors = 4  # as GitHub makes them
-nb_execution_mode = "off"  # the notebooks have their outputs; tests run them
+myst_heading_anchors = 4  # as on GitHub
+nb_execution_mode = "off"  # the notebooks contain their outputs; tests run them
 
 _GROUP = re.compile(r"(?m)^## (.+)\n((?:(?!## ).*\n)*)")
 _ENTRY = re.compile(r"(?m)^- \[([^]]+)\]\(([^)]+)\)")
@@ -34,7 +34,7 @@ _LINK_BY_FILE_NAME = re.compile(r"\[(\w+\.md)\]\((\1[^)]*)\)")
 
 
 def add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
-    """Let links show titles instead of file names; append a hidden table of contents to the index for each group."""
+    """Show titles instead of file names in links, and add a hidden table of contents to the index for each group."""
     source[0] = _LINK_BY_FILE_NAME.sub(r"[](\2)", source[0])
     if page == root_doc:
         for group, entries in _GROUP.findall(source[0]):
@@ -43,5 +43,5 @@ def add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect to Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("source-read", add_navigation)

@@ -200,12 +200,12 @@ def picture() -> str:
 
 
 def with_generated_parts(page: str) -> str:
-    """Return a page in which the code and the tables of rooms are those of the repository."""
+    """Return a page with its code and its tables of rooms replaced by the repository's current ones."""
     return _with_rooms(_with_code(page))
 
 
 def _with_code(page: str) -> str:
-    """Return a page in which the code with this name in the file follows each `<!-- code: FILE NAME -->`."""
+    """Return a page with the code that each `<!-- code: FILE NAME -->` refers to inserted after it."""
 
     def block(match: re.Match[str]) -> str:
         return f"<!-- code: {match[1]} {match[2]} -->\n```python\n{_code_of(ROOT / match[1], match[2])}```"
@@ -214,7 +214,7 @@ def _with_code(page: str) -> str:
 
 
 def _with_rooms(page: str) -> str:
-    """Return a page in which the table of the package's rooms follows each `<!-- rooms: PACKAGE -->`."""
+    """Return a page with the table of a package's rooms inserted after each `<!-- rooms: PACKAGE -->`."""
     return _ROOMS.sub(lambda match: f"<!-- rooms: {match[1]} -->\n\n{_rooms_of(match[1])}", page)
 
 

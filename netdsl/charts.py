@@ -1,5 +1,4 @@
-"""Line charts for pages and notebooks. Curves are relative to a plot's width and height, so that a plot fits any
-width."""
+"""Line charts for pages and notebooks. Points are stored relative to the plot, so that it can have any width."""
 
 from __future__ import annotations
 
@@ -9,14 +8,14 @@ from dataclasses import dataclass
 from html import escape
 
 _UNITS = 1000  # size of a plot in SVG units
-_MOST_DOTS = 40  # maximum number of points of a curve that are drawn as dots
+_MOST_DOTS = 40  # maximum number of points in a curve that shows a dot for each
 _MOST_POINTS = 800  # maximum number of points of a curve
 _MOST_ROWS = 12  # maximum number of rows in a chart's table
 _LEAST_HEIGHT = 0.1  # minimum height of an axis, relative to the range of accuracies or to the largest value
 _MARGIN = 0.05  # margin of an axis, above and below the curves
 _COLOURS = ("#2f6fb3", "#e07a3f", "#4f9d69", "#8a6fc4", "#c0392b", "#4fa7b5", "#d9a520", "#8c6d4f")
-_SVG_WIDTH, _SVG_HEIGHT, _LINE_HEIGHT = 480, 200, 15  # of a chart as SVG, and of each name below it
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 20, 24, 34  # room for the texts around a plot
+_SVG_WIDTH, _SVG_HEIGHT, _LINE_HEIGHT = 480, 200, 15  # size of a chart as SVG, and height of each row of the legend
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 20, 24, 34  # space for the labels around a plot
 
 Curve = Mapping[float, float]
 

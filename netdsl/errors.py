@@ -40,7 +40,7 @@ class SolverError(NetError):
 
 
 class DataError(CaffeError):
-    """Data that can't be read or don't fit a net. The message says where.
+    """Data that can't be read or don't fit a net. The message names the place.
 
     The message is always one line, even if names from a damaged file contain line breaks.
     """
@@ -70,23 +70,23 @@ class LabelWarning(UserWarning):
 
 
 class SettingError(CaffeError):
-    """A variable of the environment has a value that doesn't exist."""
+    """An environment variable with an unknown value."""
 
 
 class DeviceWarning(UserWarning):
-    """A net is on another device than the one that was asked for."""
+    """A net is on a different device from the requested one."""
 
 
 class TrainingWarning(UserWarning):
-    """A training goes on, but not as its settings alone would let a user expect."""
+    """A training continues, but not as its settings alone would suggest."""
 
 
 class DeprecatedFormWarning(DeprecationWarning):
-    """A call is written in a form of an earlier release, which a later release will refuse."""
+    """A call uses a form from an earlier release, which a later release will reject."""
 
 
 class DataWarning(UserWarning):
-    """Some of the data that were read may be missing."""
+    """Some data may be missing from the items that were read."""
 
 
 class DistributedError(NetError):
@@ -102,7 +102,7 @@ class MemoryBoundError(PlanError):
 
 
 class PeerLostError(DistributedError):
-    """Another worker ended or hangs, so this round can't be finished. The round can be repeated."""
+    """Another worker has ended or hangs, so this round can't be finished. The round can be repeated."""
 
 
 def first_line(problem: BaseException | None) -> str:
@@ -129,9 +129,9 @@ def user_code_problem(problem: BaseException) -> str | None:
 
 
 def range_problem(problem: BaseException) -> str | None:
-    """Return a sentence about an index that a GPU found out of range, or `None` for other errors.
+    """Return a sentence about an index that a GPU found to be out of range, or `None` for other errors.
 
-    A GPU doesn't report which index it was.
+    A GPU doesn't report the index.
     """
     if not isinstance(problem, RuntimeError) or "device-side assert" not in str(problem):
         return None

@@ -1,4 +1,4 @@
-"""HTML tables, with which notebooks display objects."""
+"""HTML tables that display objects in notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def html_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 def image_address(png: bytes) -> str:
-    """Return an address that contains a PNG itself."""
+    """Return a `data:` address that contains a PNG image."""
     return f"data:image/png;base64,{b64encode(png).decode()}"
 
 

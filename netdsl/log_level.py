@@ -1,4 +1,4 @@
-"""Log records on standard error, where the variable NETDSL_LOG asks for them."""
+"""Shows log records on standard error if the environment variable NETDSL_LOG is set."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ import os
 from netdsl.errors import SettingError
 
 VARIABLE = "NETDSL_LOG"
-_PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")  # that have a logger each, with their modules below
+_PACKAGES = (
+    "caffe_proto",
+    "converters",
+    "netdsl",
+    "zoo",
+)  # each has a logger, with the loggers of its modules below it
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 def check_log_level() -> None:
-    """Raise a SettingError if the variable names a level that doesn't exist."""
+    """Raise a `SettingError` if NETDSL_LOG names an unknown level."""
     level = os.environ.get(VARIABLE, "")
     if level and level.lower() not in _LEVELS:
-        raise SettingError(f"{VARIABLE}={level}: isn't a level of log records; set it to {', '.join(_LEVELS[:4])}")
+        raise SettingError(f"{VARIABLE}={level}: the level is unknown; set it to {', '.join(_LEVELS[:4])}")
 
 
 def show_log_records() -> None:
-    """Send the packages' log records of the wanted level, and above, to standard error. Do nothing if the variable
-    isn't set, or names a level that doesn't exist."""
+    """Send log records at or above the level in NETDSL_LOG to standard error.
+
+    Does nothing if the variable isn't set or names an unknown level.
+    """
     level = os.environ.get(VARIABLE, "").lower()
     if level not in _LEVELS:
         return
-    import logging  # which takes time that commands without records don't spend
+    import logging  # imported only here, because it slows down the start of every command
 
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))

@@ -1,6 +1,6 @@
 """Installs the wheel with extras into a new environment, without a compiler, and tries it: `make test-install`.
 
-Needs uv. With `--resolve` it only finds out whether other versions of Python have the packages, and downloads none.
+Needs uv. With `--resolve`, it downloads nothing and only checks whether packages exist for other Python versions.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ WITHOUT_COMPILER = ("--only-binary=:all:", "--no-binary=pyspark")
 
 
 def main() -> int:
-    """Install and try the package, or resolve each extra for each version; return 1 if something doesn't work."""
+    """Install and try the package, or resolve each extra for each Python version. Returns 1 if something doesn't
+    work."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--extras", default="all", help="Extras to install, with commas.")
-    parser.add_argument("--resolve", default="", help="Versions of Python to resolve for, with commas.")
+    parser.add_argument("--extras", default="all", help="Extras to install, separated by commas.")
+    parser.add_argument("--resolve", default="", help="Python versions to resolve for, separated by commas.")
     options = parser.parse_args()
     if options.resolve:
         return _resolve(options.resolve.split(","))
@@ -53,7 +54,7 @@ def _install(folder: Path, extras: str) -> int:
     subprocess.run(["uv", "venv", "--quiet", f"--python={sys.executable}", environment], check=True)
     wanted = f"netdsl[{extras}] @ {wheel.as_uri()}"
     python = f"--python={environment / 'bin/python'}"
-    # A compiler that is used by mistake can't be found.
+    # Makes a build that needs a compiler fail.
     variables = {**os.environ, "CC": "/no-compiler", "CXX": "/no-compiler"}
     subprocess.run(["uv", "pip", "install", "--quiet", *WITHOUT_COMPILER, python, wanted], check=True, env=variables)
     zoo = environment / "bin/zoo"
@@ -70,7 +71,7 @@ def _install(folder: Path, extras: str) -> int:
 
 
 def _names(extras: str) -> set[str]:
-    """Return the extras that the names stand for, of which `all` stands for several."""
+    """Return the named extras. `all` stands for several."""
     names = set(extras.split(","))
     return names | set(re.findall(r"\w+", _extras()["all"][0])) if "all" in names else names
 

@@ -1,8 +1,8 @@
 """Writes lock.txt and cuda.txt: `make lock`, which needs uv.
 
-lock.txt lists the packages that `make setup` installs, and cuda.txt the additional ones of torch's build for CUDA, with
-the hashes of all their files. Locked versions stay unless pyproject.toml forbids them. To get the newest, delete
-lock.txt first.
+lock.txt lists the packages that `make setup` installs. cuda.txt lists the additional packages of torch's CUDA build.
+Both contain the hashes of all files. Locked versions stay unless pyproject.toml forbids them. To get the newest
+versions, delete lock.txt first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 EXTRAS = ("data", "logs", "onnx", "convert", "spark", "mpi", "hub", "planner", "serve", "dev", "docs")
 OLDEST_PYTHON = "3.11"
 CUDA = ("cuda-", "nvidia-", "triton")
-# The package index has torch with CUDA only. This is the same release without, which pip prefers where it is offered.
+# The package index has torch with CUDA only. This is the hash of the same release without CUDA, which pip prefers if it
+# is offered.
 TORCH_WITHOUT_CUDA = "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"
 
 
@@ -29,7 +30,7 @@ def main() -> int:
     try:
         run = subprocess.run([*command, *options, HERE.parent / "pyproject.toml"], stdout=subprocess.PIPE, text=True)
     except FileNotFoundError:
-        sys.exit("uv isn't installed; see its documentation, or: pip install uv")
+        sys.exit("uv isn't installed; run: pip install uv")
     if run.returncode:
         return run.returncode
     packages = re.split(r"\n(?=\S)", run.stdout.strip())

@@ -1,4 +1,4 @@
-"""LevelDB databases whose records are in a log, as the library leaves them, written without the library."""
+"""Writes LevelDB databases with records in a log, as the library leaves them, without the library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.data.sources.crc32c import masked_crc32c
 from netdsl.data.sources.leveldb_log import BLOCK, FIRST, HEADER, LAST, MIDDLE, WHOLE
 from netdsl.data.writing.leveldb import LevelDbWriter
 
-Change = tuple[bytes, bytes | None]  # a key, and a value or None to delete it
+Change = tuple[bytes, bytes | None]  # a key, and a value or `None` to delete it
 
 
 def write_tables(path: Path, records: Iterable[tuple[bytes, bytes]]) -> Path:
@@ -38,7 +38,7 @@ def add_log(path: Path, batches: Iterable[Iterable[Change]], *, first_number: in
 
 
 def add_log_record(content: bytearray, record: bytes) -> None:
-    """Add a record to the content of a log, in fragments where it crosses blocks."""
+    """Add a record to the content of a log, split into fragments at the ends of blocks."""
     start, is_first = 0, True
     while start < len(record) or is_first:
         rest = BLOCK - len(content) % BLOCK
@@ -55,5 +55,5 @@ def add_log_record(content: bytearray, record: bytes) -> None:
 
 
 def sized(data: bytes) -> bytes:
-    """Return bytes after their length."""
+    """Return bytes with their length in front."""
     return varint(len(data)) + data

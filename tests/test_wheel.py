@@ -52,7 +52,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def required(name: str, found: set[str]) -> set[str]:
-    """Return a distribution and all its requirements, by the packages' own metadata."""
+    """Return a distribution and all its requirements, according to the packages' metadata."""
     key = re.sub(r"[-_.]+", "-", name).lower()
     if key not in found:
         try:
@@ -67,11 +67,11 @@ def required(name: str, found: set[str]) -> set[str]:
 
 
 def install_only_what_is_asked_for(wheel: Path, folder: Path) -> Path:
-    """Create an environment with the wheel, and links to just its requirements: no index, no network."""
+    """Create an environment with the wheel and with links to its requirements only, without an index or a network."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = next((folder / "lib").glob("python*")) / "site-packages"
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--no-deps", "--no-index"]
-    # An egg-info in the checkout, which PYTHONPATH may have, would pass for an installed package.
+    # PYTHONPATH may contain the checkout, and an egg-info there would look like an installed package.
     subprocess.run([*pip, "-q", str(wheel)], check=True, env={**os.environ, "PYTHONPATH": ""})
     needs = required("netdsl", set()) - {"netdsl"}
     for name in needs:

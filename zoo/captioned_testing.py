@@ -21,7 +21,7 @@ def captioned_images(data: SourceName) -> list[CaptionedImage]:
         raise DataError(f"{data}: a test on captions allows only the option images=FOLDER; remove the others")
     images = [image for image in data.open_captions() if image.captions]
     if not images:
-        raise DataError(f"{data.path}: the file contains no captions")
+        raise DataError(f"{data.path}: the file contains no captions; name another file")
     return images
 
 

@@ -44,7 +44,7 @@ class Channels(Enum):
 
 @dataclass(frozen=True)
 class ImageInput:
-    """How an image becomes a net's input: resize, crop at the centre, subtract the mean, scale."""
+    """The steps from an image to a net's input: resize, crop at the centre, subtract the mean, scale."""
 
     size: tuple[int, int]  # height and width of the input
     channels: Channels = Channels.BGR
@@ -94,7 +94,7 @@ def read_card(path: str | Path) -> Card:
     with file_errors(path):
         data = regular_file(Path(path)).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
-        raise FileError(f"{path}: the file is longer than 1 MB, so it isn't a card")
+        raise FileError(f"{path}: the file is longer than 1 MB, so it isn't a card; name another file")
     return parse_card(data.decode("utf-8", "replace"), str(path))
 
 
@@ -116,7 +116,7 @@ def parse_card(text: str, where: str) -> Card:
             raise FileError(f"{where}: the card contains no fields; write fields such as 'name: LeNet'")
         return msgspec.convert({**_filled_fields(values), "text": body.strip()}, Card, strict=False)
     except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as problem:
-        raise FileError(f"{where}: the card can't be read: {' '.join(str(problem).split())}") from None
+        raise FileError(f"{where}: the card can't be read: {' '.join(str(problem).split())}; correct it") from None
 
 
 def _filled_fields(values: Mapping[str, Any]) -> dict[str, Any]:

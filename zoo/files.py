@@ -98,7 +98,9 @@ def _shapes_of(file: str, content: CaffeFile[Message], request: ShowRequest) -> 
 
     if not isinstance(content.message, pb.NetParameter):
         kind = content.message.DESCRIPTOR.name
-        raise NetError(f"{content.path}: the file is a {kind}, not a net, so it has no shapes to infer")
+        raise NetError(
+            f"{content.path}: the file is a {kind}, not a net, so it has no shapes to infer; leave --shapes out"
+        )
     try:
         net = todays_form(located(content.message, content.path, content.body))
         model = Model(net, items=request.assume, stages=request.stages)

@@ -89,7 +89,10 @@ class MarkedTest:
             predicted = answer.placement.on_image(answer.answer.labels)
             marked = class_map(image)
             if marked is None:
-                raise DataError(f"{image.path}: the image has only boxes, but the model predicts the classes of pixels")
+                raise DataError(
+                    f"{image.path}: the image has only boxes, but the model predicts the classes of pixels; choose "
+                    "a detector or images with masks"
+                )
             seen = np.where(predicted < 0, UNKNOWN, marked)
             counts += count_confusions(seen, own_labels[np.maximum(predicted, 0)], classes, (UNKNOWN,))
         return segmentation_table(self.answerer.blob, SegmentationScores(counts), self.marked.classes)

@@ -45,7 +45,10 @@ class ModelFolder:
         """The training net, or the deployed net if it is the only one."""
         net = self._train_val() or self._deploy() or next(filter(None, map(self._only_net, _OTHER_NETS)), None)
         if net is None:
-            raise NetError(f"{self.path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
+            raise NetError(
+                f"{self.path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name "
+                "another folder"
+            )
         return net
 
     @property
@@ -101,6 +104,8 @@ def is_model_folder(path: Path) -> bool:
 def open_folder(path: Path) -> ModelFolder:
     """Return the model in a folder. Without a card, it is named after the folder."""
     if not is_model_folder(path):
-        raise NetError(f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
+        raise NetError(
+            f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name another folder"
+        )
     card = path / CARD
     return ModelFolder(path, read_card(card) if card.is_file() else Card(path.resolve().name))

@@ -105,7 +105,7 @@ class _Adding:
 
     @property
     def invalid(self) -> InvalidRows:
-        """How to handle rows whose values or predictions aren't finite."""
+        """The treatment of rows whose values or predictions aren't finite."""
         return InvalidRows(self.request.invalid or InvalidRows.ERROR)
 
     def here(self, model: Model, table: TableFiles, device: torch.device | None) -> Predictor:

@@ -74,8 +74,8 @@ def export_onnx(
 ) -> Report | None:
     """Write a net as an ONNX model and return the report of its verification.
 
-    With `verify`, the written model is run before it takes its place, and must compute the same as the net. `external`
-    puts the weights into a separate file, which is the default above 2 GB.
+    With `verify`, the written model is run before it takes its place, and must compute the same values as the net.
+    `external` puts the weights into a separate file, which is the default above 2 GB.
     """
     with staged_file(path) as staged:
         message = write_model(_model_of(module_of(net).built, opset, metadata), staged, external=external)

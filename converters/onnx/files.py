@@ -119,7 +119,10 @@ def _check_sizes(model: Any, path: Path) -> None:
     for value in (*graph.input, *graph.value_info, *graph.output):
         lengths = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
         if math.prod(lengths) > MOST_VALUES:
-            raise FileError(f"{path}: '{value.name[:_SHOWN]}' has shape {lengths}, which is too large for memory")
+            raise FileError(
+                f"{path}: '{value.name[:_SHOWN]}' has shape {lengths}, which is too large for memory; use a machine "
+                "with more memory"
+            )
 
 
 def _check_functions(model: Any, path: Path) -> None:

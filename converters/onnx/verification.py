@@ -1,4 +1,4 @@
-"""Verifies that an ONNX model computes the same as its net. onnxruntime and torch run on the same inputs."""
+"""Verifies that an ONNX model computes the same values as its net. onnxruntime and torch run on the same inputs."""
 
 from __future__ import annotations
 

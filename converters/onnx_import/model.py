@@ -55,7 +55,7 @@ def _verify(model: Any, converted: Model) -> None:
               for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
     report = verify_onnx(model, converted, inputs=inputs)
     if not report.passed:
-        raise ConversionError(f"the net doesn't compute the same as the model: {report}")
+        raise ConversionError(f"the net doesn't compute the same values as the model: {report}")
 
 
 class Importer:

@@ -22,7 +22,7 @@ from netdsl.net.graph import Phase
 
 
 def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str = "", verify: bool = True) -> Model:
-    """Convert a module to a net with weights that computes the same as the module in evaluation mode.
+    """Convert a module to a net with weights that computes the same values as the module in evaluation mode.
 
     The inputs have the shapes of the examples. Layers are named after the modules. One `ConversionError` reports all
     operators without an equivalent. With `verify`, the net also runs on the examples, and different outputs raise a
@@ -65,7 +65,7 @@ def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs
         error = difference(array_of(actual[name]), array_of(tensor))
         if error > TOLERANCE:
             raise ConversionError(
-                f"{what}: the net doesn't compute the same as the module: output '{name}' differs by "
+                f"{what}: the net doesn't compute the same values as the module: output '{name}' differs by "
                 f"{error:.1e} of its spread, more than {TOLERANCE:g}"
             )
 
@@ -96,7 +96,7 @@ class Tracer:
         self.unconverted: set[fx.Node] = set()  # nodes that couldn't be converted, or that depend on such nodes
 
     def run(self) -> tuple[Model, list[str]]:
-        """Convert all calls to a net. The second result contains the net's blob names of the module's outputs."""
+        """Convert all calls to a net. Returns the model, and the names of the blobs that are the module's outputs."""
         kinds = {spec.arg.name: spec for spec in self.program.graph_signature.input_specs}
         for node in self.program.graph.nodes:
             if node.op == "placeholder":

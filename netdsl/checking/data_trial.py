@@ -43,7 +43,7 @@ class DataTrial:
     `trains` is true if the net has a loss in the TRAIN phase, so that it is tried, and `None` if this is unknown.
     `reads` is true if its data layers created files and read a batch of them. `shapes` contains the shapes of that
     batch by top. `loss` is the loss of that batch, and `backward` is true if its gradients were computed. `reason`
-    tells why the trial ended early.
+    explains why the trial ended early.
     """
 
     file: str

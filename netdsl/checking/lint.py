@@ -33,10 +33,11 @@ class Finding:
     `parsed` is false for a template or a broken file. `reason` begins with the place in the file. `needs_code` contains
     the private Python layers, if only they keep the net from being resolved. `assumed` contains shapes, without the
     batch, that the net works with but doesn't state. `stubbed` contains the types of layers that placeholders replace.
-    `unread` tells why layers can't read their data; the net can still be resolved. `skipped` contains a sentence for
-    each field or value that the schema doesn't have, which may be a typo. `batch` is the number that the batch must be
-    a multiple of, if the net doesn't state its batch. `doubts` describes settings that mean different things in
-    different forks of Caffe. `caffe_notes` names layers that work here, but that Caffe refuses or computes differently.
+    `unread` contains the reasons why layers can't read their data; the net can still be resolved. `skipped` contains a
+    sentence for each field or value that the schema doesn't have, which may be a typo. `batch` is the number that the
+    batch must be a multiple of, if the net doesn't state its batch. `doubts` describes settings that mean different
+    things in different forks of Caffe. `caffe_notes` names layers that work here, but that Caffe refuses or computes
+    differently.
     """
 
     says_too: ClassVar[tuple[str, ...]] = ("assumed",)

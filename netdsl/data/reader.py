@@ -69,9 +69,9 @@ class Reader(ClosedAtEnd):
         drop_last: bool = False,
     ) -> None:
         if batch_size < 1:
-            raise DataError(f"batch_size is {batch_size}; it must be 1 or more")
+            raise DataError(f"batch_size is {batch_size}; set it to 1 or more")
         if not 0 <= seed < SEEDS:
-            raise DataError(f"the seed is {seed}; it must be from 0 to 2^63 - 1")
+            raise DataError(f"the seed is {seed}; set it to a number from 0 to 2^63 - 1")
         if drop_last and len(source) < batch_size * ranks.size:
             raise DataError(
                 f"{len(source)} items aren't enough for a batch of {batch_size} in each of {ranks.size} processes; "

@@ -242,7 +242,8 @@ def _open_entry(path: Path) -> JournalEntry:
     belong = not contents.members or parts in (sorted(contents.members), [contents.members[0]])
     if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
         raise DistributedError(
-            f"{file}: the file is damaged: it belongs to another round, or doesn't list all workers' parts"
+            f"{file}: the file is damaged: it belongs to another round, or doesn't list all workers' parts; "
+            "remove the entry's folder"
         )
     return JournalEntry(path, contents)
 

@@ -88,7 +88,7 @@ def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
 
 
 class End(Enum):
-    """How a run ended."""
+    """The way in which a run ended."""
 
     FINISHED = "finished"
     STOPPED = "stopped"  # the user requested it

@@ -131,9 +131,7 @@ def _check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
         hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(_FILLERS)}"
         raise NetError(f"there is no filler '{filler.type}'; {hint}")
     if filler.type == "uniform" and not filler.min <= filler.max:
-        raise NetError(
-            f"a uniform filler's min must not be more than its max, but they are {filler.min:g} and {filler.max:g}"
-        )
+        raise NetError(f"a uniform filler's min is {filler.min:g} and its max {filler.max:g}; set min to max or less")
     if filler.type == "gaussian" and not filler.std >= 0:
         raise NetError(f"a gaussian filler's std is {filler.std:g}; set it to 0 or more")
     if filler.type == "bilinear" and (len(shape) != 4 or shape[2] != shape[3]):

@@ -14,7 +14,7 @@ from netdsl.layer.onnx_form import HasOnnxForm
 
 
 class Deployment(Enum):
-    """What happens to a layer in a deployed net."""
+    """The treatment of a layer in a deployed net."""
 
     STAYS = "stays"
     REMOVED = "goes"
@@ -22,7 +22,7 @@ class Deployment(Enum):
 
 
 class DataAccess(Enum):
-    """How a layer gets data."""
+    """The way in which a layer gets its data."""
 
     NONE = "no data"
     INPUT = "is an input"

@@ -23,7 +23,7 @@ Count = tuple[int, int | None]  # minimum and maximum; `None` means no limit
 
 @dataclass(frozen=True)
 class DialectDoubt:
-    """A different meaning that a layer may have, and the dialects in which it has it."""
+    """Another possible meaning of a layer, and the dialects that use it."""
 
     sentence: str
     dialects: tuple[str, ...]

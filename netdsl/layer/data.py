@@ -77,7 +77,7 @@ class BringsData(Layer):
         shapes = self.top_shapes([])
         sizes = {shape[0] if shape else 0 for shape in shapes}
         if len(sizes) > 1 or 0 in sizes:
-            raise NetError("all shapes must start with the same length, which is the batch size")
+            raise NetError("the shapes don't determine the batch size; start all of them with the same length")
         gray = self.layer.transform_param.force_gray or any(len(shape) == 4 and shape[1] == 1 for shape in shapes)
         return Intake(tuple(self.layer.top), sizes.pop(), tuple(shape[1:] for shape in shapes), self.transform(), gray)
 

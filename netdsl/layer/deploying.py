@@ -1,4 +1,4 @@
-"""What happens to layers in a deployed net: they are removed or rewritten, alone or with adjacent layers."""
+"""The treatment of layers in a deployed net: they are removed or rewritten, alone or with adjacent layers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class BecomesConvolution(Layer):
     """A layer that can be replaced by a convolution."""
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """Return a convolution that computes the same, or `None` if that is impossible.
+        """Return a convolution that computes the same values, or `None` if that is impossible.
 
         For larger images, it computes the layer at each position.
         """

@@ -67,7 +67,7 @@ class JudgesDetections(NotDeployed):
         raise NotImplementedError
 
     def boxes(self, bottoms: Sequence[NDArray[np.float64]]) -> tuple[DetectedBoxes, ObjectBoxes] | None:
-        """Return the compared detections and objects, or `None` if the layer can't tell.
+        """Return the compared detections and objects, or `None` if they are unknown.
 
         Images are numbered within the batch. Boxes are in fractions of the image.
         """

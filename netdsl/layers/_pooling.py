@@ -155,7 +155,7 @@ def _whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tenso
 
 
 def _prepared(x: Tensor, window: Window, ceil: bool, value: float) -> tuple[Tensor, Numbers, bool]:
-    """Return the bottom, the padding and the ceil_mode with which torch computes the same as Caffe."""
+    """Return the bottom, the padding and the ceil_mode with which torch computes the same values as Caffe."""
     if fits(x, window, ceil):
         return x, window.begin, ceil
     return _whole_windows(x, window, ceil, value), (0, 0), False
@@ -206,7 +206,7 @@ class _Placed:
     def share(self, axis: int, *, of_padding: bool) -> NDArray[np.float64]:
         """Return the part of the kernel that counts in Caffe's divisor along an axis.
 
-        The part in the padding counts only with `of_padding`. What is behind the padding never counts.
+        The part in the padding counts only with `of_padding`. The part behind the padding never counts.
         """
         size, kernel, begin = self.sizes[axis], self.window.kernel[axis], self.window.begin[axis]
         start = np.arange(self.counts[axis]) * self.window.stride[axis] - begin

@@ -361,7 +361,10 @@ def open_images(settings: RoISettings) -> tuple[tuple[str, ...], list[RoIImage]]
         images += _images_with_regions(marked, file, settings)
     usable = [image for image in images if image.usable(settings)]
     if not usable:
-        raise DataError(f"{settings.source}: none of its {len(images)} images has an object or a region to learn from")
+        raise DataError(
+            f"{settings.source}: none of its {len(images)} images has an object or a region to learn from; use "
+            "another data set"
+        )
     return classes, usable
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Settings = TypeVar("Settings", bound="DataclassInstance")
 Numbers = Sequence[float]
 Pick = Callable[[Tensor, int], Tensor]  # returns at most this many of the places where a mask is true
-_WORDS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a text"}
+_WORDS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a string"}
 Anchor = tuple[float, float, float, float]
 
 
@@ -116,7 +116,7 @@ def _check_kind(name: str, value: Any, kind: str) -> None:
     else:
         fits = isinstance(value, list | tuple) and _are_numbers(value)
     if not fits:
-        raise NetError(f"param_str sets {name} to {value!r}; it must be {_WORDS.get(kind, 'a list of numbers')}")
+        raise NetError(f"param_str sets {name} to {value!r}; set it to {_WORDS.get(kind, 'a list of numbers')}")
 
 
 def _are_numbers(values: object) -> bool:
@@ -131,7 +131,7 @@ def _per_row(name: str, values: Numbers | Sequence[Numbers], rows: int) -> Rows:
     """Return four numbers for each row, given four for all rows or four for each."""
     each = np.asarray(values, np.float64)
     if each.shape not in ((4,), (rows, 4)):
-        raise NetError(f"param_str sets {name} to {values!r}; it must be four numbers, or {rows} lists of four")
+        raise NetError(f"param_str sets {name} to {values!r}; set it to four numbers, or {rows} lists of four")
     return tuple(map(tuple, np.broadcast_to(each, (rows, 4)).tolist()))
 
 

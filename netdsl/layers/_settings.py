@@ -1,4 +1,5 @@
-"""How layers read settings: those of forks that aren't supported, and the `param_str` of Caffe's Python layers."""
+"""The settings of layers: refuses settings of forks that aren't supported, and reads the `param_str` of Caffe's Python
+layers."""
 
 from __future__ import annotations
 

@@ -171,7 +171,10 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         if source is not None and has_kind_prefix(name):
             records = source.open(color=color)
             if not isinstance(records, DatumSource):
-                raise NetError(f"{name}: the source is neither a database nor a set of images with marked objects")
+                raise NetError(
+                    f"{name}: the source is neither a database nor a set of images with marked objects; name one of "
+                    "these"
+                )
         else:
             records = open_database(self.layer.data_param, self.layer.transform_param)
         names = () if has_maps or not Path(p.label_map_file).is_file() else read_class_names(p.label_map_file)

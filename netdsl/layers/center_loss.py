@@ -40,7 +40,8 @@ class CenterLoss(LabelLoss, HasOnnxForm):
         axis = axis_of(p.axis, len(bottoms[0]))
         if math.prod(bottoms[0][:axis]) != bottoms[0][0]:
             raise ShapeError(
-                f"axis {p.axis} of the bottom {list(bottoms[0])} gives more than one vector per item; lower axis"
+                f"axis {p.axis} of the bottom {list(bottoms[0])} leaves more than one vector for each item; use "
+                "a lower axis"
             )
         length = math.prod(bottoms[0][axis:])
         self.centers = new_blob(p.center_filler, (positive(p, "num_output"), length))

@@ -30,7 +30,7 @@ class Clip(Elementwise, KeepsSigns, ReadsInBackward):
         self.min, self.max = p.min, p.max
 
     def forward(self, x: Tensor) -> Tensor:
-        # Since release 2.15, torch's clamp passes no gradient at the bounds.
+        # Since release 2.15, torch's clamp doesn't pass the gradient at the bounds.
         return torch.where((x >= self.min) & (x <= self.max), x, x.detach().clamp(self.min, self.max))
 
     def reads_bottoms(self) -> Reads:

@@ -46,7 +46,7 @@ class Convolution(Convolving, AbsorbsPreparation):
         return made, [weight, bias if self.bias is None else self.bias + bias]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the shapes that the window leaves of the bottoms.
+        """Return the shapes of the tops, which follow from the bottoms and the window.
 
         On meta tensors, torch would load its shape compiler for this.
         """

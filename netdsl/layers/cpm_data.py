@@ -31,7 +31,7 @@ class CPMData(DataLayer, HasSampleFiles):
 
     `cpm_transform_param` has the settings. The older type of this name has a `cpmdata_param` and its settings in
     `transform_param`. It is for a single person, whose position is marked in the image's fourth channel. The maps show
-    this person's joints first, and then everybody's.
+    this person's joints first, and then the joints of all people.
     """
 
     origin = "CMU"

@@ -38,7 +38,7 @@ class Crop(HasOnnxForm):
         for axis, offset in enumerate(self.offsets, self.axis):
             if offset + reference[axis] > x[axis]:
                 what = f"offset {offset} plus length {reference[axis]}"
-                raise ShapeError(f"{what} is more than axis {axis} has, which is {x[axis]} long; lower the offset")
+                raise ShapeError(f"{what} exceeds the length {x[axis]} of axis {axis}; lower the offset")
 
     def forward(self, x: Tensor, reference: Tensor) -> Tensor:
         for axis, offset in enumerate(self.offsets, self.axis):

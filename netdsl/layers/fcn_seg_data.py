@@ -108,7 +108,7 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
                 f"param_str sets '{unknown[0]}', which the layer doesn't support; it supports {', '.join(own)}"
             )
         if not isinstance(settings.get("seed", 0), (int, type(None))) or (settings.get("seed") or 0) < 0:
-            raise NetError(f"param_str sets seed to {settings['seed']!r}; it must be a whole number from 0 on, or None")
+            raise NetError(f"param_str sets seed to {settings['seed']!r}; set it to a whole number from 0, or to None")
         _check_mean(settings.get("mean", (0, 0, 0)))
         return settings
 
@@ -127,4 +127,4 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
 
 def _check_mean(mean: Sequence[Any]) -> None:
     if len(mean) != 3 or not all(isinstance(value, (int, float)) for value in mean):
-        raise NetError(f"param_str sets mean to {mean!r}; it must be three numbers, for blue, green and red")
+        raise NetError(f"param_str sets mean to {mean!r}; set it to three numbers, for blue, green and red")

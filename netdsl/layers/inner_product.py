@@ -47,7 +47,7 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """Return a convolution that computes the same, or `None` if the layer works in place.
+        """Return a convolution that computes the same values, or `None` if the layer works in place.
 
         The kernel is as large as the image that the layer was built for.
         """

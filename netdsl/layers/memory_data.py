@@ -15,7 +15,7 @@ from netdsl.layers._data import DataLayer
 
 
 class MemoryData(DataLayer):
-    """Takes images of a given size, and labels, from the program."""
+    """Receives images of a given size, and labels, from the program."""
 
     config = pb.MemoryDataParameter
     images_alone = True

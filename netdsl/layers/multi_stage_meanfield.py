@@ -108,7 +108,7 @@ def _places(image: Tensor) -> Tensor:
 def _check_shapes(bottoms: Sequence[Shape]) -> None:
     scores, first, image = bottoms
     if len(scores) != 4 or len(image) != 4:
-        raise ShapeError("scores and image must have 4 axes")
+        raise ShapeError("scores and image must have 4 axes; reshape them")
     if scores != first:
         raise ShapeError(f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}")
     if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLOURS:

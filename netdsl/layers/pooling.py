@@ -51,7 +51,8 @@ class Pooling(HasOnnxForm, MakesNewMemory):
             _check_global(p)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the shapes that the window leaves of the bottom. Raises a `ShapeError` if the bottom is too small."""
+        """Return the shapes of the tops, which follow from the bottom and the window. Raises a `ShapeError` if the
+        bottom is too small."""
         if self.window is None:
             return [(*bottoms[0][:2], 1, 1)] * len(self.layer.top)
         pooled = pool.pooled_size(bottoms[0][2:], self.window.on(bottoms[0][2:]), self.ceil)

@@ -100,7 +100,7 @@ def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
     Caffe's rule: sizes are cut to whole numbers. Synopsys' rule: with `tf`, squares of 60 are smaller.
     """
     if not p.min_size or min(p.min_size) <= 0:
-        raise NetError("min_size is missing or not positive; set it once or more, each time to more than 0")
+        raise NetError("min_size is missing or not positive; set at least one, and each to more than 0")
     if p.max_size and len(p.max_size) != len(p.min_size):
         raise NetError(
             f"there are {len(p.max_size)} max_size for {len(p.min_size)} min_size; give one for each or none"

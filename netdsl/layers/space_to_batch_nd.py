@@ -66,6 +66,9 @@ class SpaceToBatchND(HasOnnxForm):
 def check_blocks(blocks: Sequence[int], borders: Sequence[int], name: str, bottom: Shape) -> None:
     """Raise an error unless there are two borders for each block length, and enough axes after the batch."""
     if not blocks or min(blocks) < 1 or len(borders) != 2 * len(blocks):
-        raise NetError(f"block_shape must be 1 or more for each axis, with two {name} for each block_shape")
+        raise NetError(
+            f"block_shape is {list(blocks)}, with {len(borders)} {name}; set 1 or more for each axis, "
+            f"and two {name} for each"
+        )
     if len(bottom) <= len(blocks):
         raise ShapeError(f"{len(blocks)} block_shape need a bottom with more than {len(blocks)} axes")

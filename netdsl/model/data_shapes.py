@@ -106,16 +106,16 @@ def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
 
 
 def plain_data(data: Mapping[str, DataShape]) -> dict[str, dict[str, Any]]:
-    """Return what is known of the data in a form for JSON.
+    """Return the known facts about the data as JSON values.
 
-    The form contains all shapes with their sources, and the shapes that neither the net nor its data state.
+    They are all shapes with their sources, and the shapes that neither the net nor its data state.
     """
     every = {name: {"shape": list(shape.item), "known": shape.known.value} for name, shape in sorted(data.items())}
     return {"data": every, "assumed": {name: list(item) for name, item in assumed_items(data).items()}}
 
 
 def read_data(built: Built) -> dict[str, DataShape]:
-    """Return the shapes of the data of a net that was built from what its layers read."""
+    """Return the shapes of the data of a net that was built from the data that its layers read."""
     return {built.graph.blobs[edge]: DataShape(built.shapes[edge][1:], Known.READ) for edge in built.input_edges()}
 
 
@@ -169,7 +169,7 @@ def settle(
 
 @dataclass
 class _Top:
-    """A top of a data layer, with what is known of its shape. The shape may be `None` or contain UNKNOWN lengths.
+    """A top of a data layer, with its known shape. The shape may be `None` or contain UNKNOWN lengths.
 
     If `known` is `None`, the shape is incomplete and a guess must agree with it.
     """
@@ -589,7 +589,7 @@ class _Settling:
         return Settled(built, data)
 
     def _of_batch(self, batch: int) -> _Settling:
-        """Return the same phase with another batch in all data layers."""
+        """Return the same phase with another batch size in all data layers."""
         net = copy_of(self._unstated)
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)

@@ -133,7 +133,7 @@ def named_model(path: str | Path) -> NamedModel:
 
 
 def _imported(function: Any, purpose: str) -> Any:
-    """Return a function. A text such as "module:function" names the function to import."""
+    """Import a function that a text such as "module:function" names. A function is returned as it is."""
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Model:
     """A net in today's form with its weights by layer. Neither ever changes: an edit returns another model.
 
-    The model computes what depends on them on first use and keeps it: the graphs of its phases, and for each phase the
-    layers with all shapes, and what is known of its data.
+    The model computes derived values on first use and keeps them: the graphs of its phases, and for each phase the
+    layers with all shapes, and the shapes of its data.
     """
 
     net: pb.NetParameter
@@ -59,7 +59,7 @@ class Model:
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
     def _repr_html_(self) -> str:
-        """Return the layers of the first phase as a table; a net that can't be built has the error in their place."""
+        """Return the layers of the first phase as a table, or the error if the net can't be built."""
         try:
             built = self.settled(self.phases[0]).built
             return built.html(f"'{self.net.name}', {built.size_text()}")
@@ -122,7 +122,7 @@ class Model:
         }
 
     def settled(self, phase: Phase, *, stub_unknown: bool = False) -> Settled:
-        """Return the layers of a phase with what is known of its data, without a warning."""
+        """Return the layers of a phase with the shapes of its data, without a warning."""
         from netdsl.model.data_shapes import settle
         from netdsl.net.placeholder_layer import unavailable_types
 

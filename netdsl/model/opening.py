@@ -162,7 +162,7 @@ def layout_of(net: Model | Sequence[Built]) -> Layout:
             layout.setdefault(name, {blob: tuple(getattr(layer, blob).shape) for blob in layer.blob_names()})
     if not layout:
         name = net.net.name if isinstance(net, Model) else net[0].graph.net.name
-        raise NetError(f"net '{name}' has no layer that learns, so it can't have weights")
+        raise NetError(f"net '{name}' has no layer that learns, so it can't have weights; leave them out")
     return layout
 
 

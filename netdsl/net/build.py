@@ -95,7 +95,7 @@ class Built:
         return f"{self.graph.phase.name}, {count}, {sum(shared_once.values()):,} weights"
 
     def html(self, caption: str) -> str:
-        """Return a table of the layers with their shapes and numbers of weights, as notebooks show nets."""
+        """Return a table of the layers with their shapes and numbers of weights, for notebooks."""
         rows = [
             (
                 node.layer.name,
@@ -329,7 +329,7 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
 
 
 def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
-    """Share the parameters of a layer that have names.
+    """Share the named parameters of a layer.
 
     Caffe's rule: parameters with the same name are one parameter. STRICT requires equal shapes, PERMISSIVE equal
     counts. Each layer may set a parameter's multipliers, but not to different values. A parameter whose lr_mult is 0

@@ -17,7 +17,8 @@ _NAMED = 3  # the number of layers that a note names
 
 @dataclass
 class _Memory:
-    """A piece of memory: the edges that were written there in turn, and what each write kept of the earlier data."""
+    """A piece of memory: the edges that were written there in turn, and the part of the earlier data that each write
+    kept."""
 
     written: list[int]
     kept: list[frozenset[Reads]] = field(default_factory=lambda: [frozenset()])
@@ -85,7 +86,7 @@ class CaffeMemory:
 
 
 def _kept_by(layer: Layer) -> frozenset[Reads]:
-    """Return what a layer in place keeps of its bottom, if no other layer passes a gradient to the bottom."""
+    """Return the part of its bottom that a layer in place keeps, if no other layer passes a gradient to the bottom."""
     if not isinstance(layer, KeepsSigns) or not layer.keeps_signs():
         return frozenset()
     return frozenset({Reads.SIGNS, Reads.PASSED} if layer.keeps_passed() else {Reads.SIGNS})

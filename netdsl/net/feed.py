@@ -148,7 +148,10 @@ class Feeds:
         shuffled with the seed.
         """
         if not self.input_shapes:
-            raise DataError("the layers of this net read their data themselves, so no other data can be passed")
+            raise DataError(
+                "the layers of this net read their data themselves, so no other data can be passed; use a net with "
+                "Input layers"
+            )
         shapes = {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()}
         batches = (
             RowBatches(values, shapes, self._stated_batch or USUAL_BATCH if batch is None else batch, seed)

@@ -122,7 +122,9 @@ def read_grid(path: Path = DIGITS) -> ConvergenceGrid:
     except OSError as problem:
         raise FileError(f"{path}: the file can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise FileError(f"{path}: not a speedup.json of `zoo simulate speedup`: {problem}") from None
+        raise FileError(
+            f"{path}: not a speedup.json of `zoo simulate speedup`: {problem}; write it again with that command"
+        ) from None
 
 
 def write_grid(grid: ConvergenceGrid, path: Path) -> None:

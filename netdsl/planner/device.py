@@ -126,13 +126,13 @@ def _read_file(path: Path) -> Device:
     with file_errors(path):
         data = regular_file(path).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
-        raise FileError(f"{path}: the file is longer than 4 MB, so it can't describe a device")
+        raise FileError(f"{path}: the file is longer than 4 MB, so it can't describe a device; name another file")
     try:
         values = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise FileError(f"{path}: not valid JSON: {problem}") from None
+        raise FileError(f"{path}: not valid JSON: {problem}; correct it") from None
     if not isinstance(values, dict):
-        raise FileError(f'{path}: not an object with fields such as "memory": 16e9')
+        raise FileError(f'{path}: not an object with fields such as "memory": 16e9; write one')
     return _checked_device(values, path)
 
 

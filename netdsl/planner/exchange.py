@@ -190,7 +190,7 @@ class StrategyTime:
         return seconds
 
     def _served_rounds(self, rounds: Sequence[tuple[int, int]]) -> float:
-        """Return the seconds that the worker which a server serves last needs for these rounds.
+        """Return the seconds that these rounds take for the worker that a server serves last.
 
         `rounds` contains pairs of a round's iterations and the number of such rounds. In the first round all of the
         slowest workers reach the server at once. In later rounds they come one after the other. If workers don't wait

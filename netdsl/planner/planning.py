@@ -233,13 +233,14 @@ def _ranked(candidates: Sequence[Candidate], request: PlanRequest) -> tuple[Cand
     if not fitting:
         raise PlanError(
             f"{format_seconds(request.deadline or 0)} isn't enough time: the fastest way takes "
-            f"{format_seconds(known[0].forecast.training)}, with {describe(known[0])}"
+            f"{format_seconds(known[0].forecast.training)}, with {describe(known[0])}; raise --deadline, or "
+            "allow more machines"
         )
     paid = [each for each in fitting if request.budget is None or each.device_seconds <= request.budget]
     if not paid:
         raise PlanError(
             f"{format_seconds(request.budget or 0)} of device time isn't enough: the cheapest way takes "
-            f"{format_seconds(cheapest.device_seconds)}, with {describe(cheapest)}"
+            f"{format_seconds(cheapest.device_seconds)}, with {describe(cheapest)}; raise --budget"
         )
     aim = _device_seconds if request.deadline is not None else _training_seconds
     limit = _AS_QUICK * min(map(aim, paid))
@@ -282,8 +283,10 @@ def _worker_counts(most: int) -> list[int]:
 
 
 def _strategies_for(workers: int) -> list[Strategy]:
-    """Return all strategies with their default settings, and with several taus if they have a tau. One worker needs
-    none."""
+    """Return all strategies with their default settings, and with several taus if they have a tau.
+
+    A single worker needs no strategy, so model averaging is the only one.
+    """
     if workers == 1:
         return [ModelAveraging()]
     ways: list[Strategy] = []

@@ -288,7 +288,7 @@ def pass_cost(
     if room < 0:
         raise MemoryBoundError(
             f"a batch of {batch} takes {memory.total / 1e9:,.2f} GB, but {device.title} has "
-            f"{device.memory / 1e9:,.2f} GB"
+            f"{device.memory / 1e9:,.2f} GB; use a smaller batch"
         )
     number_type = NUMBERS[precision]
     costs, speed = layer_costs(built, device.type), Speed(device, number_type)

@@ -84,8 +84,8 @@ def check_new_columns(names: Sequence[str], columns: Sequence[NewColumn]) -> Non
 class ColumnAdder:
     """Adds columns to a table in batches of `batch` rows, after a user's function has changed each batch.
 
-    A row is invalid if an input is null, or if an input or a new column isn't finite. `invalid` says what happens to
-    it.
+    A row is invalid if an input is null, or if an input or a new column isn't finite. `invalid` selects the treatment
+    of such rows.
     """
 
     names: ColumnNames

@@ -20,7 +20,7 @@ _END = 0  # the number that ends a caption; the net also reads it before the fir
 
 @dataclass(frozen=True)
 class CaptionSettings:
-    """How a caption of at most `length` words is chosen.
+    """The settings for choosing a caption of at most `length` words.
 
     At temperature 0, a beam search finds the likeliest captions and keeps the best `beam` beginnings after each word.
     At other temperatures, words are drawn at random. The same seed then gives the same caption.

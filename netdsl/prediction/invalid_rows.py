@@ -17,7 +17,7 @@ _ADVICE = "correct it, or skip or keep such rows with handleInvalid on Spark or 
 
 
 class InvalidRows(Enum):
-    """What happens to rows that contain nulls or values that aren't finite.
+    """The treatment of rows that contain nulls or values that aren't finite.
 
     The choices are an error, leaving out the row, and keeping the row with NaN in the new columns.
     """

@@ -49,7 +49,7 @@ class Predictor:
 
     def __init__(self, model: Model, blobs: Collection[str] = (), columns: Mapping[str, str] = _NO_COLUMNS) -> None:
         if not model.graphs:
-            raise GraphError(f"net '{model.net.name}' has no layers")
+            raise GraphError(f"net '{model.net.name}' has no layers; add some")
         graph = model.graphs[0]
         prediction = _prediction(model.graphs)
         ends = {name: graph.edge_of(name) for name in blobs}
@@ -69,7 +69,7 @@ class Predictor:
         self._module: NetModule | None = None
 
     def take_items(self, items: Mapping[str, Shape]) -> None:
-        """Set the shapes of the items that will come. The net is built when its shapes are needed."""
+        """Set the shapes of the items to predict. The net is built when its shapes are needed."""
         if items:
             self._model = self._model.with_items(items)
             vars(self).pop("built", None)
@@ -142,7 +142,7 @@ class Predictor:
         return tops
 
     def run(self, edges: Mapping[int, Tensor]) -> dict[int, Array]:
-        """Return the predicted blobs, by edge, for input values of any shape, by edge."""
+        """Return the predicted blobs for input values of any shape. Inputs and blobs are given by edge."""
         assert self._module is not None, "call `load` first"
         shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
         try:

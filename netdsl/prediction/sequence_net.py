@@ -55,7 +55,10 @@ class SequenceNet:
         shapes = {name: tuple(value.shape) for name, value in features.items()}
         if shapes != self.feature_shapes:
             wanted = ", ".join(f"'{name}' of {list(shape)}" for name, shape in self.feature_shapes.items()) or "none"
-            raise NetError(f"the net needs features {wanted}, but the features are {shapes or 'none'}")
+            raise NetError(
+                f"the net needs features {wanted}, but the features are {shapes or 'none'}; choose another blob of "
+                "features"
+            )
         self._features = {
             self._edges[name]: torch.from_numpy(np.float32(value[None])) for name, value in features.items()
         }

@@ -163,7 +163,7 @@ TYPES = tuple(rule.__name__ for rule in (SGD, Nesterov, AdaGrad, RMSProp, AdaDel
 
 def _without_momentum(param: pb.SolverParameter) -> None:
     if param.momentum:
-        raise SolverError(f"solver type {param.type} has no momentum; remove `momentum: {param.momentum:g}`")
+        raise SolverError(f"solver type {param.type} doesn't use momentum; remove `momentum: {param.momentum:g}`")
 
 
 def _fraction(value: float, name: str) -> None:

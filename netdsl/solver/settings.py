@@ -54,7 +54,8 @@ def _check_nets(param: pb.SolverParameter, path: Path) -> None:
     for field, name in named:
         if name and not find_file(name, path.parent).exists():
             raise FileError(
-                f"{path}: {field}: the file '{name}' doesn't exist, neither here nor in the solver's folder"
+                f"{path}: {field}: the file '{name}' doesn't exist, neither here nor in the solver's folder; "
+                "correct the name"
             )
 
 
@@ -275,7 +276,7 @@ def _policy_of(param: pb.SolverParameter) -> Policy:
 def _positive(param: pb.SolverParameter, name: str) -> int:
     value: int = getattr(param, name)
     if value <= 0:
-        raise SolverError(f"lr_policy '{param.lr_policy}' needs a {name} above 0")
+        raise SolverError(f"lr_policy '{param.lr_policy}' needs a {name} above 0; set it")
     return value
 
 

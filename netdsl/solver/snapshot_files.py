@@ -152,7 +152,7 @@ def first_whole(paths: Iterable[Path], open_saved: Callable[[Path], Saved]) -> t
 def _check_snapshot(path: Path) -> Path:
     """Return the path of a state. Raises a `SolverError` if its snapshot is damaged or has no weights."""
     if open_snapshot(path).model is None:
-        raise SolverError(f"{path}: the state names no weights")
+        raise SolverError(f"{path}: the state names no weights; resume from another snapshot")
     return path
 
 

@@ -175,7 +175,10 @@ def _restore_history(solver: KeptSolver, file: CaffeFile[pb.SolverState], path: 
     for index, (target, proto) in enumerate(zip(histories, protos, strict=True)):
         array = file.blobs.array(proto)
         if array.size != target.numel():
-            raise SolverError(f"{path}: history {index} has shape {list(array.shape)} instead of {list(target.shape)}")
+            raise SolverError(
+                f"{path}: history {index} has shape {list(array.shape)} instead of {list(target.shape)}; resume "
+                "with the net that wrote the state"
+            )
         target.copy_(torch.from_numpy(np.array(array)).view(target.shape))
 
 

@@ -54,7 +54,7 @@ def store_inputs(
     invalid: InvalidRows = InvalidRows.ERROR,
     hint: str = BINDINGS,
 ) -> StoredTable:
-    """Write the inputs' columns into a folder. `hint` is the way to name another column for an input."""
+    """Write the inputs' columns into a folder. `hint` explains how to name another column for an input."""
     stored = store_rows(data, folder, [net_input.blob for net_input in inputs], preprocess, invalid, hint)
     if stored.skipped:
         _log.warning(

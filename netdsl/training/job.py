@@ -135,12 +135,13 @@ def begin_replay(original: Path, folder: Path, backend: Backend) -> Run:
     run, memberships = Run.load(original), read_memberships(original)
     if not memberships or memberships[0].after:
         raise DistributedError(
-            f"{original}: the log doesn't list the workers from the first round on, so the run can't be replayed"
+            f"{original}: the log doesn't list the workers from the first round on, so the run can't be "
+            "replayed; start a new run"
         )
     if not run.strategy.synchronous:
         raise DistributedError(
             f"{original}: workers with the strategy {run.strategy.name} meet at no fixed times, so the run "
-            "can't be replayed"
+            "can't be replayed; start a new run"
         )
     workers = 1 + max(number for membership in memberships for number in membership.members)
     run = replace(run, workers=workers, fewest=None, memberships=memberships)

@@ -266,7 +266,7 @@ class Net(ClosedAtEnd):
         try:
             tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
         except (ValueError, TypeError) as problem:
-            raise NetError(f"input '{name}' isn't an array of numbers: {problem}") from None
+            raise NetError(f"input '{name}' isn't an array of numbers: {problem}; convert it") from None
         shape = self._shape(name)
         if shape and tensor.dim() != len(shape):
             raise NetError(
@@ -433,7 +433,7 @@ class Net(ClosedAtEnd):
         """
         data, steps = _data_and_count(data, steps, batch)
         if (steps is None) == (epochs is None):
-            raise NetError("say how long to train with either steps=1000 or epochs=5")
+            raise NetError("the length of the training isn't set; set either steps=1000 or epochs=5")
         team = _team_of(workers, backend, strategy, run, alone=alone)
         if team is not None:
             self._set_new_data(data, test_data, batch, stores=False)
@@ -683,7 +683,7 @@ def _team_of(
 ) -> Team | None:
     """Return the workers' team if several workers train, or `None`.
 
-    The call asks for several workers, or another program has started several processes.
+    Several workers train if the call requests them, or if another program has started several processes.
     """
     if alone:
         return None

@@ -37,7 +37,8 @@ from netdsl.training.callbacks import History
 
 @dataclass(frozen=True)
 class Team:
-    """How several workers train: where, how many, what they exchange, and the folder that keeps their run, if any."""
+    """The settings of several workers: the place, their number, the strategy, and the folder that keeps their run, if
+    any."""
 
     backend: Backend
     workers: WorkerCount

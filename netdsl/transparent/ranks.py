@@ -42,7 +42,7 @@ _SENTENCES = {
 
 
 class ScriptRanks:
-    """A process among those that run the script. Every exchange begins with a meeting, which detects differences."""
+    """One of the processes that run the script. Every exchange begins with a meeting, which detects differences."""
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator, self.rank, self.size = communicator, communicator.rank, communicator.size

@@ -1,4 +1,4 @@
-"""Well-known nets from real files, exported to ONNX and to Caffe: onnxruntime and OpenCV compute the same as torch.
+"""Well-known nets from real files, exported to ONNX and to Caffe. onnxruntime and OpenCV compute the same as torch.
 
 The weights are random, since a folder of real files contains nets but rarely their weights.
 """

@@ -1,4 +1,4 @@
-"""Nets after one or several rewrites, each with the proof that the result computes the same."""
+"""Nets after one or several rewrites, each with the proof that the result computes the same values."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_records_are_shown_from_the_wanted_level_on() -> None:
 def test_a_level_that_does_not_exist_is_refused_in_a_sentence(command: list[str]) -> None:
     done = run("loud", *command)
     assert done.returncode and done.stdout == ""
-    sentence = "NETDSL_LOG=loud: isn't a level of log records; set it to debug, info, warning, error"
+    sentence = "NETDSL_LOG=loud: the level is unknown; set it to debug, info, warning, error"
     assert sentence in done.stderr.splitlines()[-1]
     assert command[0] == "-c" or "Traceback" not in done.stderr
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation: their blocks of code, the steps to run, and the outputs that they show."""
+"""The pages of the documentation: their code blocks, the steps to run, and the outputs that they show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-COMMANDS = ("zoo", "torchrun", "mpiexec", "curl", "sed")  # the others of a page are the reader's own: make, pip
+COMMANDS = (
+    "zoo",
+    "torchrun",
+    "mpiexec",
+    "curl",
+    "sed",
+)  # the reader's other programs, such as make and pip, aren't run
 NOTES = (
     "not run",
     "code",
@@ -20,7 +26,7 @@ NOTES = (
     "numbers vary",
     "fails",
     "until Ctrl-C",
-)  # the comments before blocks that give a reason
+)  # a comment before a block that gives a reason
 _BLOCK = re.compile(r"(?m)^(?:<!-- (?P<note>[^\n]*) -->\n)?```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.DOTALL)
 _COMMAND = re.compile(r"(?m)^\$ ((?:.*\\\n)*.*)\n")
 _PRINTED = re.compile(r"(?m)  # prints (.*)$")
@@ -29,7 +35,7 @@ _NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?"
 
 @dataclass(frozen=True)
 class Step:
-    """A command or a program of a page, and what the page shows of its output."""
+    """A command or a program in a page, and the output that the page shows for it."""
 
     kind: str
     text: str
@@ -39,13 +45,13 @@ class Step:
     until_stopped: bool = False
 
     def request(self) -> dict[str, Any]:
-        """Return what `run_page.py` needs to know."""
+        """Return the values that `run_page.py` needs to run the step."""
         return asdict(self) | {"pattern": pattern_of(self.shown, numbers_vary=self.numbers_vary)}
 
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """A block of code in a page, and the comment before it."""
+    """A code block in a page, and the comment before it."""
 
     kind: str
     body: str
@@ -56,7 +62,7 @@ class CodeBlock:
         return self.kind in ("console", "python") and not self.note.startswith(("not run: ", "code: "))
 
     def steps(self, output: str = "") -> Iterator[Step]:
-        """Yield the block's program, or its commands one by one; `output` is shown by the block that follows."""
+        """Yield the block's program, or each of its commands. `output` is the output that the next block shows."""
         vary, fails = self.note.startswith("numbers vary: "), self.note.startswith("fails: ")
         if self.kind == "python":
             lines = _PRINTED.findall(self.body)
@@ -72,12 +78,12 @@ class CodeBlock:
 
 
 def blocks_of(page: Path) -> list[CodeBlock]:
-    """Return all blocks of code of a page."""
+    """Return all code blocks of a page."""
     return [CodeBlock(match["kind"], match["body"], match["note"] or "") for match in _BLOCK.finditer(page.read_text())]
 
 
 def steps_of(page: Path) -> list[Step]:
-    """Return all steps of a page; a block with the comment `output` shows what the one before it printed."""
+    """Return all steps of a page. A block with the comment `output` shows the output of the block before it."""
     blocks = blocks_of(page)
     steps = list[Step]()
     for block, after in zip_longest(blocks, blocks[1:]):
@@ -88,10 +94,10 @@ def steps_of(page: Path) -> list[Step]:
 
 
 def pattern_of(shown: str, *, numbers_vary: bool = False) -> str:
-    """Return the pattern that an output must match. A page that shows nothing accepts any output.
+    """Return the pattern that an output must match. A page that shows no output accepts any.
 
-    `...` stands for any text in a line or, alone on a line, for any lines. Spaces at the end of a line
-    and empty lines around the output don't count.
+    `...` stands for any text in a line. Alone on a line, it stands for any lines. Spaces at the end of a line and empty
+    lines around the output are ignored.
     """
     lines = shown.strip("\n").splitlines() or ["..."]
     patterns = (r"(?:.*\n)*" if line.strip() == "..." else _line_pattern(line, numbers_vary) for line in lines)
@@ -108,7 +114,7 @@ def _exact_pattern(text: str) -> str:
 
 
 def _text_pattern(text: str) -> str:
-    """Return a pattern in which each number stands for any other, and columns may be wider or narrower."""
+    """Return a pattern in which each number stands for any number, and columns may be wider or narrower."""
     if text.isspace():
         return " *"
     return _NUMBER if re.fullmatch(_NUMBER, text) else _exact_pattern(text)

@@ -1,7 +1,7 @@
-"""Runs the commands and programs of a page of the documentation, each in its own process, and compares their outputs.
+"""Runs the commands and programs of a page, each in a separate process, and compares their outputs.
 
-The processes are forked from one that has torch loaded already, which would take longer than most of them.
-Run as `python run_page.py` with a list of steps as JSON on standard input.
+The processes are forked from one that has already loaded torch, because loading takes longer than most steps. To use
+it, run `python run_page.py` with a JSON list of steps on standard input.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ import torch  # noqa: F401 - loaded for all steps
 import netdsl.training.net  # noqa: F401
 import zoo.cli
 
-SECONDS_TO_START = 120  # of a program that runs until Ctrl-C, on a busy machine
+SECONDS_TO_START = 120  # seconds for a program that runs until Ctrl-C, on a busy machine
 
 
 def run_program(text: str) -> None:
-    """Run a Python program as if it were the main one."""
+    """Run a Python program as the main module."""
     main = ModuleType("__main__")
     sys.modules["__main__"] = main
     exec(compile(text, "<the page>", "exec"), main.__dict__)
 
 
 def run_command(line: str) -> None:
-    """Run a command; the command line's own entry point is called here."""
+    """Run a command. zoo commands call the entry point in this process."""
     words = shlex.split(line)
     if words[0] != "zoo" or ">" in words:
         sys.exit(subprocess.run(line, shell=True).returncode)
@@ -45,7 +45,7 @@ def run_command(line: str) -> None:
 
 
 def start_step(kind: str, text: str, printed: Path) -> int:
-    """Start a step in a process of its own, which writes all that it prints to a file; return the process's number."""
+    """Start a step in a separate process that writes its output to a file, and return the process ID."""
     child = os.fork()
     if child:
         return child
@@ -69,13 +69,13 @@ def start_step(kind: str, text: str, printed: Path) -> int:
 
 
 def printed_by(path: Path) -> str:
-    """Return what a step has printed so far, as lines."""
+    """Return the lines that a step has printed until now."""
     text = path.read_text() if path.exists() else ""
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 
 def run_step(step: dict[str, Any], path: Path) -> tuple[str, str, int | None]:
-    """Run a step; return what is wrong with it, its output, and the number of its process if that goes on."""
+    """Run a step. Returns the problem, the output, and the process ID if the process is still running."""
     child = start_step(step["kind"], step["text"], path)
     if step["until_stopped"]:
         end = time.monotonic() + SECONDS_TO_START
@@ -88,12 +88,12 @@ def run_step(step: dict[str, Any], path: Path) -> tuple[str, str, int | None]:
     output = printed_by(path)
     if step["fails"] != bool(code):
         return f"ended with exit code {code}", output, None
-    return "" if re.fullmatch(step["pattern"], output) else "printed something else than the page shows", output, None
+    return "" if re.fullmatch(step["pattern"], output) else "printed something different from the page", output, None
 
 
 def main() -> None:
-    """Run all steps in their order, until one ends as it shouldn't."""
-    sys.path[0] = ""  # modules that a step writes are found, as in an interactive Python
+    """Run all steps in order, until one fails."""
+    sys.path[0] = ""  # lets programs import modules that a step writes, as in an interactive Python
     faults, running = list[str](), list[int]()
     with TemporaryDirectory() as folder:
         for number, step in enumerate(json.load(sys.stdin)):

@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run, and have their outputs."""
+"""The notebooks of the documentation run without errors and contain their outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the blocks of a page show is found and compared by the rules of CONTRIBUTING's section on documentation."""
+"""Blocks of a page are found and compared by the rules in CONTRIBUTING.md's section "Documentation"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands and programs of the documentation work as typed, and print what the pages show."""
+"""The commands and programs of the documentation work as typed and print the outputs that the pages show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUN = [
 
 
 def run_steps(steps: list[Step], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the steps of a page in a folder, which is the reader's home, too."""
+    """Run the steps of a page in a folder, which is also the home directory."""
     others = {name: value for name, value in os.environ.items() if name != "NETDSL_HOME"}
     own = {"PATH": os.pathsep.join((str(ZOO.parent), os.environ["PATH"])), "PYTHONPATH": str(ROOT)}
     own |= {"HOME": str(folder), "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}

@@ -1,7 +1,7 @@
 """Runs the pages and notebooks of the documentation with an installed wheel, in a new environment: `make test-wheel`.
 
-The Python that runs this file makes the environment, with uv if that is there, else with venv and pip. The arguments
-are those of pytest, such as `-k train.md`.
+The Python that runs this file creates the environment with uv or, if uv isn't installed, with venv and pip. It passes
+its arguments to pytest, such as `-k train.md`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = ("caffe_proto", "converters", "netdsl", "zoo", "LICENSE", "README.md", "pyproject.toml", "setup.py")
-PAGES = ("docs", "examples", "README.md", "pyproject.toml", "tests/pages")  # pyproject.toml has pytest's settings
+PAGES = ("docs", "examples", "README.md", "pyproject.toml", "tests/pages")  # pyproject.toml contains pytest's settings
 EXTRAS = "convert,data,docs,hub,logs,mpi,onnx,planner,serve,spark"
 
 
 def copy_to(folder: Path, names: tuple[str, ...]) -> None:
-    """Copy files and folders of the tree."""
+    """Copy files and folders of the repository."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
@@ -30,7 +30,7 @@ def copy_to(folder: Path, names: tuple[str, ...]) -> None:
 
 
 def install(environment: Path, *packages: str) -> Path:
-    """Make an environment with packages; return its Python."""
+    """Create an environment with packages, and return its Python."""
     python = environment / "bin/python"
     if uv := shutil.which("uv"):
         subprocess.run([uv, "venv", "-q", "--python", sys.executable, environment], check=True)
@@ -42,7 +42,7 @@ def install(environment: Path, *packages: str) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """Build the wheel, install it, and run the pages where the source tree can't be imported."""
+    """Build the wheel, install it, and run the pages in a folder from which the source tree can't be imported."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with TemporaryDirectory() as folder:
         tree, place, environment = Path(folder, "tree"), Path(folder, "pages"), Path(folder, "environment")

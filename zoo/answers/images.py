@@ -175,7 +175,7 @@ def _files_matching(pattern: Path) -> list[str]:
     try:
         paths = sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
     except ValueError as problem:
-        raise DataError(f"{pattern}: not a pattern of paths: {problem}") from None
+        raise DataError(f"{pattern}: not a pattern of paths: {problem}; correct it") from None
     return [str(path) for path in paths if path.is_file()]
 
 

@@ -156,7 +156,7 @@ def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
 def finite(values: Numbers) -> Numbers:
     """Return the values. Raises a DataError if they aren't finite, since they mean nothing then."""
     if not np.isfinite(values).all():
-        raise DataError("the net's output for this image isn't finite")
+        raise DataError("the net's output for this image isn't finite; check the weights")
     return values
 
 

@@ -133,7 +133,8 @@ def mnist_siamese() -> CatalogueEntry:
 
 
 def _pairs(part: str, *, phase: Literal["TRAIN", "TEST"], batch: int) -> pb.LayerParameter:
-    """Return a data layer for two images in two channels, and a label that tells whether they show the same digit."""
+    """Return a data layer for two images in two channels, and a label that shows whether they contain the same
+    digit."""
     return Data(
         "pair_data",
         tops=["pair_data", "sim"],

@@ -28,7 +28,7 @@ from zoo.requests.request import RequestError
 _PLUGIN_HELP = """Plug-in module to import, installed or in the current folder. May be repeated, before or after the
 name of a command."""
 
-_COMPLETE = "_ZOO_COMPLETE"  # set by a shell that asks for completions of a line
+_COMPLETE = "_ZOO_COMPLETE"  # set by a shell that requests completions of a line
 
 
 def grouped() -> dict[str, list[str]]:

@@ -82,7 +82,7 @@ def show_imported(imported: ImportedFiles | ImportedProgram, request: Request) -
             click.echo(f"wrote {file}")
         return
     if imported.problem is not None:
-        complain(f"warning: {imported.problem}. The program prints this warning too when it runs")
+        complain(f"warning: {imported.problem}. The program also prints this warning when it runs")
     if imported.output is None:
         click.echo(imported.program, nl=False)
 

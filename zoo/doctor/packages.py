@@ -17,7 +17,7 @@ from netdsl.plugins import Plugin
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 OUR_PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")
-_OURS = Path(__file__).resolve().parents[2]  # the folder that contains them
+_OURS = Path(__file__).resolve().parents[2]  # the folder that contains our packages
 EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # the extras for users
 
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;.*?extra\s*==\s*['\"](\w+)['\"])?")
@@ -165,21 +165,24 @@ def netdsl_result() -> CheckResult:
 
 
 def foreign_results() -> Iterator[CheckResult]:
-    """Yield a result for each of our packages that another distribution has too, or that Python finds elsewhere."""
+    """Yield a result for each of our packages whose name another distribution uses, or that Python finds elsewhere."""
     names = metadata.packages_distributions()
     for package in OUR_PACKAGES:
         others, place = sorted(set(names.get(package, [])) - {"netdsl"}), _folder_of(package)
         if others:
-            fact = f"{', '.join(others)} has a package of this name too, so the files of one replace those of the other"
+            fact = (
+                f"{', '.join(others)} also installs a package of this name, and the files of one overwrite those of "
+                "the other"
+            )
             advice = f"pip uninstall {' '.join(others)} && pip install --force-reinstall --no-deps netdsl"
             yield CheckResult("core", package, Verdict.WRONG, fact, advice)
         elif place != _OURS / package:
-            fact = f"Python finds another package of this name, {place}"
-            yield CheckResult("core", package, Verdict.WRONG, fact, f"take {place and place.parent} off PYTHONPATH")
+            fact = f"Python finds a different package of this name in {place}"
+            yield CheckResult("core", package, Verdict.WRONG, fact, f"remove {place and place.parent} from PYTHONPATH")
 
 
 def _folder_of(package: str) -> Path | None:
-    """Return where Python finds a package."""
+    """Return the folder in which Python finds a package."""
     spec = find_spec(package)
     return Path(spec.origin or "").resolve().parent if spec is not None else None
 
@@ -190,5 +193,5 @@ def plugin_result(plugin: Plugin, outcome: Outcome) -> CheckResult:
     if outcome.problem:
         reason = outcome.problem.removeprefix(f"{plugin}: ")
         return CheckResult("plug-ins", plugin.module, Verdict.WRONG, f"{origin}; {reason}")
-    what = ", ".join(outcome.result) or "nothing with a decorator"
+    what = ", ".join(outcome.result) or "no names with a decorator"
     return CheckResult("plug-ins", plugin.module, Verdict.GOOD, f"{origin}; registers {what}")

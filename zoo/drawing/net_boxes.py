@@ -128,7 +128,7 @@ def _of_phase(net: pb.NetParameter, graphs: Sequence[Graph], phase: Phase | None
         if phase in (None, graph.phase):
             return graph
     if phase is None:
-        raise NetError("the net has no layers")
+        raise NetError("the net has no layers; add some")
     raise NetError(f"net '{net.name}' has no layers that fit together in phase {phase.name}")
 
 

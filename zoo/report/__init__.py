@@ -1,1 +1,1 @@
-"""The report of a training: a self-contained page about everything that is known of it."""
+"""The report of a training: a self-contained page with all known facts about it."""

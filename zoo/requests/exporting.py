@@ -34,7 +34,7 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     """
 
     net: str = argument("NET")
-    weights: tuple[str, ...] = option("Weights of the net, in any format of weights.", default=(), metavar="FILE")
+    weights: tuple[str, ...] = option("Weights of the net, in any weights format.", default=(), metavar="FILE")
     target: ExportTarget = option("Program or format to export to.", name="to")
     output: Path | None = option(
         "Folder for Caffe's files, or the file to write.", default=None, short="o", metavar="PATH"

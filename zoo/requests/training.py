@@ -23,7 +23,7 @@ ActionName = Literal["none", "stop", "snapshot"]
 
 @request
 class ReportRequest(WithPython):
-    """Report on a run: RUN is its folder, and the run may still be going on.
+    """Report on a run: RUN is its folder, and the run may still be in progress.
 
     A table shows how the workers spent their time, in seconds and shares. Waiting and exchanging are counted where they
     delayed a worker; broadcast, reduce, prepare and push ran in parallel with computing. The page RUN/report.html shows

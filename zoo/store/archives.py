@@ -74,7 +74,7 @@ def _model_folder(paths: list[PurePosixPath], shown: str) -> PurePosixPath:
     """Return the model's folder in an archive: the highest folder with a net or weights."""
     folders = {path.parent for path in paths if kind_of(path.name) in _MODEL_FILES}
     if not folders:
-        raise StoreError(f"{shown}: the archive contains neither a net nor weights")
+        raise StoreError(f"{shown}: the archive contains neither a net nor weights; name an archive of a model")
     depth = min(len(folder.parts) for folder in folders)
     highest = sorted(folder for folder in folders if len(folder.parts) == depth)
     if len(highest) > 1:
@@ -108,7 +108,10 @@ def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Mem
     kind = _zip_members if zipfile.is_zipfile(archive) else _tar_members
     for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown)):
         if count == _MOST_MEMBERS:
-            raise StoreError(f"{shown}: the archive contains more than {_MOST_MEMBERS:,} files, too many for a model")
+            raise StoreError(
+                f"{shown}: the archive contains more than {_MOST_MEMBERS:,} files, too many for a model; unpack it, "
+                "and pull the model's folder"
+            )
         yield member
 
 
@@ -129,7 +132,9 @@ def _zip_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
             if info.is_dir():
                 continue
             if kind not in (0, 8):
-                raise StoreError(f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked")
+                raise StoreError(
+                    f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; pack only plain files"
+                )
             yield _Member(path, partial(file.open, info))
 
 
@@ -142,7 +147,9 @@ def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
                 if info.isdir():
                     continue
                 if not info.isreg() or info.issparse():
-                    raise StoreError(f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked")
+                    raise StoreError(
+                        f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; pack only plain files"
+                    )
                 yield _Member(path, partial(_extracted, file, info))
 
 

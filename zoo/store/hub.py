@@ -81,7 +81,9 @@ class HubSource:
                 self.repository, revision=self.revision or None, files_metadata=True, timeout=folder.settings.silence
             )
         if not info.sha:
-            raise DownloadError(f"{self.address}: the repository doesn't contain a commit yet")
+            raise DownloadError(
+                f"{self.address}: the repository doesn't contain a commit yet; push a model to it first"
+            )
         return info.sha, list(info.siblings or ())
 
 

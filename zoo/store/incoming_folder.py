@@ -70,7 +70,9 @@ def checked_name(name: str, where: str) -> str:
     """Return a name from an external source. Raises an error if the name could lead outside the model's folder."""
     is_plain = PurePosixPath(name).name == name and name.isprintable() and not set(name) & set("\\:")
     if not is_plain or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
-        raise StoreError(f"{where}: the file name '{name}' isn't a plain name in the model's own folder")
+        raise StoreError(
+            f"{where}: the file name '{name}' isn't a plain name in the model's own folder; rename the file"
+        )
     return name
 
 

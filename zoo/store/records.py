@@ -97,7 +97,10 @@ def read_lock(path: Path) -> LockFile:
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise StoreError(f"{path}: not a lock file: {problem}; write one with `zoo pull MODEL --lock FILE`") from None
     if lock.version != _LOCK_VERSION:
-        raise StoreError(f"{path}: the file has version {lock.version}, but this netdsl reads version {_LOCK_VERSION}")
+        raise StoreError(
+            f"{path}: the file has version {lock.version}, but this netdsl reads version {_LOCK_VERSION}; write the "
+            "file again with `zoo pull MODEL --lock FILE`"
+        )
     return lock
 
 

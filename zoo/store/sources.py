@@ -164,7 +164,7 @@ class LocalSource:
         paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
         taken = [path for path in paths if path.is_file() and is_kept(path.name)]
         if not any(kind_of(path.name) in (FileKind.NET, FileKind.WEIGHTS) for path in taken):
-            raise StoreError(f"{self.path}: the folder contains neither a net nor weights")
+            raise StoreError(f"{self.path}: the folder contains neither a net nor weights; name the folder of a model")
         for path in taken:
             folder.copy(path, stored_name(path.name))
         report_left_out(folder, [path.name for path in paths if path not in taken], str(self.path))

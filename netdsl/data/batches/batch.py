@@ -53,7 +53,7 @@ class Batch:
     """Batch `number`, with `size` items, `missing` of which haven't arrived yet.
 
     The first item that arrives sets the shape of all items, as the first item of a batch does in Caffe. `problem` is
-    the error that makes the batch fail. `skipped` lists why bad items were replaced by later ones.
+    the error that makes the batch fail. `skipped` lists the reasons why bad items were replaced by later ones.
     """
 
     def __init__(

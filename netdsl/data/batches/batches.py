@@ -368,6 +368,6 @@ def _order(reading: Reading, loading: Loading) -> Order:
             f"the rank is {loading.rank}, but with {loading.size} processes it must be from 0 to {loading.size - 1}"
         )
     if not 0 <= loading.seed < SEEDS:
-        raise DataError(f"the seed is {loading.seed}; it must be from 0 to 2^63 - 1")
+        raise DataError(f"the seed is {loading.seed}; set it to a number from 0 to 2^63 - 1")
     groups = reading.groups or (length,)
     return Order(groups, reading.shuffle, loading.seed, reading.start, loading.rank, loading.size)

@@ -57,7 +57,7 @@ class Intake:
 
 
 class BadItems(Enum):
-    """What happens to an item that can't be read or decoded."""
+    """The treatment of items that can't be read or decoded."""
 
     STOP = "stop"  # raises an error that names the item
     SKIP = "skip"  # uses the next item instead, and counts the bad one

@@ -47,7 +47,8 @@ def values_by_blob(rows: Any, blobs: Sequence[str]) -> dict[str, Any]:
         count = f"{len(rows)} array{'' if len(rows) == 1 else 's'}"
         raise DataError(
             f"the net reads {in_quotes(blobs)}, but the items contain "
-            f"{in_quotes(map(str, rows)) if isinstance(rows, Mapping) and rows else count}"
+            f"{in_quotes(map(str, rows)) if isinstance(rows, Mapping) and rows else count}; pass a value for "
+            "each blob"
         )
     return {name: named[name] for name in blobs}
 
@@ -151,8 +152,8 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
                     next_rows = values()
                 except StopIteration:
                     raise DataError(
-                        f"the function that returns the data ended after {self.position} batches; let it return "
-                        "batches without end"
+                        f"the function that returns the data ended after {self.position} batches; make it "
+                        "return batches endlessly"
                     ) from None
                 yield next_rows
         while True:
@@ -189,7 +190,7 @@ def as_tensor(name: str, value: Any) -> Tensor:
     try:
         array = np.asarray(value, np.float32)
     except (ValueError, TypeError) as problem:
-        raise DataError(f"'{name}' isn't an array of numbers: {problem}") from None
+        raise DataError(f"'{name}' isn't an array of numbers: {problem}; convert it") from None
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 

@@ -154,7 +154,7 @@ class RowBatches(Iterator[tuple[Tensor, ...]]):
 
     def __init__(self, rows: UserRows, shapes: Mapping[str, Shape], batch: int, seed: int = 0) -> None:
         if batch < 1:
-            raise DataError(f"the batch size is {batch}; it must be 1 or more")
+            raise DataError(f"the batch size is {batch}; set it to 1 or more")
         rows.choose(list(shapes))
         self._rows, self._batch = rows, batch
         self._order = Order((len(rows),), rows.shuffle, seed)
@@ -199,7 +199,7 @@ def _array(name: str, values: Any) -> Array:
         array: Array = np.asarray(values)
         array = np.stack([np.asarray(value) for value in values]) if array.dtype == object else array
     except ValueError as problem:
-        raise DataError(f"'{name}' isn't an array of numbers: {problem}") from None
+        raise DataError(f"'{name}' isn't an array of numbers: {problem}; convert it") from None
     if not array.ndim or array.dtype.kind not in "biuf":
         raise DataError(f"'{name}' isn't an array of numbers with a row for each item; its type is {array.dtype}")
     return array

@@ -44,7 +44,10 @@ class Alphabet:
         unknown = sorted(set(text) - self.characters.keys())
         if unknown:
             known = "".join(_name_of_character(character) for character in self.characters)
-            raise DataError(f"{where}: the character {unknown[0]!r} isn't in the alphabet, which contains {known}")
+            raise DataError(
+                f"{where}: the character {unknown[0]!r} isn't in the alphabet, which contains {known}; use the "
+                "alphabet of this text"
+            )
         return [self.characters[character] for character in text]
 
 

@@ -95,7 +95,9 @@ def _read_idx(path: Path, axes: int) -> Array:
 
 def _shape(path: Path, header: bytes, axes: int) -> tuple[int, ...]:
     if header[:4] != bytes((0, 0, _UNSIGNED_BYTES, axes)):
-        raise DataError(f"{path}: not an idx file of bytes with {axes} axes: it starts with 0x{header[:4].hex()}")
+        raise DataError(
+            f"{path}: not an idx file of bytes with {axes} axes: it starts with 0x{header[:4].hex()}; download it again"
+        )
     shape = tuple(int(size) for size in np.frombuffer(header[4 : len(header) // 4 * 4], ">u4"))
     if len(shape) < axes or 0 in shape:
         raise DataError(

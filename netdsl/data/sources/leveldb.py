@@ -1,4 +1,4 @@
-"""LevelDB, Caffe's older database, whose files are checked while they are read."""
+"""Reads LevelDB, Caffe's older database format, and checks the files while it reads them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
 CURRENT = "CURRENT"  # the file that names the manifest
-COMPARATOR, LOG, NEXT_FILE, LAST_NUMBER, COMPACTED, REMOVED_TABLE, NEW_TABLE = range(1, 8)  # fields of a manifest
-EARLIER_LOG = 9  # another field
+COMPARATOR, LOG, NEXT_FILE, LAST_NUMBER, COMPACTED, REMOVED_TABLE, NEW_TABLE = range(
+    1, 8
+)  # the fields of a manifest that are used
+EARLIER_LOG = 9  # a field that is skipped
 BYTE_ORDER = b"leveldb.BytewiseComparator"
 LEVELS = 7
 _LOG_NAME = re.compile(r"(\d{1,19})\.log")
@@ -29,16 +31,16 @@ _MANIFEST_NAME = re.compile(r"(MANIFEST-\d{1,19})\n?")
 
 @dataclass
 class _Manifest:
-    """What a database consists of: the size and the first key of each table of each level, and its logs."""
+    """The contents of a database: the size and the first key of each table on each level, and the logs."""
 
     tables: list[dict[int, tuple[int, bytes]]] = field(default_factory=lambda: [{} for _ in range(LEVELS)])
-    order: bytes = BYTE_ORDER  # of the keys
+    order: bytes = BYTE_ORDER  # the order of the keys
     is_whole: bool = False
-    log: int = 0  # the number of the first log whose records aren't in tables
+    log: int = 0  # the number of the first log whose records aren't in tables yet
     earlier_log: int = 0
 
     def change(self, edit: bytes) -> None:
-        """Make the changes of a record of the manifest. Raises a BinaryError if the record is damaged."""
+        """Apply a record of the manifest. Raises a `BinaryError` if the record is damaged."""
         place = 0
         while place < len(edit):
             kind, place = read_varint(edit, place, len(edit))
@@ -54,12 +56,12 @@ class _Manifest:
             elif kind in (COMPACTED, REMOVED_TABLE, NEW_TABLE):
                 place = self._change_level(kind, edit, place)
             else:
-                raise BinaryError(f"it has a field {kind}, which LevelDB doesn't have")
+                raise BinaryError(f"the field {kind} doesn't exist in LevelDB")
 
     def _change_level(self, kind: int, edit: bytes, place: int) -> int:
         level, place = read_varint(edit, place, len(edit))
         if level >= LEVELS:
-            raise BinaryError(f"it has a level {level}, and there are {LEVELS}")
+            raise BinaryError(f"the level is {level}, but there are only {LEVELS}")
         if kind == COMPACTED:
             return _sized(edit, place)[1]
         number, place = read_varint(edit, place, len(edit))
@@ -74,28 +76,31 @@ class _Manifest:
 
 
 def _sized(data: bytes, place: int) -> tuple[bytes, int]:
-    """Return some bytes whose length is at a place, and the place after them."""
+    """Return the bytes that follow their length at a position, and the position after them."""
     length, start = read_varint(data, place, len(data))
     if start + length > len(data):
-        raise BinaryError("it ends within a field")
+        raise BinaryError("the record ends within a field")
     return data[start : start + length], start + length
 
 
 class LevelDbFiles:
     """The records in the folder of a LevelDB, in the order of their keys.
 
-    LevelDB doesn't know how many records it has, so all keys are read first, and an index of where the records are is
-    kept. Nothing is locked or written: the database may be on a read-only disk, and be read by many threads and
-    processes.
+    LevelDB doesn't store the number of its records. So all keys are read first, and an index keeps the positions of the
+    records. Nothing is locked or written, so the database may be on a read-only disk, and several threads and processes
+    can read it.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._files = list[SortedTable | BatchLog]()
         self._block_files, self._block_offsets, self._block_sizes = array("Q"), array("Q"), array("Q")
-        self._blocks, self._positions = array("Q"), array("Q")  # of records: the block, and the position in it
-        self._newest_blocks: dict[int, int] = {}  # by file
-        self._loaded: tuple[int, list[DatumRecord]] = (-1, [])  # the block that was read last
+        self._blocks, self._positions = (
+            array("Q"),
+            array("Q"),
+        )  # of records: the block, and the position of the record in it
+        self._newest_blocks: dict[int, int] = {}  # by number of the file
+        self._loaded: tuple[int, list[DatumRecord]] = (-1, [])  # the block that was read most recently
         manifest = _read_manifest(path)
         self._add_to_index(merge(*self._tables(manifest), *self._logs(manifest)))
 
@@ -111,11 +116,15 @@ class LevelDbFiles:
             records = file.records(self._block_offsets[number], self._block_sizes[number])
             self._loaded = number, records
         if self._positions[index] >= len(records):
-            raise DataError(f"{self._path}: something changed the database while it was read")
+            raise DataError(
+                f"{self._path}: another program changed the database while it was read; close that program and try "
+                "again"
+            )
         return records[self._positions[index]]
 
     def _tables(self, manifest: _Manifest) -> Iterator[Iterator[Version]]:
-        """Yield the versions of each table of the first level, whose keys may be the same, and of each other level."""
+        """Yield the versions in each table of level 0, where keys may overlap, and the versions in each of the other
+        levels."""
         for level, tables in enumerate(manifest.tables):
             in_order = sorted(tables, key=lambda number: tables[number][1])
             opened = [self._table(number, tables[number][0]) for number in in_order]
@@ -128,12 +137,12 @@ class LevelDbFiles:
         names = [self._path / f"{number:06}.{ending}" for ending in ("ldb", "sst")]
         path = next((name for name in names if name.exists()), None)
         if path is None:
-            raise DataError(f"{names[0]}: is missing, although the database has it; copy the database again")
+            raise DataError(f"{names[0]}: the file is missing, although the manifest lists it; copy the database again")
         self._files.append(SortedTable(path, size, len(self._files)))
         return self._files[-1]  # type: ignore[return-value]
 
     def _logs(self, manifest: _Manifest) -> Iterator[Iterator[Version]]:
-        """Yield the versions of each log whose records aren't in tables yet."""
+        """Yield the versions in each log whose records aren't in tables yet."""
         with file_errors(self._path):
             names = [name for name in (_LOG_NAME.fullmatch(file.name) for file in self._path.iterdir()) if name]
         numbers = {int(name[1]): name[0] for name in names}
@@ -144,7 +153,7 @@ class LevelDbFiles:
                 yield log.versions()
 
     def _add_to_index(self, versions: Iterator[Version]) -> None:
-        """Add the newest version of each key to the index, unless it says that the key was deleted."""
+        """Add the newest version of each key to the index, unless it marks the key as deleted."""
         last: bytes | None = None
         for version in versions:
             if last is not None and version.key < last:
@@ -157,7 +166,8 @@ class LevelDbFiles:
             last = version.key
 
     def _block(self, version: Version) -> int:
-        """Return the number of a version's block. The versions of a file come block by block."""
+        """Return the number of a version's block. The versions of a file must be passed in the order of their
+        blocks."""
         number = self._newest_blocks.get(version.file)
         if number is None or self._block_offsets[number] != version.offset:
             number = self._newest_blocks[version.file] = len(self._block_files)
@@ -171,21 +181,25 @@ def _read_manifest(path: Path) -> _Manifest:
     with file_errors(path / CURRENT), regular_file(path / CURRENT).open("rb") as file:
         name = _MANIFEST_NAME.fullmatch(file.read(100).decode("ascii", "replace"))
     if name is None:
-        raise DataError(f"{path / CURRENT}: byte 0: doesn't name a manifest; the database is damaged, so copy it again")
+        raise DataError(
+            f"{path / CURRENT}: byte 0: the file doesn't name a manifest; the database is damaged, so copy it again"
+        )
     manifest, manifest_path = _Manifest(), path / name[1]
     if not manifest_path.exists():
-        raise DataError(f"{manifest_path}: is missing, although {CURRENT} names it; copy the database again")
+        raise DataError(f"{manifest_path}: the file is missing, although {CURRENT} names it; copy the database again")
     for record in log_records(manifest_path):
         try:
             manifest.change(record.data)
         except BinaryError as problem:
-            raise damaged(manifest_path, record.offsets[0], str(problem)) from None
+            raise damaged(
+                manifest_path, record.offsets[0], str(problem).removesuffix("; the file is damaged")
+            ) from None
     if not manifest.is_whole:
-        raise damaged(manifest_path, 0, "doesn't list the files of the database")
+        raise damaged(manifest_path, 0, "the manifest doesn't list the files of the database")
     if manifest.order != BYTE_ORDER:
         order = manifest.order[:80].decode("ascii", "backslashreplace")
         raise DataError(
-            f"{path}: its keys have an order of their own, '{order}'; only those in the order of bytes can be read"
+            f"{path}: the keys are in a custom order, '{order}'; convert the database to one in the order of bytes"
         )
     return manifest
 
@@ -198,7 +212,7 @@ class LevelDbSource(DatumSource):
         check_folder(self.path, CURRENT, "a LevelDB")
         self._files = LevelDbFiles(self.path)
         if not len(self._files):
-            raise DataError(f"{path}: the LevelDB is empty")
+            raise DataError(f"{path}: the LevelDB is empty; name another one")
 
     def __len__(self) -> int:
         return len(self._files)
@@ -208,4 +222,4 @@ class LevelDbSource(DatumSource):
         return self._files.record(index)
 
     def close(self) -> None:
-        """Do nothing: no file stays open."""
+        """Do nothing, because no file stays open."""

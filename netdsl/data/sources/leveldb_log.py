@@ -1,4 +1,5 @@
-"""LevelDB's logs: files of checked records, which have what isn't in a sorted table yet, and the list of the tables."""
+"""Reads LevelDB's logs, files of records with checksums. They contain the records that aren't in a table yet, or the
+list of tables."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.leveldb_tables import VALUE, Version
 from netdsl.errors import DataError, DataWarning
 
-BLOCK = 1 << 15  # bytes; no fragment of a record is in two blocks
-HEADER = 7  # bytes: a checksum, the length, the kind
-UNUSED, WHOLE, FIRST, MIDDLE, LAST = range(5)  # kinds of fragments
-_INCOMPLETE = -1  # a kind of our own: the file ends within the fragment
-BATCH_HEADER = 12  # bytes: the number of the first version, and how many there are
+BLOCK = 1 << 15  # size in bytes; a fragment of a record never crosses a block
+HEADER = 7  # size in bytes: a checksum, the length, the kind
+UNUSED, WHOLE, FIRST, MIDDLE, LAST = range(5)  # the kinds of fragments
+_INCOMPLETE = -1  # not a kind of LevelDB: the file ends within the fragment
+BATCH_HEADER = 12  # size in bytes: the number of the first version, and the number of versions
 
 
 class LogRecord(NamedTuple):
@@ -34,9 +35,9 @@ class LogRecord(NamedTuple):
 
 
 def log_records(path: Path) -> Iterator[LogRecord]:
-    """Yield the records of a log, whose checksums are compared.
+    """Yield the records of a log after comparing their checksums.
 
-    The process that wrote the log may have ended within a record: that one is left out, with a warning.
+    If the process that wrote the log ended within a record, that record is skipped with a warning.
     """
     pieces, offsets = list[bytes](), list[int]()
     for offset, kind, data in _fragments(path):
@@ -47,7 +48,7 @@ def log_records(path: Path) -> Iterator[LogRecord]:
             _warn_of_end(path)
             pieces, offsets = [], []
         elif kind in (MIDDLE, LAST) and not pieces:
-            raise damaged(path, offset, "a record has no beginning")
+            raise damaged(path, offset, "the beginning of a record is missing")
         pieces.append(data)
         offsets.append(offset)
         if kind in (WHOLE, LAST):
@@ -58,12 +59,12 @@ def log_records(path: Path) -> Iterator[LogRecord]:
 
 
 def damaged(path: Path, offset: int, what: str) -> DataError:
-    """Return the error for a damaged place of a log."""
+    """Return the error for a damaged position in a log."""
     return DataError(f"{path}: byte {offset:,}: {what}; the database is damaged, so copy it again")
 
 
 def _warn_of_end(path: Path) -> None:
-    what = "a record is incomplete, so what was written last may be missing"
+    what = "a record is incomplete, so the most recent items may be missing"
     warnings.warn(f"{path}: {what}", DataWarning, stacklevel=4)
 
 
@@ -78,7 +79,7 @@ def _fragments(path: Path) -> Iterator[tuple[int, int, bytes]]:
                 start = place + HEADER
                 end = start + int.from_bytes(length, "little")
                 if kind == UNUSED and start == end:
-                    break  # the rest of the block was reserved and never written
+                    break  # the rest of the block was reserved but never written
                 if end > len(block):
                     if len(block) == BLOCK:
                         raise damaged(path, block_start + place, "a record is longer than its block")
@@ -86,7 +87,7 @@ def _fragments(path: Path) -> Iterator[tuple[int, int, bytes]]:
                 if masked_crc32c(block[place + 6 : end]) != int.from_bytes(checksum, "little"):
                     raise damaged(path, block_start + place, "the checksum of a record is wrong")
                 if not WHOLE <= kind <= LAST:
-                    raise damaged(path, block_start + place, f"a record can't be of kind {kind}")
+                    raise damaged(path, block_start + place, f"the kind of a record is {kind}, which doesn't exist")
                 yield block_start + start, kind, block[start:end]
                 place = end
             if place < len(block) < BLOCK and any(block[place:]):
@@ -95,15 +96,16 @@ def _fragments(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 
 class BatchLog:
-    """The batches of versions in a log. Only the places of the records are kept, and their values are read again."""
+    """The batches of versions in a log. Only the positions of records are kept in memory, and values are read when they
+    are needed."""
 
     def __init__(self, path: Path, file: int) -> None:
         self._path, self._file = path, file
         self._starts, self._offsets = array("Q"), array("Q")  # of fragments: in all data, and in the file
-        self._size = 0  # of all data
+        self._size = 0  # the length of all data
 
     def versions(self) -> Iterator[Version]:
-        """Yield all versions of all keys in their order, which is that of the log only after sorting."""
+        """Yield all versions of all keys, sorted by key."""
         found = list[Version]()
         for record in log_records(self._path):
             found += self._batch(record)
@@ -114,7 +116,7 @@ class BatchLog:
         yield from sorted(found)
 
     def records(self, offset: int, size: int) -> list[DatumRecord]:
-        """Return the record of a version, as the only one of its block."""
+        """Return a list that contains only the record of a version, because each version counts as a block."""
         data = self._read(offset, size)
         start, length = _sized(data, 1)
         return [DatumRecord(data[start : start + length], data[size - _sized(data, start + length)[1] :])]
@@ -139,10 +141,10 @@ class BatchLog:
             yield Version(data[key : key + length], tag, self._file, self._size + start, place - start, 0)
             number, count = number + 1, count - 1
         if count or len(data) < BATCH_HEADER:
-            raise damaged(self._path, record.offsets[0], "a batch has fewer records than it should have")
+            raise damaged(self._path, record.offsets[0], "a batch has fewer records than its header states")
 
     def _read(self, start: int, size: int) -> bytes:
-        """Return data that may be in several fragments."""
+        """Return data that may be spread over several fragments."""
         pieces, number = list[bytes](), bisect_right(self._starts, start) - 1
         with file_errors(self._path), self._path.open("rb", buffering=0) as file:
             while size:
@@ -150,13 +152,16 @@ class BatchLog:
                 skipped = start - self._starts[number]
                 piece = os.pread(file.fileno(), min(size, end - start), self._offsets[number] + skipped)
                 if len(piece) < min(size, end - start):
-                    raise DataError(f"{self._path}: ends within a record; something truncated it meanwhile")
+                    raise DataError(
+                        f"{self._path}: the file ends within a record; another program truncated it, so copy the "
+                        "database again"
+                    )
                 pieces.append(piece)
                 start, size, number = end, size - len(piece), number + 1
         return b"".join(pieces)
 
 
 def _sized(data: bytes, place: int) -> tuple[int, int]:
-    """Return where some bytes start whose length is at a place, and their length."""
+    """Return the start of the bytes that follow their length at a position, and that length."""
     length, start = read_varint(data, place, len(data))
     return start, length

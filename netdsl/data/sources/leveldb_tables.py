@@ -1,4 +1,5 @@
-"""LevelDB's sorted tables: files of blocks with records in the order of their keys, and an index of the blocks."""
+"""Reads LevelDB's sorted tables, files of blocks with records in the order of their keys, and an index of the
+blocks."""
 
 from __future__ import annotations
 
@@ -16,27 +17,27 @@ from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.errors import DataError
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
-FOOTER = 48  # bytes: two handles of at most 20, and the magic number
-TRAILER = 5  # bytes after a block: how it is compressed, and its checksum
+FOOTER = 48  # size in bytes: two handles of up to 20, and the magic number
+TRAILER = 5  # size in bytes of the data after a block: the compression, and a checksum
 UNCOMPRESSED, SNAPPY, ZSTANDARD = range(3)
-DELETION, VALUE = range(2)  # kinds of versions
-TAG = 8  # bytes after a key: its kind, and the number of its version
-_LONGEST_HEADER = 15  # bytes: three numbers of 32 bits
-_SNAPPY_GROWTH = 22  # a copy of 64 bytes takes 3
-_LARGE = 1 << 17  # bytes of a block from which only the keys are read for the index
+DELETION, VALUE = range(2)  # the kinds of versions
+TAG = 8  # size in bytes of the data after a key: the kind and the number of the version
+_LONGEST_HEADER = 15  # maximum size in bytes of three variable-length 32-bit numbers
+_SNAPPY_GROWTH = 22  # maximum bytes of output for each byte of input: 3 bytes encode a copy of 64
+_LARGE = 1 << 17  # size in bytes of blocks from which the index reads only the keys
 
-Read = Callable[[int, int], bytes]  # reads from an offset as many bytes as asked for, or fewer at the end
+Read = Callable[[int, int], bytes]  # reads a number of bytes from an offset, or fewer at the end
 
 
 class Version(NamedTuple):
-    """A version of a key and its place. Versions sort by their keys, and the newest one of a key comes first."""
+    """A version of a key and its position. Versions are sorted by key, and the newest version of a key comes first."""
 
     key: bytes
     tag: int  # the negative of the number and the kind
     file: int
-    offset: int  # of the block
-    size: int  # of the block
-    position: int  # in the block
+    offset: int  # the offset of the block
+    size: int  # the size of the block
+    position: int  # the position in the block
 
     @property
     def is_deleted(self) -> bool:
@@ -46,30 +47,28 @@ class Version(NamedTuple):
 
 def snappy() -> Any:
     """Return the codec of Snappy, which is part of pyarrow."""
-    return import_extra("pyarrow", "data", "LevelDB's blocks are compressed by Snappy, which needs pyarrow").Codec(
-        "snappy"
-    )
+    return import_extra("pyarrow", "data", "reading compressed blocks of LevelDB needs pyarrow").Codec("snappy")
 
 
 class SortedTable:
-    """A table. The file is open only while a block is read, since a database may have thousands of tables."""
+    """A sorted table. The file is open only while a block is read, since a database may have thousands of tables."""
 
     def __init__(self, path: Path, size: int, file: int) -> None:
         self._path, self._size, self._file = regular_file(path), size, file
         with file_errors(path):
             found = path.stat().st_size
         if found < size or size < FOOTER:
-            raise DataError(f"{path}: is truncated: it has {found:,} of {size:,} bytes; copy it again")
+            raise DataError(f"{path}: the file is truncated to {found:,} of {size:,} bytes; copy the database again")
 
     def versions(self) -> Iterator[Version]:
-        """Yield all versions of all keys in their order."""
+        """Yield all versions of all keys in order."""
         last: tuple[bytes, int] = (b"", -(1 << 64))
         for offset, size in self._blocks():
             with self._keys_of(offset, size) as keys:
                 for position, (key, _, _) in enumerate(keys):
                     tag = -int.from_bytes(key[-TAG:], "little")
                     if len(key) < TAG or -tag & 0xFF > VALUE or (key[:-TAG], tag) <= last:
-                        raise self._damaged(offset, f"key number {position} of the block is damaged or out of order")
+                        raise self._damaged(offset, f"key {position} of the block is damaged or out of order")
                     last = key[:-TAG], tag
                     yield Version(*last, self._file, offset, size, position)
 
@@ -80,10 +79,11 @@ class SortedTable:
         return [DatumRecord(key[:-TAG], content[start:end]) for key, start, end in keys]
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield the offset and the size of each block. No two share a byte, so that a small file can't seem large."""
+        """Yield the offset and the size of each block. Blocks can't overlap, so that a small file can't pretend to be
+        large."""
         footer = self._read(self._size - FOOTER, FOOTER)
         if not footer.endswith(MAGIC):
-            raise self._damaged(self._size - FOOTER, "the file doesn't end as a LevelDB table")
+            raise self._damaged(self._size - FOOTER, "the end of the file isn't that of a LevelDB table")
         _, place = self._handle(footer, 0, self._size - FOOTER)
         (offset, size), _ = self._handle(footer, place, self._size - FOOTER)
         content = self._content(offset, size)
@@ -91,24 +91,26 @@ class SortedTable:
         for _, start, _ in self._entries(_reader_of(content), len(content), offset):
             block, _ = self._handle(content, start, offset)
             if block[0] < end:
-                raise self._damaged(block[0], "two blocks share bytes")
+                raise self._damaged(block[0], "two blocks overlap")
             end = block[0] + block[1] + TRAILER
             yield block
 
     def _handle(self, data: bytes, place: int, offset: int) -> tuple[tuple[int, int], int]:
-        """Return a block's offset and size, and the place after them. `offset` is where they are, for errors."""
+        """Return a block's offset and size, and the position after them. Errors name `offset`, where the handle is
+        stored."""
         try:
             start, place = read_varint(data, place, len(data))
             size, place = read_varint(data, place, len(data))
         except BinaryError:
-            raise self._damaged(offset, "the place of a block is damaged") from None
+            raise self._damaged(offset, "the handle of a block is damaged") from None
         if start + size + TRAILER > self._size - FOOTER:
-            raise self._damaged(offset, f"the place of a block, byte {start:,}, is beyond the end of the file")
+            raise self._damaged(offset, f"a block starts at byte {start:,}, beyond the end of the file")
         return (start, size), place
 
     @contextmanager
     def _keys_of(self, offset: int, size: int) -> Iterator[Iterator[tuple[bytes, int, int]]]:
-        """Open a block and give its keys. Those of a large block are read without the values if it isn't compressed."""
+        """Open a block and return an iterator over its keys. Values in a large block are skipped if it isn't
+        compressed."""
         if size < _LARGE or self._read(offset + size, 1)[0] != UNCOMPRESSED:
             content = self._content(offset, size)
             yield self._entries(_reader_of(content), len(content), offset)
@@ -117,8 +119,10 @@ class SortedTable:
             yield self._entries(lambda start, count: os.pread(file.fileno(), count, offset + start), size, offset)
 
     def _entries(self, read: Read, size: int, offset: int) -> Iterator[tuple[bytes, int, int]]:
-        """Yield each key of a block, and where its value starts and ends. A key is stored without what it has in common
-        with the one before it."""
+        """Yield each key of a block, and the start and end of its value.
+
+        A stored key omits the beginning that it shares with the key before it.
+        """
         restarts = int.from_bytes(read(size - 4, 4), "little") if size >= 4 else 0
         limit = size - 4 - 4 * restarts
         if limit < 0:
@@ -141,7 +145,7 @@ class SortedTable:
             place = end
 
     def _content(self, offset: int, size: int) -> bytes:
-        """Return what is in a block, once its checksum is compared."""
+        """Return the contents of a block after comparing its checksum."""
         data = self._read(offset, size + TRAILER)
         if masked_crc32c(data[:-4]) != int.from_bytes(data[-4:], "little"):
             raise self._damaged(offset, "the checksum of the block is wrong")
@@ -149,21 +153,26 @@ class SortedTable:
         if kind == UNCOMPRESSED:
             return content
         if kind != SNAPPY:
-            what = "by Zstandard" if kind == ZSTANDARD else f"in an unknown way, {kind}"
-            raise DataError(f"{self._path}: byte {offset:,}: the block is compressed {what}; Snappy can be read")
+            what = "with Zstandard" if kind == ZSTANDARD else f"in an unknown way, {kind}"
+            raise DataError(
+                f"{self._path}: byte {offset:,}: the block is compressed {what}; write the database with Snappy or "
+                "uncompressed"
+            )
         try:
             length, _ = read_varint(content, 0, len(content))
             if length > _SNAPPY_GROWTH * size:
-                raise self._damaged(offset, f"the block can't have {length:,} bytes")
+                raise self._damaged(offset, f"a length of {length:,} bytes isn't possible for the block")
             return snappy().decompress(content, length, asbytes=True)  # type: ignore[no-any-return]
         except (BinaryError, OSError, ValueError):
-            raise self._damaged(offset, "the block isn't compressed as it should be") from None
+            raise self._damaged(offset, "the compressed block is damaged") from None
 
     def _read(self, offset: int, size: int) -> bytes:
         with file_errors(self._path), self._path.open("rb", buffering=0) as file:
             data = os.pread(file.fileno(), size, offset)
         if len(data) < size:
-            raise DataError(f"{self._path}: ends within a block; something truncated it meanwhile")
+            raise DataError(
+                f"{self._path}: the file ends within a block; another program truncated it, so copy the database again"
+            )
         return data
 
     def _damaged(self, offset: int, what: str) -> DataError:

@@ -119,7 +119,7 @@ class NetcdfSource:
     """An item for each index along the first dimension of the variables, which must be equally long.
 
     The scale and offset of a variable are applied, as the format requires. With `in_parallel`, all processes of an MPI
-    job open a NetCDF-4 file together if the library supports it. The attribute `in_parallel` tells whether they did.
+    job open a NetCDF-4 file together if the library supports it. The attribute `in_parallel` is true if they did.
     """
 
     def __init__(self, path: str | Path, variables: Sequence[str], *, in_parallel: bool = False) -> None:

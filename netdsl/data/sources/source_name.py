@@ -46,7 +46,7 @@ class SourceKind:
     """One kind of data: the form of its names, functions that open its contents, and the test that recognises its
     paths.
 
-    If a kind has both items and images with marked objects, `has_marks` tells which of them a path contains.
+    If a kind has both items and images with marked objects, `has_marks` determines which of them a path contains.
     """
 
     form: str
@@ -164,7 +164,7 @@ class SourceName:
         """Return the whole number in an option. Raises a `DataError` if it is outside the range."""
         text = self._pairs.get(option, str(default))
         if not (text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
-            raise DataError(f"{self}: {option} is '{text[:40]}'; it must be a whole number from {least} to {most:,}")
+            raise DataError(f"{self}: {option} is '{text[:40]}'; set it to a whole number from {least} to {most:,}")
         return int(text)
 
     @property

@@ -211,7 +211,7 @@ class VideoSegmentSource:
 
     def __init__(self, videos: VideoList, *, train: bool, shuffle: bool = False, seed: int = 0) -> None:
         if videos.segments < 1 or videos.length < 1:
-            raise DataError(f"num_segments is {videos.segments} and new_length {videos.length}; both must be 1 or more")
+            raise DataError(f"num_segments is {videos.segments} and new_length {videos.length}; set both to 1 or more")
         self._videos, self._train, self._seed = videos, train, seed
         self._pattern = _pattern(videos)
         self._lines = [_video_folder(videos.path, number, line) for number, line in listed_lines(videos.path)]

@@ -73,7 +73,7 @@ def _window_rows(lines: list[str], path: str, number: int) -> WindowRows:
         return np.loadtxt(lines, ndmin=2, comments=None, usecols=range(_COLUMNS)) if lines else np.empty((0, _COLUMNS))
     except ValueError as problem:
         raise DataError(
-            f"{path}: the windows of line {number}'s image aren't 'class overlap x1 y1 x2 y2': {problem}"
+            f"{path}: the windows of line {number}'s image aren't 'class overlap x1 y1 x2 y2': {problem}; correct them"
         ) from None
 
 
@@ -205,5 +205,6 @@ def _check_settings(p: pb.WindowDataParameter, transform: pb.TransformationParam
         raise DataError(f"crop_mode is '{p.crop_mode}'; use 'warp' or 'square'")
     if not 0 <= p.fg_fraction <= 1 or not p.batch_size:
         raise DataError(
-            f"fg_fraction is {p.fg_fraction:g} and batch_size {p.batch_size}; they must be from 0 to 1, and 1 or more"
+            f"fg_fraction is {p.fg_fraction:g} and batch_size {p.batch_size}; "
+            "set fg_fraction to a value from 0 to 1, and batch_size to 1 or more"
         )

@@ -126,8 +126,10 @@ class AnnotatedTransform:
         return canvas, canvas.pixels(window), self._seen(rows, window)
 
     def _resizing(self, batch: int) -> ImageResizing | None:
-        """Return the resizing for the images of a batch. If there are several, one is drawn for some batches in a
-        row."""
+        """Return the resizing for the images of a batch.
+
+        If there are several resizings, one of them is drawn at random and used for some batches in a row.
+        """
         if len(self._resizings) < 2:
             return self._resizings[0] if self._resizings else None
         random = np.random.default_rng((self._seed, batch // _BATCHES_OF_ONE_SIZE))

@@ -128,7 +128,9 @@ class Expansion:
     def __init__(self, p: pb.TransformationParameter) -> None:
         self._param = p.expand_param if p.HasField("expand_param") else None
         if self._param is not None and not self._param.max_expand_ratio > 1:
-            raise DataError(f"expand_param's max_expand_ratio is {self._param.max_expand_ratio:g}; it must be above 1")
+            raise DataError(
+                f"expand_param's max_expand_ratio is {self._param.max_expand_ratio:g}; set it to more than 1"
+            )
         if self._param is not None and p.mean_file:
             raise DataError(
                 "expand_param creates images of many sizes, for which a mean_file has no mean; use mean_value"
@@ -224,7 +226,7 @@ class Jitter:
 
     def __init__(self, most: float, *, keeps_proportions: bool) -> None:
         if not 0 <= most < 1:
-            raise DataError(f"yolo_data_jitter is {most:g}; it must be at least 0 and below 1")
+            raise DataError(f"yolo_data_jitter is {most:g}; set it to 0 or more, but less than 1")
         self._most, self._keeps_proportions = most, keeps_proportions
 
     def __call__(self, objects: Boxes, random: Random) -> Box | None:
@@ -290,13 +292,13 @@ def _limit(p: pb.SampleConstraint, name: str, default: float) -> np.float32:
 def _check_sampler(sampler: pb.Sampler) -> None:
     if not 0 < sampler.min_scale <= sampler.max_scale <= 1:
         raise DataError(
-            f"a sampler's scales are from {sampler.min_scale:g} to {sampler.max_scale:g}; they must be above 0, "
+            f"a sampler's scales are from {sampler.min_scale:g} to {sampler.max_scale:g}; use values above 0, "
             "at most 1, and in ascending order"
         )
     if not 0 < sampler.min_aspect_ratio <= sampler.max_aspect_ratio < np.inf:
         raise DataError(
             f"a sampler's aspect ratios are from {sampler.min_aspect_ratio:g} to {sampler.max_aspect_ratio:g}; "
-            "they must be above 0 and in ascending order"
+            "use values above 0, in ascending order"
         )
 
 

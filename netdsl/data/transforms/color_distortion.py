@@ -96,10 +96,10 @@ def _check_colors(pixels: Array) -> None:
 def _check_probabilities(p: pb.DistortionParameter) -> None:
     for name in ("brightness_delta", "hue_delta"):
         if not getattr(p, name) >= 0:
-            raise DataError(f"distort_param's {name} is {getattr(p, name):g}; it must be 0 or more")
+            raise DataError(f"distort_param's {name} is {getattr(p, name):g}; set it to 0 or more")
     for name in ("contrast", "saturation"):
         lower, upper = getattr(p, f"{name}_lower"), getattr(p, f"{name}_upper")
         if not 0 <= lower <= upper:
             raise DataError(
-                f"distort_param's {name} is from {lower:g} to {upper:g}; both must be 0 or more, in ascending order"
+                f"distort_param's {name} is from {lower:g} to {upper:g}; set both to 0 or more, in ascending order"
             )

@@ -45,7 +45,7 @@ class CropChoice:
                 "side"
             )
         if self._ratios is not None and self._most_apart < 0:
-            raise DataError(f"transform_param: max_distort is {self._most_apart}; it must be 0 or more")
+            raise DataError(f"transform_param: max_distort is {self._most_apart}; set it to 0 or more")
 
     @classmethod
     def of(cls, p: pb.TransformationParameter, crop: Size | None) -> CropChoice | None:
@@ -103,7 +103,7 @@ class RandomArea:
         if not 0 < p.min_area_ratio <= p.max_area_ratio or not 0 < p.aspect_ratio_change <= 1:
             raise DataError(
                 "random_aspect_ratio_param needs areas above 0 in ascending order, and an aspect_ratio_change "
-                "above 0 and up to 1"
+                "above 0 and up to 1; correct them"
             )
 
     def __call__(self, image: Array, random: Random) -> Array:

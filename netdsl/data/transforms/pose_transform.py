@@ -282,7 +282,7 @@ def _check_settings(p: PoseSettings) -> None:
             "stride"
         )
     if p.do_clahe and p.clahe_tile_size < 1:
-        raise DataError(f"clahe_tile_size is {p.clahe_tile_size:g}; it must be 1 or more")
+        raise DataError(f"clahe_tile_size is {p.clahe_tile_size:g}; set it to 1 or more")
     if min(p.sigma, p.sigma_center, p.target_dist) <= 0:
         raise DataError(
             f"sigma is {p.sigma:g}, sigma_center {p.sigma_center:g} and target_dist {p.target_dist:g}; "

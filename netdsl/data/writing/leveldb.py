@@ -1,4 +1,4 @@
-"""LevelDB written: sorted tables of records, and the list of these tables."""
+"""Writes LevelDB databases: sorted tables of records, and the list of these tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from netdsl.data.sources.leveldb import (
 from netdsl.data.sources.leveldb_log import BLOCK, FIRST, HEADER, LAST, MIDDLE, WHOLE
 from netdsl.data.sources.leveldb_tables import FOOTER, MAGIC, SNAPPY, TAG, UNCOMPRESSED, VALUE, snappy
 
-_BLOCK_SIZE = 1 << 16  # bytes of a table's block, as Caffe sets it
-_TABLE_SIZE = 1 << 26  # bytes of the values in a table
-_MANIFEST = 1  # the number of its file; those of tables follow
+_BLOCK_SIZE = 1 << 16  # size in bytes of a table's block, as Caffe sets it
+_TABLE_SIZE = 1 << 26  # size in bytes of the values in a table
+_MANIFEST = 1  # the number of the manifest's file; tables have the numbers after it
 
 
 class _Table(NamedTuple):
@@ -37,12 +37,12 @@ class _Table(NamedTuple):
 
 
 class LevelDbWriter:
-    """A new database to which records are added in any order. If several have the same key, the last one counts."""
+    """A new database that accepts records in any order. If several records have the same key, the last one counts."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
         if (path / CURRENT).exists():
-            raise FileExistsError(EEXIST, "there is a database already", str(path))
+            raise FileExistsError(EEXIST, "there is already a database; name a new folder", str(path))
         self._path, self._codec = path, snappy()
         self._pending, self._size = dict[bytes, bytes](), 0  # the records of the next table
         self._tables, self._last_number = list[_Table](), 0
@@ -55,7 +55,7 @@ class LevelDbWriter:
             self._write_table()
 
     def finish(self) -> None:
-        """Write the last records and the list of the tables. All files are on the disk when this returns."""
+        """Write the last records and the list of the tables. All data are on the disk when this returns."""
         if self._pending:
             self._write_table()
         manifest, current = self._path / f"MANIFEST-{_MANIFEST:06}", self._path / CURRENT
@@ -86,7 +86,8 @@ class LevelDbWriter:
         return (self._last_number << 8 | VALUE).to_bytes(TAG, "little")
 
     def _write_block(self, file: BinaryIO, block: _Block) -> bytes:
-        """Write a block, compressed where that saves an eighth as in LevelDB; return its offset and size, encoded."""
+        """Write a block and return its encoded offset and size. Like LevelDB, compress it if that saves at least an
+        eighth."""
         offset, content = file.tell(), block.content()
         compressed = self._codec.compress(content, asbytes=True)
         smaller = len(compressed) < len(content) - len(content) // 8
@@ -95,8 +96,11 @@ class LevelDbWriter:
         return varint(offset) + varint(len(data) - 1)
 
     def _edit(self) -> bytes:
-        """Return the record of the manifest. Tables that don't overlap are in the last level, where LevelDB leaves them
-        as they are; others are in the first one, in which the newest table counts."""
+        """Return the record of the manifest.
+
+        Tables that don't overlap are on the last level, which LevelDB doesn't change. Others are on level 0, where the
+        newest table counts.
+        """
         apart = all(first.last[:-TAG] < second.first[:-TAG] for first, second in pairwise(self._tables))
         level = LEVELS - 1 if apart else 0
         next_file = _MANIFEST + 1 + len(self._tables)
@@ -109,8 +113,8 @@ class LevelDbWriter:
 
 
 class _Block:
-    """The records of a block. A key is stored without what it has in common with the one before it, except for the
-    first of every few keys."""
+    """The records of a block. A stored key omits the beginning that it shares with the key before it. At regular
+    intervals, a key is stored whole."""
 
     def __init__(self, restart: int = 16) -> None:
         self.size = 0
@@ -130,13 +134,13 @@ class _Block:
         self._count, self._last = self._count + 1, key
 
     def content(self) -> bytes:
-        """Return the records, and where keys are whole."""
+        """Return the records, followed by the positions of the whole keys."""
         numbers = [*self._restarts, len(self._restarts)]
         return b"".join([*self._pieces, *(number.to_bytes(4, "little") for number in numbers)])
 
 
 def _common_length(first: bytes, second: bytes) -> int:
-    """Return how many bytes at the start of two keys are the same."""
+    """Return the number of bytes that are the same at the start of two keys."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((place for place, (one, other) in pairs if one != other), min(len(first), len(second)))
 
@@ -146,7 +150,7 @@ def _sized(data: bytes) -> bytes:
 
 
 def _log_fragments(record: bytes) -> Iterator[bytes]:
-    """Yield the fragments of a log with a single record, no one of which is in two blocks."""
+    """Yield the fragments of a log with a single record. A fragment never crosses a block."""
     size = BLOCK - HEADER
     pieces = [record[start : start + size] for start in range(0, len(record), size)]
     kinds = [FIRST, *[MIDDLE] * (len(pieces) - 2), LAST] if len(pieces) > 1 else [WHOLE]

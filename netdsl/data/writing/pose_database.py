@@ -104,7 +104,7 @@ def pose_samples(images: Iterable[Array], *, joints: int, scale: float, masked: 
 class PoseReport:
     """The number of records, the number of joints of each person, and the errors of skipped images.
 
-    `beside` is the number of people with joints who have no record.
+    `beside` is the number of people with joints who don't have a record.
     """
 
     written: int

@@ -1,4 +1,4 @@
-"""Heartbeats, which tell the supervisor whether a worker computes or waits for others."""
+"""Heartbeats, which show the supervisor whether a worker computes or waits for others."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _STOPPED = (
 
 
 class Pulse:
-    """A worker's signs of life. The training thread gives them, and another thread sends them.
+    """A worker's signs of life, which the training thread records and another thread sends.
 
-    Processor time that the process used is also a sign of life. On an overloaded machine an iteration may take longer
-    than any deadline, and a slow worker isn't lost.
+    Processor time that the process used is also a sign of life. On an overloaded machine, an iteration may take longer
+    than any deadline, although the worker is only slow and not lost.
     """
 
     def __init__(self, processor_time: Callable[[], float] = time.process_time) -> None:

@@ -30,7 +30,7 @@ class Sign(Enum):
 
 
 class Ending(IntEnum):
-    """How a worker ended. Among several endings, the lowest explains a failure best."""
+    """The way in which a worker ended. Among several endings, the lowest explains a failure best."""
 
     CRASHED = 0  # with an exception
     GONE = 1  # without a report

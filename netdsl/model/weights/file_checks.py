@@ -77,7 +77,7 @@ def check_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
             kind = str(tensor.dtype).removeprefix("torch.")
             raise FileError(f"{where} has values of type {kind}; convert them to real numbers first")
         if tensor.ndim > MAX_AXES:
-            raise FileError(f"{where} has {tensor.ndim:,} dimensions, but Caffe allows {MAX_AXES} at most")
+            raise FileError(f"{where} has {tensor.ndim:,} dimensions, but Caffe allows {MAX_AXES} at most; reshape it")
         if math.prod(length or 1 for length in tensor.shape) >= 2**60:
             raise FileError(f"{where} has shape {list(tensor.shape)}, which is impossible; the file is damaged")
         if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():

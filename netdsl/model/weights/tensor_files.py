@@ -102,7 +102,8 @@ def _read_safetensors(path: Path) -> Tensors:
             shape = file.get_slice(name).get_shape()
             if len(shape) > MAX_AXES:
                 raise FileError(
-                    f"{path}: '{name[:_SHOWN]}' has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at most"
+                    f"{path}: '{name[:_SHOWN]}' has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at "
+                    "most; reshape it"
                 )
             tensors[name] = file.get_tensor(name)
     return tensors

@@ -21,7 +21,7 @@ _SHOWN = 10
 
 
 class MatchedBy(Enum):
-    """How a group of tensors was matched to a layer."""
+    """The way in which a group of tensors was matched to a layer."""
 
     NAME = "name"
     ORDER = "order"

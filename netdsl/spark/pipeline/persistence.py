@@ -14,7 +14,7 @@ _HOME = "netdsl.spark"  # the package under which saved files name their classes
 
 
 def save_params(instance: PredictionParams, path: str, session: SparkSession, **more: Any) -> None:
-    """Save all params except for the function, of which only the existence is saved."""
+    """Save all params. The function isn't saved, only whether there is one."""
     extra = {"class": f"{_HOME}.{type(instance).__name__}", "preprocess": instance.function() is not None, **more}
     params = {param.name: value for param, value in instance._paramMap.items() if param != instance.preprocess}
     DefaultParamsWriter.saveMetadata(instance, path, session, extraMetadata=extra, paramMap=params)

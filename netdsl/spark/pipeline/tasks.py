@@ -147,8 +147,8 @@ class PredictionTask:
     def predict_elements(
         self, shipped: Broadcast[ShippedNet], inputs: Sequence[str], vectors: Collection[str], elements: Iterable[Any]
     ) -> Iterator[Any]:
-        """Yield the elements of an RDD with the new values. A tuple has values for all of these inputs, or for the
-        needed ones.
+        """Yield the elements of an RDD with the new values. A tuple has values for all of `inputs`, or for the needed
+        ones.
 
         The values of the columns in `vectors` become vectors of pyspark.ml.
         """

@@ -58,8 +58,8 @@ def store_rows(
     """Write the columns of some blobs into a folder, in one job. Keeps a table that is already complete there.
 
     `preprocess` receives batches of rows as arrays by blob name, and the arrays that it returns are written. `invalid`
-    determines whether values that are null or not finite are an error, or their rows are left out. `hint` is the way to
-    name another column.
+    determines whether values that are null or not finite are an error, or their rows are left out. `hint` explains how
+    to name another column.
     """
     done = folder / _DONE
     if not done.exists():

@@ -212,7 +212,7 @@ def _reduced_loss(result: Tensor, reduction: str, placement: Part) -> BatchTenso
 
 @rule(_BY_ITEM)
 def loss_by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Compute a loss whose mean is over all values."""
+    """Compute a loss with one value for each prediction. Its mean is over all values."""
     reduction, aligned = _reduction_of(kwargs), align(args, kwargs)
     if (
         not reduction

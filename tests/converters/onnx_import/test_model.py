@@ -114,7 +114,7 @@ def test_a_model_without_inputs_is_an_error(graph) -> None:
 def test_a_net_that_computes_something_else_is_an_error(graph, monkeypatch) -> None:
     monkeypatch.setitem(module.OPERATORS, "Relu", module.OPERATORS["Tanh"])
     with pytest.raises(
-        ConversionError, match=r"doesn't compute the same as the model: .*first node that differs is 'y'"
+        ConversionError, match=r"doesn't compute the same values as the model: .*first node that differs is 'y'"
     ):
         from_onnx(graph("a = Sigmoid (x) y = Relu (a)", x=(2, 3)))
 

@@ -1,4 +1,4 @@
-"""Well-known networks, narrow and written by hand: as Caffe nets they compute the same."""
+"""Well-known networks, narrow and written by hand: as Caffe nets, they compute the same values."""
 
 from __future__ import annotations
 

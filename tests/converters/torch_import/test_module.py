@@ -58,7 +58,7 @@ def test_an_output_that_is_always_the_same_is_an_error() -> None:
 def test_a_net_that_computes_something_else_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(converting.COUNTERPARTS, "relu", converting.COUNTERPARTS["tanh"])
     with pytest.raises(
-        ConversionError, match="Sequential: the net doesn't compute the same as the module: output '0' differs"
+        ConversionError, match="Sequential: the net doesn't compute the same values as the module: output '0' differs"
     ):
         from_torch(nn.Sequential(nn.ReLU()), [torch.randn(2, 3)])
 

@@ -218,7 +218,7 @@ def test_a_bad_file_does_not_stop_the_others(check, problem: Exception, what: st
             "type: 'magic'",
             "there is no filler 'magic'; use one of constant, gaussian, positive_unitball, uniform, xavier",
         ),
-        ("type: 'uniform' min: 3 max: 1", "a uniform filler's min must not be more than its max, but they are 3 and 1"),
+        ("type: 'uniform' min: 3 max: 1", "a uniform filler's min is 3 and its max 1; set min to max or less"),
         ("type: 'gaussian' std: -1", "a gaussian filler's std is -1; set it to 0 or more"),
         ("type: 'bilinear'", "a bilinear filler needs a square kernel, not a blob of shape [4, 3, 3, 2]"),
     ],

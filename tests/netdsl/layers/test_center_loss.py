@@ -65,7 +65,7 @@ def test_data_that_do_not_fit_are_refused(made):
         made("CenterLoss", "", (3, 2), (3,))
     with pytest.raises(ShapeError, match="one label for each of 3 items"):
         made("CenterLoss", SETTINGS % "", (3, 2), (3, 2))
-    with pytest.raises(ShapeError, match="gives more than one vector"):
+    with pytest.raises(ShapeError, match="leaves more than one vector"):
         made("CenterLoss", SETTINGS % "axis: 2", (3, 2, 4), (3,))
     layer = made("CenterLoss", SETTINGS % "", (3, 2), (3,))
     with pytest.raises(NetError, match="label 3 isn't among the 3 classes"):

@@ -141,7 +141,7 @@ def test_crop_cuts_at_its_offsets(settings, wanted):
             "crop_param { offset: 4 }",
             (2, 3, 2, 3),
             ShapeError,
-            "offset 4 plus length 2 is more than axis 2 has, which is 5",
+            "offset 4 plus length 2 exceeds the length 5 of axis 2",
         ),
         ("", (2, 3, 6, 3), ShapeError, "offset 0 plus length 6"),
         ("crop_param { axis: 1 offset: 1 offset: 1 }", (2, 1, 2, 3), NetError, "3 axes are cropped"),

@@ -105,7 +105,7 @@ def test_mirroring_in_training_inverts_horizontal_flows() -> None:
             "camera 9876: the camera can't be opened",
         ),
         (FLOW.replace("source: 'list.txt'", "") % (PATTERN, ""), "layer 'v': source is missing"),
-        (FLOW % (PATTERN, "new_length: 0"), "new_length 0; both must be 1"),
+        (FLOW % (PATTERN, "new_length: 0"), "new_length 0; set both to 1"),
         (FLOW % (PATTERN, "new_width: 7"), "only one of new_height and new_width is set"),
         (
             FLOW % ("%d.png", ""),

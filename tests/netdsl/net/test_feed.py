@@ -258,11 +258,11 @@ layer { name: "m" type: "MemoryData" top: "data" top: "label"
 @pytest.mark.parametrize(
     ("layers", "why"),
     [
-        ("layer { name: 'd' type: 'Input' top: 'data' }", "layer 'd': all shapes must start with the same length"),
+        ("layer { name: 'd' type: 'Input' top: 'data' }", "layer 'd': the shapes don't determine the batch size"),
         ("layer { name: 'd' type: 'ImageSegData' top: 'data' top: 'label' image_data_param { batch_size: 2 }"
          " transform_param { mirror: true } }", "layer 'd': the layer transforms its tops together"),
         ("layer { name: 'd' type: 'Input' top: 'data' top: 'label' input_param { shape { dim: 2 } shape { dim: 3 } } }",
-         "layer 'd': all shapes must start with the same length"),
+         "layer 'd': the shapes don't determine the batch size"),
         ("layer { name: 'd' type: 'Input' top: 'data' input_param { shape { dim: 2 dim: 61 } } }",
          r"t.arrow: item 0: a value of shape \[60\] doesn't fit 'data', which needs \[61\]"),
     ],

@@ -114,8 +114,8 @@ def test_long_buffers_are_updated_in_parts_with_the_same_result(regression, monk
     ("settings", "says"),
     [
         ({"type": "Adamm"}, "unknown solver type 'Adamm'; set it to one of SGD, Nesterov"),
-        ({"type": "AdaGrad", "momentum": 0.9}, "has no momentum"),
-        ({"type": "RMSProp", "momentum": 0.9}, "has no momentum"),
+        ({"type": "AdaGrad", "momentum": 0.9}, "doesn't use momentum"),
+        ({"type": "RMSProp", "momentum": 0.9}, "doesn't use momentum"),
         ({"type": "RMSProp", "rms_decay": 1}, "rms_decay is 1"),
         ({"type": "SGD", "regularization_type": "L3"}, "unknown regularization_type 'L3'"),
     ],

@@ -1,4 +1,4 @@
-"""Doctor's findings about packages from their metadata and from importing them."""
+"""Results of `zoo doctor` about packages, from their metadata and from importing them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_distribution_with_a_package_of_our_name_is_wrong(tmp_path: Path, monk
     monkeypatch.syspath_prepend(tmp_path)
     (result,) = foreign_results()
     assert (result.part, result.verdict) == ("zoo", Verdict.WRONG)
-    assert result.fact.startswith("animals has a package of this name too")
+    assert result.fact.startswith("animals also installs a package of this name")
     assert result.advice == "pip uninstall animals && pip install --force-reinstall --no-deps netdsl"
 
 
@@ -84,8 +84,8 @@ def test_a_package_of_our_name_in_another_folder_is_wrong(tmp_path: Path, monkey
     monkeypatch.syspath_prepend(tmp_path)
     invalidate_caches()
     (result,) = foreign_results()
-    assert result.fact == f"Python finds another package of this name, {tmp_path / 'converters'}"
-    assert result.advice == f"take {tmp_path} off PYTHONPATH"
+    assert result.fact == f"Python finds a different package of this name in {tmp_path / 'converters'}"
+    assert result.advice == f"remove {tmp_path} from PYTHONPATH"
 
 
 def test_the_command_line_refuses_another_zoo_in_a_sentence(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_command_line_refuses_another_zoo_in_a_sentence(tmp_path: Path) -> N
         text=True,
     )
     assert run.returncode == 1 and "Traceback" not in run.stderr
-    assert f"{tmp_path / 'zoo'}: Python finds this package in place of netdsl's own 'zoo'; pip uninstall" in run.stderr
+    assert f"{tmp_path / 'zoo'}: Python imports this package instead of netdsl's 'zoo'; run pip uninstall" in run.stderr
 
 
 def test_a_missing_required_package_is_wrong() -> None:

@@ -144,14 +144,16 @@ def _masks(text: msgspec.Raw, where: str) -> list[list[float]] | CocoRuns | None
     try:
         return msgspec.json.decode(text, type=list[list[float]] | CocoRuns | None)
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DataError(f"{where}: its segmentation is neither polygons nor runs of pixels: {problem}") from None
+        raise DataError(
+            f"{where}: its segmentation is neither polygons nor runs of pixels: {problem}; correct it"
+        ) from None
 
 
 def _joints(text: msgspec.Raw, where: str) -> tuple[Joint, ...]:
     try:
         numbers = msgspec.json.decode(text, type=list[float] | None) or []
     except (ValueError, RecursionError) as problem:
-        raise DataError(f"{where}: its keypoints aren't numbers: {problem}") from None
+        raise DataError(f"{where}: its keypoints aren't numbers: {problem}; correct them") from None
     marks = numbers[_NUMBERS - 1 :: _NUMBERS]
     if len(numbers) % _NUMBERS or any(mark not in MARKS for mark in marks):
         raise DataError(f"{where}: its keypoints must be x, y and 0, 1 or 2 for each joint; correct them")

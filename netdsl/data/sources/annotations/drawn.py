@@ -65,9 +65,9 @@ class DrawnPictures:
     def __init__(self, split: DataSplit, *, side: int | None = None, count: int | None = None) -> None:
         side = self.side if side is None else side
         if not SIDES[0] <= side <= SIDES[1]:
-            raise DataError(f"{self.kind}: side is {side}; it must be from {SIDES[0]} to {SIDES[1]:,} pixels")
+            raise DataError(f"{self.kind}: side is {side}; set it to {SIDES[0]} to {SIDES[1]:,} pixels")
         if count is not None and count < 1:
-            raise DataError(f"{self.kind}: count is {count}; it must be at least 1")
+            raise DataError(f"{self.kind}: count is {count}; set it to 1 or more")
         self._split, self.side = split, side
         self._count = COUNTS[split] if count is None else count
 

@@ -124,4 +124,4 @@ def read_json(path: Path, kind: type[T], largest: int) -> T:
         try:
             return msgspec.json.decode(data, type=kind)
         except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-            raise DataError(f"{path}: the JSON doesn't have the expected form: {problem}") from None
+            raise DataError(f"{path}: the JSON doesn't have the expected form: {problem}; correct it") from None

@@ -75,7 +75,7 @@ def read_xml(path: Path) -> XmlElement:
         builder.parser.Parse(data, True)
     except expat.ExpatError as problem:
         reason = expat.errors.messages[problem.code]
-        raise DataError(f"{path}:{problem.lineno}: not well-formed XML: {reason}") from None
+        raise DataError(f"{path}:{problem.lineno}: not well-formed XML: {reason}; correct it") from None
     except (LookupError, ValueError) as problem:
         raise DataError(f"{path}: its encoding can't be read ({problem}); save it as UTF-8") from None
     return builder.root

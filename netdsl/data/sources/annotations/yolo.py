@@ -116,7 +116,7 @@ def _names(path: Path) -> list[str]:
         values = yaml.load(text, yaml.BaseLoader)  # reads all values as text
         names = msgspec.convert(values, YoloSettings, strict=False).names
     except (yaml.YAMLError, ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DataError(f"{path}: the settings can't be read: {' '.join(str(problem).split())}") from None
+        raise DataError(f"{path}: the settings can't be read: {' '.join(str(problem).split())}; correct them") from None
     if not isinstance(names, Mapping):
         return names
     if not names or min(names) < 0 or max(names) >= _MOST_CLASSES:

@@ -17,7 +17,7 @@ def bit_by_bit(data: bytes) -> int:
 
 def test_the_published_value_is_computed() -> None:
     assert crc32c(b"123456789") == 0xE3069283
-    assert crc32c(bytes(32)) == 0x8A9136AA  # of RFC 3720
+    assert crc32c(bytes(32)) == 0x8A9136AA  # from RFC 3720
 
 
 @pytest.mark.parametrize("size", [*range(70), 4095, 4096, 4097, 5000])

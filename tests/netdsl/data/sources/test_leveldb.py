@@ -80,10 +80,10 @@ def test_a_path_that_is_not_a_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="isn't a LevelDB, because it has no CURRENT"):
         LevelDbSource(tmp_path / "folder")
     (tmp_path / "folder/CURRENT").write_text("MANIFEST-000001\n")
-    with pytest.raises(DataError, match="MANIFEST-000001: is missing, although CURRENT names it"):
+    with pytest.raises(DataError, match="MANIFEST-000001: the file is missing, although CURRENT names it"):
         LevelDbSource(tmp_path / "folder")
     (tmp_path / "folder/CURRENT").write_text("../../etc/passwd\n")
-    with pytest.raises(DataError, match="CURRENT: byte 0: doesn't name a manifest"):
+    with pytest.raises(DataError, match="CURRENT: byte 0: the file doesn't name a manifest"):
         LevelDbSource(tmp_path / "folder")
     with pytest.raises(DataError, match="empty: the LevelDB is empty"):
         LevelDbSource(write_tables(tmp_path / "empty", []))
@@ -96,18 +96,20 @@ def test_a_missing_a_truncated_and_a_damaged_table_are_named(tmp_path: Path) -> 
     content = bytearray(table.read_bytes())
     content[content.find(records[1][1][:20])] ^= 0xFF
     table.write_bytes(content)
-    source = LevelDbSource(path)  # which reads the keys, not the large values
+    source = LevelDbSource(path)  # reads the keys, not the large values
     with pytest.raises(DataError, match=r"000002\.ldb: byte 0: the checksum of the block is wrong; the database is"):
         source.fetch(1)
     assert source.fetch(2).value == records[2][1]
     table.write_bytes(content[:-7])
-    with pytest.raises(DataError, match=r"000002\.ldb: is truncated: it has [0-9,]+ of [0-9,]+ bytes"):
+    with pytest.raises(DataError, match=r"000002\.ldb: the file is truncated to [0-9,]+ of [0-9,]+ bytes"):
         LevelDbSource(path)
     table.write_bytes(content[:-1] + b"?")
-    with pytest.raises(DataError, match=r"000002\.ldb: byte [0-9,]+: the file doesn't end as a LevelDB table"):
+    with pytest.raises(
+        DataError, match=r"000002\.ldb: byte [0-9,]+: the end of the file isn't that of a LevelDB table"
+    ):
         LevelDbSource(path)
     table.unlink()
-    with pytest.raises(DataError, match=r"000002\.ldb: is missing, although the database has it"):
+    with pytest.raises(DataError, match=r"000002\.ldb: the file is missing, although the manifest lists it"):
         LevelDbSource(path)
 
 
@@ -117,7 +119,7 @@ def test_a_damaged_log_is_named_and_a_record_that_wasnt_finished_is_left_out(tmp
     content = log.read_bytes()
     for size in (len(content) - 1, len(content) // 2 + 3):
         log.write_bytes(content[:size])
-        with pytest.warns(DataWarning, match=r"000900\.log: a record is incomplete, so what was written last may be"):
+        with pytest.warns(DataWarning, match=r"000900\.log: a record is incomplete, so the most recent items may be"):
             assert contents(path) == pairs(2)
     log.write_bytes(content[:20] + bytes([content[20] ^ 1]) + content[21:])
     with pytest.raises(DataError, match=r"000900\.log: byte 0: the checksum of a record is wrong"):
@@ -127,11 +129,11 @@ def test_a_damaged_log_is_named_and_a_record_that_wasnt_finished_is_left_out(tmp
 def test_a_damaged_manifest_and_keys_in_another_order_are_refused(tmp_path: Path) -> None:
     path = write_tables(tmp_path / "db", pairs(1))
     for edit, problem in {
-        b"\x07\x09": "it has a level 9, and there are 7",
-        b"\x0a": "it has a field 10, which LevelDB doesn't have",
-        b"\x01\x7f": "it ends within a field",
+        b"\x07\x09": "the level is 9, but there are only 7",
+        b"\x0a": "the field 10 doesn't exist in LevelDB",
+        b"\x01\x7f": "the record ends within a field",
         b"\x02" + b"\xff" * 11: "a number is longer than ten bytes",
-        b"\x01" + sized(b"reverse") + b"\x03\x01": "its keys have an order of their own, 'reverse'",
+        b"\x01" + sized(b"reverse") + b"\x03\x01": "the keys are in a custom order, 'reverse'",
     }.items():
         content = bytearray()
         add_log_record(content, edit)
@@ -204,5 +206,5 @@ def test_the_library_reads_and_changes_what_is_written_here(
 
 def test_a_database_isnt_written_over(tmp_path: Path) -> None:
     path = write_tables(tmp_path / "db", pairs(1))
-    with pytest.raises(FileExistsError, match="there is a database already"):
+    with pytest.raises(FileExistsError, match="there is already a database"):
         LevelDbWriter(path)

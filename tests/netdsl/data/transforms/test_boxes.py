@@ -147,7 +147,7 @@ def test_the_canvas_is_filled_with_the_mean_as_bytes_or_black() -> None:
 
 
 def test_impossible_expansions_are_refused() -> None:
-    with pytest.raises(DataError, match="max_expand_ratio is 1; it must be above 1"):
+    with pytest.raises(DataError, match="max_expand_ratio is 1; set it to more than 1"):
         expansion(1)
     with pytest.raises(DataError, match="use mean_value"):
         expansion(mean_file="mean.binaryproto")
@@ -279,7 +279,7 @@ def test_jitter_keeps_proportions_on_request() -> None:
     jitter, random = Jitter(0.4, keeps_proportions=True), np.random.default_rng(3)
     windows = [window for window in (jitter(NONE, random) for _ in range(50)) if window is not None]
     assert all(abs((window[2] - window[0]) - (window[3] - window[1])) < 1e-6 for window in windows)
-    with pytest.raises(DataError, match="yolo_data_jitter is 1; it must be"):
+    with pytest.raises(DataError, match="yolo_data_jitter is 1; set it to"):
         Jitter(1, keeps_proportions=True)
 
 

@@ -284,7 +284,7 @@ def test_contrast_is_raised_where_it_is_low() -> None:
         ({"aug_way": "table"}, "aug_way 'table' reads random numbers from the fork's own files"),
         ({"stride": 49}, "a stride of 49 leaves no map for a crop of 48 x 64"),
         ({"stride": 0}, "a stride of 0"),
-        ({"do_clahe": True, "clahe_tile_size": 0}, "clahe_tile_size is 0; it must be 1 or more"),
+        ({"do_clahe": True, "clahe_tile_size": 0}, "clahe_tile_size is 0; set it to 1 or more"),
         ({"sigma": 0}, "sigma is 0, sigma_center .*; set each of them above 0"),
     ],
 )

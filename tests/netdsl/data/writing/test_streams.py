@@ -134,7 +134,7 @@ def test_missing_images_are_an_error_or_left_out(captions: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [("streams=0", "streams is '0'; it must be"), ("steps=x", "steps is 'x'"), ("min=3", "there is no option 'min'")],
+    [("streams=0", "streams is '0'; set it to"), ("steps=x", "steps is 'x'"), ("min=3", "there is no option 'min'")],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: str, message: str) -> None:
     with pytest.raises(DataError, match=message):

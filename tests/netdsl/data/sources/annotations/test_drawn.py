@@ -57,9 +57,9 @@ def test_some_objects_are_difficult_or_truncated() -> None:
     ("name", "message"),
     [
         ("objects:val", "choose from objects, objects:train, objects:test"),
-        ("objects:train?side=8", "side is 8; it must be from 32 to 1,024 pixels"),
-        ("objects:train?side=big", "side is 'big'; it must be a whole number from 0"),
-        ("objects:train?count=0", "at least 1"),
+        ("objects:train?side=8", "side is 8; set it to 32 to 1,024 pixels"),
+        ("objects:train?side=big", "side is 'big'; set it to a whole number from 0"),
+        ("objects:train?count=0", "count is 0; set it to 1 or more"),
         ("objects:train?kinds=circle,cube", "no shape 'cube'"),
         ("objects:train?size=3", "no option 'size'; write the name as objects:"),
     ],
@@ -99,5 +99,5 @@ def test_visible_joints_are_on_a_persons_pixels_and_hidden_ones_are_not() -> Non
 def test_settings_of_people_are_checked() -> None:
     with pytest.raises(DataError, match="choose from people, people:train, people:test"):
         open_annotated_set("people:val")
-    with pytest.raises(DataError, match="people: side is 8; it must be from 32 to 1,024 pixels"):
+    with pytest.raises(DataError, match="people: side is 8; set it to 32 to 1,024 pixels"):
         open_annotated_set("people:train?side=8")
