@@ -3177,7 +3177,7 @@ def CPMData(
 
     `cpm_transform_param` has the settings. The older type of this name has a `cpmdata_param` and its settings in
     `transform_param`. It is for a single person, whose position is marked in the image's fourth channel. The maps show
-    this person's joints first, and then everybody's.
+    this person's joints first, and then the joints of all people.
     """
 
 def CenterLoss(
@@ -4671,7 +4671,7 @@ def MemoryData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Takes images of a given size, and labels, from the program."""
+    """Receives images of a given size, and labels, from the program."""
 
 def Mul(
     name: str | None,

@@ -60,7 +60,7 @@ def log_records(path: Path) -> Iterator[LogRecord]:
 
 def damaged(path: Path, offset: int, what: str) -> DataError:
     """Return the error for a damaged position in a log."""
-    return DataError(f"{path}: byte {offset:,}: {what}; the database is damaged, so copy it again")
+    return DataError(f"{path}: byte {offset:,}: {what}; copy the database again")
 
 
 def _warn_of_end(path: Path) -> None:
