@@ -1,7 +1,7 @@
 """Compares two workers with torch's DistributedDataParallel and its post-local SGD, in one run.
 
 Both train the same modules on the same data. A step of AllReduce takes turns with a step of DDP over gloo with torch's
-optimiser. An exchange of model averaging takes turns with one of torch's averager over gloo.
+optimizer. An exchange of model averaging takes turns with one of torch's averager over gloo.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from netdsl.net.compute_precision import ComputePrecision, products_of
 
 
 def take_statistics(net: Net, x: Tensor) -> None:
-    """Set the statistics of batch normalisations to those of a batch, as after training. The initial ones would divide
+    """Set the statistics of batch normalizations to those of a batch, as after training. The initial ones would divide
     by zero."""
     net.module.train()
     with torch.no_grad():

@@ -69,7 +69,7 @@ class NetdslTraining:
 
 
 class TorchTraining:
-    """A hand-written net with a hand-written loop and torch's optimiser."""
+    """A hand-written net with a hand-written loop and torch's optimizer."""
 
     def __init__(self, module: ByHand, batch: dict[str, Tensor], compute: Compute) -> None:
         self.module, self._batch, self._compute = module, batch, compute
@@ -128,7 +128,7 @@ def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> T
         "label": torch.randint(10, (pair.training_batch,)),
     }
     with torch.no_grad():
-        net.module(**batch)  # so that batch normalisations have statistics
+        net.module(**batch)  # so that batch normalizations have statistics
     batch = {name: values.to(compute.device) for name, values in batch.items()}
     theirs = [_by_hand(pair, net, batch, compute, layout) for layout in LAYOUTS]
     module = net.to(compute.device).module

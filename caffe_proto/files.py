@@ -1,4 +1,4 @@
-"""Reads and writes Caffe's files in all forms. A file's form and message type are recognised and checked."""
+"""Reads and writes Caffe's files in all forms. A file's form and message type are recognized and checked."""
 
 from __future__ import annotations
 

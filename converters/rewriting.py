@@ -89,7 +89,7 @@ def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
         name = rewrites.prune_to
         yield _RewriteStep(f"the net ends at layer '{name}'", lambda current: prune_to(current, name), end=name)
     if rewrites.fold:
-        yield _RewriteStep("normalisations and scales folded", fold_affine)
+        yield _RewriteStep("normalizations and scales folded", fold_affine)
     if rewrites.swap or rewrites.mean:
         preprocessing = _preprocessing(model, rewrites)
         what = [*(["BGR to RGB"] if rewrites.swap else []), *(["mean subtracted"] if rewrites.mean else [])]

@@ -82,7 +82,7 @@ def blob_values(built: Built, inputs: Arrays) -> dict[str, AnyArray]:
 
 
 def edge_values(built: Built, inputs: Arrays, others: Mapping[int, AnyArray] = _NO_VALUES) -> dict[int, AnyArray]:
-    """Return the values of all edges, without optimisations across layers.
+    """Return the values of all edges, without optimizations across layers.
 
     Later layers read the values in `others` instead of the computed ones.
     """

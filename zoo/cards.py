@@ -44,7 +44,7 @@ class Channels(Enum):
 
 @dataclass(frozen=True)
 class ImageInput:
-    """The steps from an image to a net's input: resize, crop at the centre, subtract the mean, scale."""
+    """The steps from an image to a net's input: resize, crop at the center, subtract the mean, scale."""
 
     size: tuple[int, int]  # height and width of the input
     channels: Channels = Channels.BGR

@@ -64,7 +64,7 @@ def _report_skipped(reasons: tuple[str, ...] | list[str], listen: Listen) -> Non
 
 
 def _convert_items(source: SourceName, request: ConvertDataRequest, listen: Listen) -> ConversionReport:
-    """Convert items such as labelled images."""
+    """Convert items such as labeled images."""
     request.refuse("--min-dim and --max-dim are for images with objects; give --resize instead", sides=True)
     if is_annotated_target(request.target):
         problem = (

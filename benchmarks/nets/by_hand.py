@@ -31,7 +31,7 @@ class ByHand(nn.Module):
 
 
 class ConvBN(nn.Module):
-    """A convolution with batch normalisation."""
+    """A convolution with batch normalization."""
 
     def __init__(
         self, inputs: int, filters: int, kernel: int, stride: int = 1, group: int = 1, *, bias: bool = False
@@ -41,7 +41,7 @@ class ConvBN(nn.Module):
         self.norm = nn.BatchNorm2d(filters)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the normalised convolution without an activation."""
+        """Return the normalized convolution without an activation."""
         return self.norm(self.conv(x))
 
 

@@ -1,4 +1,4 @@
-"""Hand-written CaffeNet and AlexNet, which differ in the order of pooling and normalisation."""
+"""Hand-written CaffeNet and AlexNet, which differ in the order of pooling and normalization."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CaffeNet(ByHand):
         self.fc6, self.fc7, self.fc8 = nn.Linear(9216, 4096), nn.Linear(4096, 4096), nn.Linear(4096, 1000)
 
     def between(self, x: Tensor) -> Tensor:
-        """Return the result of pooling and normalisation after each of the first two convolutions."""
+        """Return the result of pooling and normalization after each of the first two convolutions."""
         return self.norm(F.max_pool2d(x, 3, 2, ceil_mode=True))
 
     def scores(self, x: Tensor) -> Tensor:
@@ -41,5 +41,5 @@ class AlexNet(CaffeNet):
     """A hand-written AlexNet."""
 
     def between(self, x: Tensor) -> Tensor:
-        """Return the result of normalisation and pooling after each of the first two convolutions."""
+        """Return the result of normalization and pooling after each of the first two convolutions."""
         return F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)

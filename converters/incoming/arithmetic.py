@@ -1,4 +1,4 @@
-"""Writes arithmetic, activations, normalisations and reductions as Caffe layers, with numpy's broadcasting."""
+"""Writes arithmetic, activations, normalizations and reductions as Caffe layers, with numpy's broadcasting."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def batch_norm(
     scale: AnyArray | None = None,
     bias: AnyArray | None = None,
 ) -> NetBlob:
-    """Normalise a batch.
+    """Normalize a batch.
 
     Caffe's BatchNorm stores sums and their weight, which is 1 here. Scale and bias become a Scale layer.
     """
@@ -111,7 +111,7 @@ def batch_norm(
 
 
 def local_response_norm(net: NetWriter, x: NetBlob, size: int, alpha: float, beta: float, k: float) -> NetBlob:
-    """Normalise the local response across channels. `alpha` multiplies the mean of the squares."""
+    """Normalize the local response across channels. `alpha` multiplies the mean of the squares."""
     return net.layer(dsl.LRN, [x], local_size=size, alpha=alpha, beta=beta, k=k)
 
 

@@ -185,4 +185,4 @@ def _first_difference(model: Any, built: Built, inputs: Arrays, tolerance: float
             error = _errors({name: actual[name]}, expected, selection_axes)[name] if name in actual else 0.0
             if error > tolerance:
                 return f"'{node.layer.name}' ({node.layer.type}): blob '{name}' differs by {error:.1e}"
-    return "unknown: all blobs agree when all are outputs, so the difference comes from onnxruntime's optimisations"
+    return "unknown: all blobs agree when all are outputs, so the difference comes from onnxruntime's optimizations"

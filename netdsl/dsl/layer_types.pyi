@@ -3196,9 +3196,9 @@ def CenterLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes half the mean squared distance between items and the centres of their classes.
+    """Computes half the mean squared distance between items and the centers of their classes.
 
-    With happynear's `distance_type: "L1"`, it is the mean absolute distance instead. The centres don't follow the
+    With happynear's `distance_type: "L1"`, it is the mean absolute distance instead. The centers don't follow the
     gradient of the loss. Each moves to the mean of its items and its current place, whatever the loss_weight is. In
     happynear's Caffe, it moves by that step for each of these items. Without a `loss_weight`, the weight is 0.
     """
@@ -4631,7 +4631,7 @@ def MarginInnerProduct(
     For the label, the value is (lambda * |x| cos(angle) + |x| psi(angle)) / (1 + lambda). Psi is cos(m * angle),
     changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda, the second top, falls with the number of
     forward passes: it is base * (1 + gamma * passes) ^ -power, but at least lambda_min. As in Caffe, each pass
-    normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its direction
+    normalizes the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its direction
     for the label's class, and the weight's gradient is that of a plain inner product.
     """
 
@@ -4752,10 +4752,10 @@ def MultiStageMeanfield(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Refines the scores of each pixel by those of nearby pixels, above all pixels of similar colour.
+    """Refines the scores of each pixel by those of nearby pixels, above all pixels of similar color.
 
     The bottoms are a net's scores, the initial scores (usually the same ones) and the image. Each step blurs the
-    probabilities over nearby pixels, and again over nearby pixels of similar colour. Each result is multiplied by its
+    probabilities over nearby pixels, and again over nearby pixels of similar color. Each result is multiplied by its
     weight matrix. Their sum is multiplied by the compatibility matrix and subtracted from the scores. The image gets no
     gradient.
     """
@@ -4792,7 +4792,7 @@ def Nms(
 ) -> pb.LayerParameter:
     """Outputs for each item and part a row with the number of peaks, then (x, y, score) for each peak.
 
-    A peak is above the threshold and all eight neighbours. Its position is the mean of the positions around it,
+    A peak is above the threshold and all eight neighbors. Its position is the mean of the positions around it,
     weighted by their scores. Peaks are in reading order. All peaks are counted, but only `max_peaks` are listed.
     """
 
@@ -4894,7 +4894,7 @@ def Parameter(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Outputs its blob. Caffe initialises the blob with 0, and a fork with a filler."""
+    """Outputs its blob. Caffe initializes the blob with 0, and a fork with a filler."""
 
 def Permute(
     name: str | None,
@@ -5264,7 +5264,7 @@ def ResizeBilinear(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Resizes an image bilinearly. Each pixel is the mean of its four neighbours, weighted by their distance."""
+    """Resizes an image bilinearly. Each pixel is the mean of its four neighbors, weighted by their distance."""
 
 def ResizeNearestNeighbor(
     name: str | None,
@@ -5362,7 +5362,7 @@ def RpnProposalTarget(
     The bottoms are the regions of one image and objects (x1, y1, x2, y2, label), which are added to the regions. The
     number of sampled regions is known only when the layer runs. Until then, the shapes are for a full batch. With two
     classes, as in R-FCN, all objects share the second box class. py-faster-rcnn's rule: in a net that proposes regions,
-    the targets' means and deviations are fixed in advance, if targets are normalised.
+    the targets' means and deviations are fixed in advance, if targets are normalized.
     """
 
 def SPP(
@@ -5479,9 +5479,9 @@ def SegAccuracy(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes accuracy, the mean recall of the labelled classes, and the mean intersection over union of all classes.
+    """Computes accuracy, the mean recall of the labeled classes, and the mean intersection over union of all classes.
 
-    With `reset: false`, pixels are counted from the first batch on. A class that is neither labelled nor predicted has
+    With `reset: false`, pixels are counted from the first batch on. A class that is neither labeled nor predicted has
     an intersection over union of 1.
     """
 
@@ -5601,7 +5601,7 @@ def SmoothL1Loss(
 
     A third bottom weights the differences and a fourth the losses. Caffe's rule: without the fourth, the gradient
     ignores the third, unless `abssum: false` is set. R-FCN's first version has a second top, the sums over channels,
-    which gets no gradient. That version normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum
+    which gets no gradient. That version normalizes like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum
     isn't divided. Other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
     """
 
@@ -5617,7 +5617,7 @@ def SmoothL1LossOHEM(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes the normalised sum of the smooth L1 of the differences of two bottoms. A third bottom can weight them.
+    """Computes the normalized sum of the smooth L1 of the differences of two bottoms. A third bottom can weight them.
 
     The second top contains the sums over channels and gets no gradient. Caffe's rule: the gradient ignores the weights,
     and the default `loss_weight` is 0.
@@ -5663,10 +5663,10 @@ def SoftmaxWithLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Computes the normalised sum of -log softmax(x)[label].
+    """Computes the normalized sum of -log softmax(x)[label].
 
     SegNet's `class_weighting` contains a weight for each class. R-FCN's first version has a third top, the loss of each
-    position before normalisation, without a gradient. It has the labels' shape. If labels have a single axis, it has
+    position before normalization, without a gradient. It has the labels' shape. If labels have a single axis, it has
     four axes, as in SmoothL1Loss, because R-FCN's own labels have four.
     """
 

@@ -96,7 +96,7 @@ class TargetUnits:
 
 
 class NormalizesTargets(Layer):
-    """A layer one of whose tops contains normalised targets.
+    """A layer one of whose tops contains normalized targets.
 
     A net learns to predict in these units, so its weights are converted when they are saved for use.
     """
@@ -104,5 +104,5 @@ class NormalizesTargets(Layer):
     targets_top: ClassVar[int]
 
     def target_units(self) -> TargetUnits | None:
-        """Return the units of the targets, or `None` if they aren't normalised."""
+        """Return the units of the targets, or `None` if they aren't normalized."""
         raise NotImplementedError

@@ -196,7 +196,7 @@ def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: st
 
 
 def corners_onnx(g: OnnxGraph, centres: str, sizes: str) -> str:
-    """Return the corners (left, top, right, bottom) of boxes given by centre and size."""
+    """Return the corners (left, top, right, bottom) of boxes given by center and size."""
     halves = g.node("Mul", sizes, g.constant(0.5))
     return g.node("Concat", g.node("Sub", centres, halves), g.node("Add", centres, halves), axis=-1)
 

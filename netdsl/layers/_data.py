@@ -216,12 +216,12 @@ def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) ->
 
 
 def database_color(p: pb.DataParameter, transform: pb.TransformationParameter) -> Color:
-    """Return the colour mode in which encoded images of a database are decoded."""
+    """Return the color mode in which encoded images of a database are decoded."""
     return Color.COLOR if p.force_encoded_color else Color.of(transform)
 
 
 def channels_in_database(layer: pb.LayerParameter) -> int:
-    """Return the channels of images in a database, or UNKNOWN if the images keep their stored colours."""
+    """Return the channels of images in a database, or UNKNOWN if the images keep their stored colors."""
     return GRAY if decodes_gray(layer) else COLORS if layer.data_param.force_encoded_color else UNKNOWN
 
 

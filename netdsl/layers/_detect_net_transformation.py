@@ -108,7 +108,7 @@ class _Draws:
         return first + (last - first) * place if happens else usual
 
     def part(self, p: pb.DetectNetAugmentationParameter, whole: Size, part: Size) -> tuple[int, int]:
-        """Return the left and top of a crop: random with the chance `crop_prob`, and otherwise centred."""
+        """Return the left and top of a crop: random with the chance `crop_prob`, and otherwise centered."""
         shifts = (p.shift_x, p.shift_y) if (happens := self.happens(p.crop_prob)) else (0, 0)
         places = [number if happens else 0.5 for number in self._numbers]
         left, top = (
@@ -120,7 +120,7 @@ class _Draws:
 
 @dataclass(frozen=True)
 class Turn:
-    """A rotation about the centre of an image. The result is a larger image that contains the rotated one."""
+    """A rotation about the center of an image. The result is a larger image that contains the rotated one."""
 
     cos: float
     sin: float
@@ -132,7 +132,7 @@ class Turn:
     def of(cls, size: Size, degrees: float) -> Turn:
         """Return the rotation of an image of a given size.
 
-        OpenCV's rule: the larger image starts and ends at whole pixels. Its size is computed from a centre that is
+        OpenCV's rule: the larger image starts and ends at whole pixels. Its size is computed from a center that is
         rounded down.
         """
         height, width = size
@@ -156,7 +156,7 @@ class Turn:
     def image(self, image: Tensor) -> Tensor:
         """Return the rotated image.
 
-        OpenCV's rule: coordinates have fixed steps, and a pixel without four neighbours is 0.
+        OpenCV's rule: coordinates have fixed steps, and a pixel without four neighbors is 0.
         """
         height, width = image.shape[1:]
         x, y = self._read_places(image.device)
@@ -218,7 +218,7 @@ def _crop(image: Tensor, top: int, left: int, out: Tensor) -> None:
 
 @dataclass(frozen=True)
 class LabelledBoxes:
-    """The labelled boxes of a batch: left, top, width and height. Each image has the same number of slots for boxes."""
+    """The labeled boxes of a batch: left, top, width and height. Each image has the same number of slots for boxes."""
 
     boxes: Tensor  # images x places x 4
     classes: Tensor  # images x places

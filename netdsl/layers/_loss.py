@@ -1,4 +1,4 @@
-"""The shared code of loss layers: normalisation, labels and other indices, and the smooth L1 loss."""
+"""The shared code of loss layers: normalization, labels and other indices, and the smooth L1 loss."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Normaliser:
 
     @classmethod
     def of(cls, p: pb.LossParameter, unset: Mode = pb.LossParameter.VALID) -> Normaliser:
-        """Return the normaliser that the settings select.
+        """Return the normalizer that the settings select.
 
         Caffe's rule: `normalization` comes first, then the older `normalize`, then the default of the type.
         """
@@ -69,7 +69,7 @@ def counted_onnx(g: OnnxGraph, values: str, valid: str | None) -> str:
 def normalised_onnx(
     g: OnnxGraph, losses: str, valid: str | None, normaliser: Normaliser, outer: int, inner: int
 ) -> str:
-    """Write the normalised sum of all losses in ONNX operators.
+    """Write the normalized sum of all losses in ONNX operators.
 
     `valid` has the shape of the losses and marks those that count.
     """
@@ -150,7 +150,7 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         return counted(self.losses(log, counted(classes, valid), *more), valid)
 
     def normalised(self, losses: Tensor, valid: Tensor | None, predictions: Shape) -> Tensor:
-        """Return the sum of the losses over the normaliser's divisor."""
+        """Return the sum of the losses over the normalizer's divisor."""
         outer, inner = math.prod(predictions[: self.axis]), math.prod(predictions[self.axis + 1 :])
         return losses.sum() / self.normaliser(outer, inner, valid)
 
@@ -159,7 +159,7 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         return (loss, g.node("Exp", log)) if self.shows_softmax else (loss,)
 
     def evaluated_onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, str, str]:
-        """Return the loss, the logarithms of the probabilities and the losses of all positions before normalisation.
+        """Return the loss, the logarithms of the probabilities and the losses of all positions before normalization.
 
         The batch size is fixed in the graph.
         """

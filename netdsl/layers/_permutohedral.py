@@ -123,7 +123,7 @@ def _places(keys: Tensor) -> tuple[Tensor, list[int]]:
     least = keys.amin((0, 1)) - count
     lengths = [int(length) for length in keys.amax((0, 1)) + count + 1 - least]
     if math.prod(lengths) > _MOST_PLACES:
-        raise NetError("the image's colours vary too much for the lattice; raise theta_beta")
+        raise NetError("the image's colors vary too much for the lattice; raise theta_beta")
     radix = [math.prod(lengths[axis + 1 :]) for axis in range(count)]
     places = ((keys - least) * constants(radix, keys)).sum(2)
     return places, [(count + 1) * step - sum(radix) for step in (*radix, 0)]

@@ -64,7 +64,7 @@ class Resizing(HasOnnxForm):
     def places(self, x: Tensor, axis: int, size: int, *, middle: bool) -> Tensor:
         """Return the positions of the new pixels among the old ones, in single precision as in TensorFlow.
 
-        A pixel's position is its corner, or with `middle` its centre.
+        A pixel's position is its corner, or with `middle` its center.
         """
         aligned = self.align_corners and size > 1
         step = (x.shape[axis] - 1) / (size - 1) if aligned else x.shape[axis] / size

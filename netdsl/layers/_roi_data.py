@@ -263,7 +263,7 @@ class RoIBatches:
         return data, *(torch.cat(each).numpy() for each in zip(*parts, strict=True))
 
     def _pixels(self, image: RoIImage, encoded: bytes, side: float) -> tuple[Array, float]:
-        """Return an image minus its mean colours, resized for the net, and the scale factor."""
+        """Return an image minus its mean colors, resized for the net, and the scale factor."""
         s, marked = self._settings, image.image
         pixels = decode(encoded, Color.COLOR, str(marked.path))
         if pixels.shape[1:] != (marked.height, marked.width):

@@ -91,7 +91,7 @@ class RpnSettings(RegionSettings):
         return with_settings(base, settings)
 
     def anchor_units(self, anchors: int) -> TargetUnits | None:
-        """Return the units of the anchors' targets, or `None` if they aren't normalised."""
+        """Return the units of the anchors' targets, or `None` if they aren't normalized."""
         if not self.rpn_normalize_targets:
             return None
         means = _per_row("rpn_normalize_means", self.rpn_normalize_means, anchors)
@@ -172,7 +172,7 @@ def anchors(
 
 
 def in_units(targets: Tensor, units: TargetUnits | None, rows: Tensor) -> Tensor:
-    """Return normalised targets: minus the means and divided by the deviations of their rows."""
+    """Return normalized targets: minus the means and divided by the deviations of their rows."""
     if units is None:
         return targets
     means, deviations = (constants(each, targets)[rows] for each in (units.means, units.deviations))

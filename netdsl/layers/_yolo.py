@@ -1,6 +1,6 @@
 """The shared code of YOLO's layers: boxes, overlaps, the truths in a label, and losses with a given gradient.
 
-The last axis of a box tensor is (x, y, width, height): the centre and the size as fractions of the image.
+The last axis of a box tensor is (x, y, width, height): the center and the size as fractions of the image.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def corners(box: Tensor) -> Tensor:
 
 
 def from_corners(box: Tensor) -> Tensor:
-    """Return boxes given by two corners as centre and size."""
+    """Return boxes given by two corners as center and size."""
     return torch.cat(((box[..., :2] + box[..., 2:]) / 2, box[..., 2:] - box[..., :2]), -1)
 
 
@@ -80,12 +80,12 @@ def cropped(truths: Tensor, used: Tensor) -> Tensor:
 
 
 def concentric(sizes: Tensor) -> Tensor:
-    """Return boxes of these sizes around the same centre, so that an overlap depends only on the sizes."""
+    """Return boxes of these sizes around the same center, so that an overlap depends only on the sizes."""
     return torch.cat([torch.zeros_like(sizes), sizes], -1)
 
 
 def cells(truths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Return the row and column of the cell that contains each box's centre."""
+    """Return the row and column of the cell that contains each box's center."""
     row = (truths[..., 1] * height).long().clamp(0, height - 1)
     column = (truths[..., 0] * width).long().clamp(0, width - 1)
     return row, column
@@ -214,7 +214,7 @@ def slope(box: Tensor, truth: Tensor, kind: Kind) -> Tensor:
 def _distance_slope(
     box: Tensor, truth: Tensor, hull: Tensor, outside_low: Tensor, outside_high: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the derivatives of the centres' distance over the diagonal, with respect to centre and size."""
+    """Return the derivatives of the centers' distance over the diagonal, with respect to center and size."""
     diagonal = hull.square().sum(-1, keepdim=True)
     apart = truth[..., :2] - box[..., :2]
     distance = apart.square().sum(-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""BatchNorm: channels normalised to mean 0 and variance 1."""
+"""BatchNorm: channels normalized to mean 0 and variance 1."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top if len(shape) > 1 else reshaped(g, top, 0)
 
     def _by_batch_statistics_onnx(self, g: OnnxGraph, x: str, axes: int) -> str:
-        """Write the normalisation by the batch's own statistics in ONNX operators."""
+        """Write the normalization by the batch's own statistics in ONNX operators."""
         if self.batch:
             raise ConversionError("can't be exported with statistics over parts of a batch; remove stats_batch_size")
         others = [axis for axis in range(axes) if axis != 1]
@@ -112,7 +112,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return self
 
     def merges_with(self, following: Layer) -> bool:
-        """Return whether the following layer is a Scale per channel, which torch's batch normalisation can include."""
+        """Return whether the following layer is a Scale per channel, which torch's batch normalization can include."""
         return self.weight is None and isinstance(following, Scale) and following.is_per_channel()
 
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top if x.dim() > 1 else top[:, 0]
 
     def _by_running_averages(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        """Return x normalised by the running averages.
+        """Return x normalized by the running averages.
 
         If channels are last and nothing is learned, one multiplication and addition takes a CPU 0.4 to 0.9 times as
         long as torch's own function. Overwriting x is the fastest case.
@@ -174,7 +174,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return mean, (variance.sqrt() + self.eps_after_root).square() if self.eps_after_root else variance
 
     def _by_batch_statistics(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        """Return x normalised by the batch's own statistics, and add them to the sums."""
+        """Return x normalized by the batch's own statistics, and add them to the sums."""
         if self.eps_after_root:
             return self._normalised_with_eps_after_root(x, weight, bias)
         mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
@@ -189,7 +189,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top
 
     def _normalised_with_eps_after_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        """Return x normalised by the batch's statistics, with eps added to the deviation.
+        """Return x normalized by the batch's statistics, with eps added to the deviation.
 
         Caffe's rule: the backward pass treats that eps as a constant that was added to the variance.
         """

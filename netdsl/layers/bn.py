@@ -1,4 +1,4 @@
-"""BN: batch normalisation with scale and shift, as in SegNet, PSPNet and happynear's Caffe."""
+"""BN: batch normalization with scale and shift, as in SegNet, PSPNet and happynear's Caffe."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class BN(HasOnnxForm):
         refuse(p, "across_spatial", *(() if first else ("moving_average",)))
         if first and not p.moving_average and p.HasField("moving_average"):
             raise NetError(
-                "moving_average: false isn't supported because TEST would normalise differently from training; "
+                "moving_average: false isn't supported because TEST would normalize differently from training; "
                 "remove it"
             )
         shape = (1, bottoms[0][1], 1, 1)

@@ -1,4 +1,4 @@
-"""CenterLoss: the distance of features from the centre of their class."""
+"""CenterLoss: the distance of features from the center of their class."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, posit
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, scaled, whole
 from netdsl.layers._loss import MORE_OUTPUTS, LabelLoss, check_one_label_each, classes_of, within
 
-_DOUBT = "CenterLoss is assumed to be caffe-face's; happynear's moves a centre by the full step for each of its items"
+_DOUBT = "CenterLoss is assumed to be caffe-face's; happynear's moves a center by the full step for each of its items"
 
 
 class CenterLoss(LabelLoss, HasOnnxForm):
-    """Computes half the mean squared distance between items and the centres of their classes.
+    """Computes half the mean squared distance between items and the centers of their classes.
 
-    With happynear's `distance_type: "L1"`, it is the mean absolute distance instead. The centres don't follow the
+    With happynear's `distance_type: "L1"`, it is the mean absolute distance instead. The centers don't follow the
     gradient of the loss. Each moves to the mean of its items and its current place, whatever the loss_weight is. In
     happynear's Caffe, it moves by that step for each of these items. Without a `loss_weight`, the weight is 0.
     """
@@ -64,9 +64,9 @@ class CenterLoss(LabelLoss, HasOnnxForm):
 
 
 class _Distances(torch.autograd.Function):
-    """Computes items minus the centres of their classes.
+    """Computes items minus the centers of their classes.
 
-    The centres' gradient ignores the gradient from above, as in caffe-face.
+    The centers' gradient ignores the gradient from above, as in caffe-face.
     """
 
     @staticmethod

@@ -23,7 +23,7 @@ _LEAST = 0.005  # darknet's rule: detections with a lower score don't count
 
 
 class _Detections(NamedTuple):
-    """Detections: the item, the label (from 1), the score, and the box by centre and size."""
+    """Detections: the item, the label (from 1), the score, and the box by center and size."""
 
     item: Tensor
     label: Tensor

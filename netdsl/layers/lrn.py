@@ -1,4 +1,4 @@
-"""LRN: local response normalisation, as in AlexNet."""
+"""LRN: local response normalization, as in AlexNet."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class MarginInnerProduct(Layer):
     For the label, the value is (lambda * |x| cos(angle) + |x| psi(angle)) / (1 + lambda). Psi is cos(m * angle),
     changed so that it always falls. `type` sets m to 1, 2, 3 or 4. Lambda, the second top, falls with the number of
     forward passes: it is base * (1 + gamma * passes) ^ -power, but at least lambda_min. As in Caffe, each pass
-    normalises the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its direction
+    normalizes the weight's rows to length 1. The gradient is also Caffe's own: the margin changes only its direction
     for the label's class, and the weight's gradient is that of a plain inner product.
     """
 

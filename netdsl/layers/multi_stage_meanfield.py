@@ -19,10 +19,10 @@ _TINY = 1e-20  # prevents division by 0
 
 
 class MultiStageMeanfield(NeedsValues, Layer):
-    """Refines the scores of each pixel by those of nearby pixels, above all pixels of similar colour.
+    """Refines the scores of each pixel by those of nearby pixels, above all pixels of similar color.
 
     The bottoms are a net's scores, the initial scores (usually the same ones) and the image. Each step blurs the
-    probabilities over nearby pixels, and again over nearby pixels of similar colour. Each result is multiplied by its
+    probabilities over nearby pixels, and again over nearby pixels of similar color. Each result is multiplied by its
     weight matrix. Their sum is multiplied by the compatibility matrix and subtracted from the scores. The image gets no
     gradient.
     """
@@ -35,7 +35,7 @@ class MultiStageMeanfield(NeedsValues, Layer):
     spatial_weights: nn.Parameter
     bilateral_weights: nn.Parameter
     compatibility: nn.Parameter
-    waits = "builds a lattice whose size depends on the image's colours"
+    waits = "builds a lattice whose size depends on the image's colors"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -113,8 +113,7 @@ def _check_shapes(bottoms: Sequence[Shape]) -> None:
         raise ShapeError(f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}")
     if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLOURS:
         raise ShapeError(
-            f"the image must be as large as the scores {list(scores)} and have 3 colours, but its shape is "
-            f"{list(image)}"
+            f"the image must be as large as the scores {list(scores)} and have 3 colors, but its shape is {list(image)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""MVN: items normalised to mean 0 and variance 1."""
+"""MVN: items normalized to mean 0 and variance 1."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _AROUND = 7  # a peak's position is averaged over this many pixels in each direc
 class Nms(HasOnnxForm):
     """Outputs for each item and part a row with the number of peaks, then (x, y, score) for each peak.
 
-    A peak is above the threshold and all eight neighbours. Its position is the mean of the positions around it,
+    A peak is above the threshold and all eight neighbors. Its position is the mean of the positions around it,
     weighted by their scores. Peaks are in reading order. All peaks are counted, but only `max_peaks` are listed.
     """
 

@@ -27,7 +27,7 @@ class _NormRule(Enum):
 
 _BY_DIALECT = {"happynear": _NormRule.HAPPYNEAR, "happynear-ms": _NormRule.HAPPYNEAR, "tsn": _NormRule.TSN}
 _DOUBT = (
-    "Normalize is assumed to be SSD's, which normalises whole items and learns a scale; happynear's normalises "
+    "Normalize is assumed to be SSD's, which normalizes whole items and learns a scale; happynear's normalizes "
     "each position and learns none"
 )
 _EPS_OF_HAPPYNEAR = 1e-6

@@ -11,7 +11,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 
 
 class Parameter(HasOnnxForm):
-    """Outputs its blob. Caffe initialises the blob with 0, and a fork with a filler."""
+    """Outputs its blob. Caffe initializes the blob with 0, and a fork with a filler."""
 
     config = pb.ParameterParameter
     blobs = ("value",)

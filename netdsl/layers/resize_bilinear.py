@@ -14,7 +14,7 @@ from netdsl.layers._resizing import Resizing
 
 
 class ResizeBilinear(Resizing):
-    """Resizes an image bilinearly. Each pixel is the mean of its four neighbours, weighted by their distance."""
+    """Resizes an image bilinearly. Each pixel is the mean of its four neighbors, weighted by their distance."""
 
     config = pb.ResizeBilinearParameter
 

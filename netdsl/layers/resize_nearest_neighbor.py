@@ -1,4 +1,4 @@
-"""ResizeNearestNeighbor: TensorFlow's nearest-neighbour resizing."""
+"""ResizeNearestNeighbor: TensorFlow's nearest-neighbor resizing."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         return torch.cat((boxes.new_zeros((len(boxes), 1)), boxes), 1), score[stay]
 
     def _as_used(self, codes: Tensor) -> Tensor:
-        """Return predictions without normalisation.
+        """Return predictions without normalization.
 
         R-FCN's rule: in training, they are in the units of the targets. Saved weights already include the units.
         """

@@ -33,7 +33,7 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
     The bottoms are the regions of one image and objects (x1, y1, x2, y2, label), which are added to the regions. The
     number of sampled regions is known only when the layer runs. Until then, the shapes are for a full batch. With two
     classes, as in R-FCN, all objects share the second box class. py-faster-rcnn's rule: in a net that proposes regions,
-    the targets' means and deviations are fixed in advance, if targets are normalised.
+    the targets' means and deviations are fixed in advance, if targets are normalized.
     """
 
     origin = "Faster R-CNN"

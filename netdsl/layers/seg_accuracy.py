@@ -16,9 +16,9 @@ from netdsl.layers._loss import classes_of
 
 
 class SegAccuracy(ComparesClasses):
-    """Computes accuracy, the mean recall of the labelled classes, and the mean intersection over union of all classes.
+    """Computes accuracy, the mean recall of the labeled classes, and the mean intersection over union of all classes.
 
-    With `reset: false`, pixels are counted from the first batch on. A class that is neither labelled nor predicted has
+    With `reset: false`, pixels are counted from the first batch on. A class that is neither labeled nor predicted has
     an intersection over union of 1.
     """
 

@@ -35,7 +35,7 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm):
 
     A third bottom weights the differences and a fourth the losses. Caffe's rule: without the fourth, the gradient
     ignores the third, unless `abssum: false` is set. R-FCN's first version has a second top, the sums over channels,
-    which gets no gradient. That version normalises like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum
+    which gets no gradient. That version normalizes like SmoothL1LossOHEM. With Intel's `normalization: NONE`, the sum
     isn't divided. Other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
     """
 

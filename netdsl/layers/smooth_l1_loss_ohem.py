@@ -24,7 +24,7 @@ from netdsl.layers._loss import (
 
 
 class SmoothL1LossOHEM(LabelLoss, HasOnnxForm):
-    """Computes the normalised sum of the smooth L1 of the differences of two bottoms. A third bottom can weight them.
+    """Computes the normalized sum of the smooth L1 of the differences of two bottoms. A third bottom can weight them.
 
     The second top contains the sums over channels and gets no gradient. Caffe's rule: the gradient ignores the weights,
     and the default `loss_weight` is 0.

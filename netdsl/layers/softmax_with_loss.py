@@ -22,10 +22,10 @@ _NO_CLASS = -(2**62)  # the label that torch ignores; it can't occur, since it d
 
 
 class SoftmaxWithLoss(ClassLoss):
-    """Computes the normalised sum of -log softmax(x)[label].
+    """Computes the normalized sum of -log softmax(x)[label].
 
     SegNet's `class_weighting` contains a weight for each class. R-FCN's first version has a third top, the loss of each
-    position before normalisation, without a gradient. It has the labels' shape. If labels have a single axis, it has
+    position before normalization, without a gradient. It has the labels' shape. If labels have a single axis, it has
     four axes, as in SmoothL1Loss, because R-FCN's own labels have four.
     """
 

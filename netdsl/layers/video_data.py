@@ -51,7 +51,7 @@ class VideoData(DataLayer, HasSampleFiles):
     def reading(self, seed: int) -> Reading:
         if self.layer.transform_param.force_gray:
             raise NetError(
-                "force_gray applies only to encoded images in databases, and Caffe keeps the colours of videos; "
+                "force_gray applies only to encoded images in databases, and Caffe keeps the colors of videos; "
                 "remove it"
             )
         return self._reading_of_segments(seed) if self._is_of_tsn() else self._reading_of_frames()

@@ -98,7 +98,7 @@ def _needs_net(path: Path) -> bool:
 def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -> Model:
     """Return the weights of a file of any format, as a model without layers.
 
-    Tensors with torch's own names need the net that their layers belong to. Files of tensors are recognised by their
+    Tensors with torch's own names need the net that their layers belong to. Files of tensors are recognized by their
     suffix, and Caffe's files by their content, whatever their name.
     """
     path = Path(path)

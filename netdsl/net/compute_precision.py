@@ -72,7 +72,7 @@ def repeatable(device: torch.device, precision: ComputePrecision) -> Iterator[No
     try:
         torch.use_deterministic_algorithms(True, warn_only=True)
         deterministic.fill_uninitialized_memory = (
-            False  # filling only helps to find programs that read uninitialised memory
+            False  # filling only helps to find programs that read uninitialized memory
         )
         cudnn.deterministic, cudnn.benchmark = True, False
         os.environ.setdefault(_WORKSPACE, ":4096:8")

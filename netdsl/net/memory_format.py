@@ -77,7 +77,7 @@ def _convolved_quicker(images: Tensor) -> bool:
     `benchmarks/training.py` shows the gain on a CPU: nets with many small filters are up to a third faster, and those
     with few large filters are equally fast. oneDNN copies images with channels first into its own layout before each
     convolution, and back afterwards. It reads images with channels last as they are. On a GPU, tensor cores do the same
-    with two-byte numbers, while float32 is convolved with channels first. This is cuDNN's documented behaviour and
+    with two-byte numbers, while float32 is convolved with channels first. This is cuDNN's documented behavior and
     isn't measured here.
     """
     if images.is_cpu:

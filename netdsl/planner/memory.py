@@ -256,7 +256,7 @@ def onednn_workspace(operation: TensorOperation) -> int:
     """Return the bytes of the copies that oneDNN, a CPU's library of convolutions, makes in its blocked layout.
 
     The two tensors that an operation reads are copied. The third is computed in the blocked layout, before torch
-    allocates its memory in the usual layout. The copies are then released, and the result is copied. A colour image is
+    allocates its memory in the usual layout. The copies are then released, and the result is copied. A color image is
     read without a copy.
     """
     if operation.convolution is None:

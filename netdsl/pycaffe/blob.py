@@ -204,7 +204,7 @@ class ParameterMemory:
         return tensor
 
     def gradient(self) -> Tensor:
-        """Return the accumulated gradient, which is stored in the `grad` that optimisers use."""
+        """Return the accumulated gradient, which is stored in the `grad` that optimizers use."""
         owner = self.layer.owner_of(self.name)
         if owner.grad is None:
             owner.grad = torch.zeros_like(owner, requires_grad=False)

@@ -40,7 +40,7 @@ class Classifier(Net):
         self.image_dims = self.crop_dims if image_dims is None else np.array(image_dims)
 
     def predict(self, inputs: Sequence[Array], oversample: bool = True) -> Array:
-        """Return the probabilities of all classes for each image: the mean over ten crops, or those of the centre
+        """Return the probabilities of all classes for each image: the mean over ten crops, or those of the center
         crop."""
         resized = np.stack([images.resize_image(image, self.image_dims) for image in inputs])
         crops = images.oversample(resized, self.crop_dims) if oversample else self._centre(resized)

@@ -220,7 +220,7 @@ def draw_net_to_file(
 
 
 def choose_color_by_layertype(layertype: str) -> str:
-    """Return the colour for a layer type, which depends on whether it has outputs, a window, or both."""
+    """Return the color for a layer type, which depends on whether it has outputs, a window, or both."""
     settings = _settings_of(pb.LayerParameter(type=layertype))
     names = settings.DESCRIPTOR.fields_by_name if settings is not None else {}
     if "num_output" in names:

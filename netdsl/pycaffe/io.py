@@ -38,7 +38,7 @@ __all__ = [
 
 
 def load_image(filename: str | Path, color: bool = True) -> Image:
-    """Load an image with values from 0 to 1: height x width x 3 in RGB, or height x width x 1 in grey.
+    """Load an image with values from 0 to 1: height x width x 3 in RGB, or height x width x 1 in gray.
 
     Transparency is dropped.
     """
@@ -91,7 +91,7 @@ def resize_image(im: Array, new_dims: Sequence[int] | Array, interp_order: int =
 
 
 def oversample(images: Sequence[Array] | Array, crop_dims: Sequence[int] | Array) -> Image:
-    """Return ten crops of each image: the four corners and the centre, and the same mirrored."""
+    """Return ten crops of each image: the four corners and the center, and the same mirrored."""
     height, width = (int(size) for size in crop_dims)
     rows, columns = images[0].shape[:2]
     starts = [(top, left) for top in (0, rows - height) for left in (0, columns - width)]

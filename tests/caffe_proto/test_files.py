@@ -1,4 +1,4 @@
-"""Opening files: every binary file of Caffe's is recognised, read, checked and written, and every damaged file is
+"""Opening files: every binary file of Caffe's is recognized, read, checked and written, and every damaged file is
 refused.
 
 BVLC's Caffe wrote the files in tests/data/caffe while it trained two small nets.

@@ -110,7 +110,7 @@ def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
 
 
 def _settle(built: Built) -> None:
-    """Normalise by the statistics of random images, and scale by less than 1, as residual nets learn to.
+    """Normalize by the statistics of random images, and scale by less than 1, as residual nets learn to.
 
     Without that, a net of fifty random layers is chaotic: single precision is far from double, in torch too.
     """

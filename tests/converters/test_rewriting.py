@@ -58,7 +58,7 @@ layer { name: "ip" type: "InnerProduct" bottom: "c" top: "ip"
 
 
 def normalised(mean: float) -> Model:
-    """Return a convolution whose outputs are distributed around a mean that its normalisation subtracts."""
+    """Return a convolution whose outputs are distributed around a mean that its normalization subtracts."""
     message = from_text(NORMALISED, pb.NetParameter)
     weights = {name: list(arrays) for name, arrays in Net(message).get_weights().items()}
     weights["c"][1] = np.full(4, mean, np.float32)
@@ -80,7 +80,7 @@ def test_each_step_is_proved_against_the_one_before() -> None:
     assert [(layer.name, layer.type) for layer in after.net.layer] == [("in", "Input"), ("c", "Convolution")]
     assert [proof.what for proof in proofs] == [
         "the net ends at layer 'bn'",
-        "normalisations and scales folded",
+        "normalizations and scales folded",
         "images: BGR to RGB, mean subtracted",
         "weights rounded to float16, kept as float32",
     ]
@@ -93,7 +93,7 @@ def test_each_step_is_proved_against_the_one_before() -> None:
 def test_a_rewrite_that_changes_results_is_not_applied() -> None:
     far = normalised(1e6)  # here the convolution's outputs in single precision are multiples of 1/16
     with pytest.raises(
-        ConversionError, match=r"normalisations and scales folded: the outputs differ by .* wasn't rewritten"
+        ConversionError, match=r"normalizations and scales folded: the outputs differ by .* wasn't rewritten"
     ):
         rewrite(far, Rewrites(fold=True))
     assert rewrite(far, Rewrites(fold=True), tolerance=10)[1][0].tolerance == 10

@@ -44,7 +44,7 @@ def classifier(folder: Path, channels: Channels = Channels.RGB) -> Path:
 
 
 def convolutional(folder: Path, channels: Channels, mean: str | tuple[float, ...], *, bias: bool = True) -> Path:
-    """Return a net with a convolution, whose random filters distinguish colours."""
+    """Return a net with a convolution, whose random filters distinguish colors."""
     torch.manual_seed(8)
     params = NetParams(
         "filters",

@@ -10,7 +10,7 @@ import pytest
 from tests.pages.page import DOCS, steps_of
 from tests.pages.test_pages import run_steps
 
-RIGHT = 40  # of 45 drawings, with the right shape and colour; chance gives 5
+RIGHT = 40  # of 45 drawings, with the right shape and color; chance gives 5
 
 
 @pytest.mark.slow

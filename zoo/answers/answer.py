@@ -32,7 +32,7 @@ class Corners(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """The sizes of an image before and after resizing, and of the centre crop that the net sees.
+    """The sizes of an image before and after resizing, and of the center crop that the net sees.
 
     `scale` is the exact scale of an image that kept its proportions, since sizes are rounded.
     """

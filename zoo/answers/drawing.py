@@ -1,4 +1,4 @@
-"""Pictures of answers: images with boxes and the names of their classes, or with coloured masks."""
+"""Pictures of answers: images with boxes and the names of their classes, or with colored masks."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def mask_png(labels: Numbers) -> bytes:
 
 
 def palette() -> Numbers:
-    """Return a colour of red, green, blue for each label, as in PASCAL VOC. Label 0 is black."""
+    """Return a color of red, green, blue for each label, as in PASCAL VOC. Label 0 is black."""
     labels, colors = np.arange(_COLORS), np.zeros((_COLORS, 3), np.uint8)
     for bit in range(8):
         for channel in range(3):

@@ -210,7 +210,7 @@ class Preparation(ABC):
 
     @property
     def color(self) -> Color:
-        """The colours to decode image files to."""
+        """The colors to decode image files to."""
         return Color.GRAY if self.channels is Channels.GRAY else Color.COLOR
 
     def __call__(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:

@@ -12,12 +12,12 @@ from zoo.catalogue.imagenet import MEAN_IMAGE, RATES, imagenet_data
 
 
 def alexnet() -> CatalogueEntry:
-    """Return AlexNet, which normalises before it pools."""
+    """Return AlexNet, which normalizes before it pools."""
     return _entry("AlexNet", ("norm", "pool"), bias=0.1)
 
 
 def caffenet() -> CatalogueEntry:
-    """Return CaffeNet, which pools before it normalises to save work, and starts with larger biases."""
+    """Return CaffeNet, which pools before it normalizes to save work, and starts with larger biases."""
     return _entry("CaffeNet", ("pool", "norm"), bias=1)
 
 
@@ -65,7 +65,7 @@ def _convolution(number: int, bottom: str, *, bias: float = 0, **sizes: Any) -> 
 
 
 def _shrink(number: int, order: tuple[str, str]) -> Iterator[pb.LayerParameter]:
-    """Yield pooling and normalisation in the given order."""
+    """Yield pooling and normalization in the given order."""
     bottom = f"conv{number}"
     for kind in order:
         yield {"norm": _norm, "pool": _pool}[kind](f"{kind}{number}", bottom)

@@ -1,4 +1,4 @@
-"""Caffe's two nets for CIFAR-10: a quick one, and a full one with local normalisation."""
+"""Caffe's two nets for CIFAR-10: a quick one, and a full one with local normalization."""
 
 from __future__ import annotations
 

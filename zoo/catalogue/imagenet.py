@@ -26,7 +26,7 @@ SCALED: TransformationParameterDict = {
 def imagenet_data(
     side: int, *, train_batch: int, test_batch: int, mean: TransformationParameterDict, mirror: bool = True
 ) -> list[pb.LayerParameter]:
-    """Return data layers for crops of labelled photographs. Training uses random crops, which may be mirrored, and
+    """Return data layers for crops of labeled photographs. Training uses random crops, which may be mirrored, and
     tests use central crops."""
     batches = {"train": train_batch, "val": test_batch}
     return [

@@ -55,7 +55,7 @@ def _by_time(name: str, bottom: str, top: str, *values: int) -> pb.LayerParamete
 
 
 def lrcn() -> CatalogueEntry:
-    """Return LRCN for the actions of UCF-101, in colour. It is fine-tuned from a net that was trained on single
+    """Return LRCN for the actions of UCF-101, in color. It is fine-tuned from a net that was trained on single
     frames."""
     uniform = pb.FillerParameter(type="uniform", min=-0.01, max=0.01)
     net = CatalogueNet(

@@ -95,7 +95,7 @@ def _classifier(bottom: str) -> Iterator[pb.LayerParameter]:
 
 
 def _v1_layers() -> Iterator[pb.LayerParameter]:
-    """Yield the layers of version 1, in which every convolution is normalised in place."""
+    """Yield the layers of version 1, in which every convolution is normalized in place."""
     yield from _normalised(_convolution("conv1", "data", 32, 3, 2), "conv1", "relu1")
     blob, channels = "conv1", 32
     for number, filters, stride in _V1:
@@ -108,7 +108,7 @@ def _v1_layers() -> Iterator[pb.LayerParameter]:
 
 def _v2_layers() -> Iterator[pb.LayerParameter]:
     """Yield the layers of version 2. Its blocks are wide inside and narrow at their ends, which have no ReLU.
-    Normalisation isn't in place."""
+    Normalization isn't in place."""
     yield from _normalised(_convolution("conv1", "data", 32, 3, 2), "conv1/bn", "relu1")
     blob, channels = "conv1/bn", 32
     for number, filters, stride in _V2:

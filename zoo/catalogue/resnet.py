@@ -127,7 +127,7 @@ def _net(
 
 
 def _as_in_the_paper(net: CatalogueNet) -> CatalogueEntry:
-    """Return a net with its solver. A batch has 256 images, which are normalised 32 at a time, as on the authors' eight
+    """Return a net with its solver. A batch has 256 images, which are normalized 32 at a time, as on the authors' eight
     GPUs."""
     solver = solver_settings(
         type="SGD",

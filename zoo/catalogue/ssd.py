@@ -136,7 +136,7 @@ def _mobilenet() -> list[pb.LayerParameter]:
 
 
 def _conv_bn(name: str, bottom: str, width: int, **settings: Any) -> list[pb.LayerParameter]:
-    """Return a convolution, its normalisation and a ReLU. All learn slowly, since they are pretrained."""
+    """Return a convolution, its normalization and a ReLU. All learn slowly, since they are pretrained."""
     slow, fixed = pb.ParamSpec(lr_mult=0.1, decay_mult=0.1), pb.ParamSpec(lr_mult=0, decay_mult=0)
     return [
         ConvLayer(name, [bottom], num_filters=width, bias_term=False, weight_filler=_MSRA, param=slow, **settings),

@@ -64,7 +64,7 @@ def ssd_shapes(classes: int = _CLASSES) -> CatalogueEntry:
 
 
 def _conv(name: str, bottom: str, width: int) -> list[pb.LayerParameter]:
-    """Return a convolution, its normalisation and a ReLU."""
+    """Return a convolution, its normalization and a ReLU."""
     fixed = pb.ParamSpec(lr_mult=0, decay_mult=0)
     return [
         ConvLayer(name, [bottom], kernel=3, pad=1, num_filters=width, bias_term=False, weight_filler=_MSRA),

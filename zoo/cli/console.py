@@ -18,7 +18,7 @@ _FILE_WIDTH = 200  # width of tables in files and pipes, where lines shouldn't b
 
 
 class PipedConsole(Console):
-    """A console on standard output, without emoji and automatic colours. It leaves broken pipes to the program."""
+    """A console on standard output, without emoji and automatic colors. It leaves broken pipes to the program."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(emoji=False, highlight=False, **settings)

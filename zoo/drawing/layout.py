@@ -74,7 +74,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Layout:
-    """The centres of boxes, the routes of wires, and the total size."""
+    """The centers of boxes, the routes of wires, and the total size."""
 
     direction: Direction
     middles: tuple[Point, ...]
@@ -169,7 +169,7 @@ def _add_trunk(cells: _Cells, wire: BlobWire) -> None:
 
 
 def _order_ranks(cells: _Cells) -> None:
-    """Order each rank so that few wires cross. Each pass sorts cells by the means of their neighbours, and the best
+    """Order each rank so that few wires cross. Each pass sorts cells by the means of their neighbors, and the best
     order is kept."""
     best, fewest = [list(rank) for rank in cells.ranks], _crossings(cells)
     for sweep in range(2 * _SWEEPS):
@@ -192,7 +192,7 @@ def _positions(cells: _Cells) -> dict[int, float]:
 
 
 def _crossings(cells: _Cells) -> int:
-    """Return the number of wires that cross between neighbouring ranks."""
+    """Return the number of wires that cross between neighboring ranks."""
     place, by_rank = _positions(cells), dict[int, list[tuple[float, float]]]()
     for source, target in cells.links:
         by_rank.setdefault(cells.rank[source], []).append((place[source], place[target]))
@@ -206,7 +206,7 @@ def _crossings(cells: _Cells) -> int:
 
 
 def _places_across(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
-    """Return the positions of cells across the ranks: near their neighbours, in order, without overlaps."""
+    """Return the positions of cells across the ranks: near their neighbors, in order, without overlaps."""
     place = [0.0] * len(widths)
     spaced = [_least_offsets(rank, widths, boxes) for rank in cells.ranks]
     for rank, offsets in zip(cells.ranks, spaced, strict=True):
@@ -255,7 +255,7 @@ def _move_rank(
     neighbours: Callable[[int], list[int]],
     weight: Callable[[int, Sequence[int]], float],
 ) -> None:
-    """Move the cells of a rank as close to their neighbours as their order and widths allow, in least squares."""
+    """Move the cells of a rank as close to their neighbors as their order and widths allow, in least squares."""
     wanted, weights = list[float](), list[float]()
     for cell, offset in zip(rank, offsets, strict=True):
         others = neighbours(cell)

@@ -1,4 +1,4 @@
-"""The picture of a net, which is written as SVG or PNG: boxes in their places, their lines and colours, and a
+"""The picture of a net, which is written as SVG or PNG: boxes in their places, their lines and colors, and a
 legend."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEAST_WIDTH = 420.0
 
 @dataclass(frozen=True)
 class KindColours:
-    """The colours of a kind of layer, on light and on dark pages."""
+    """The colors of a kind of layer, on light and on dark pages."""
 
     light: str
     dark: str

@@ -1,4 +1,4 @@
-"""The picture of a net as an SVG, in colours for light and dark pages."""
+"""The picture of a net as an SVG, in colors for light and dark pages."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from netdsl.net.graph import Phase
 Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue pixels
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GRAY, _RGB = 0, 2  # PNG's colour types
+_GRAY, _RGB = 0, 2  # PNG's color types
 _MOST_SIDE = 96  # maximum side of a picture in pixels, since a page contains many
 
 _MOST_FILTERS = 96  # maximum number of filters that are shown

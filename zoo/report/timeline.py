@@ -42,7 +42,7 @@ class Bar:
     top: int
     height: int
     activity: Activity
-    shade: float  # 1 is the full colour; later shards are paler
+    shade: float  # 1 is the full color; later shards are paler
     text: str
 
 

@@ -35,8 +35,8 @@ class ShowRequest(AssumesShapes, InStages, StubsUnknown, WithPython, Lenient, Of
 
 @request
 class DrawRequest(AboutNet):
-    """Draw a net as a graph. Each layer is a box with its settings and the shapes of its tops, coloured by kind; a
-    legend explains the colours. A layer that could work in place, such as ReLU or BatchNorm, is drawn inside the box of
+    """Draw a net as a graph. Each layer is a box with its settings and the shapes of its tops, colored by kind; a
+    legend explains the colors. A layer that could work in place, such as ReLU or BatchNorm, is drawn inside the box of
     the layer before it, unless another layer needs the values before the change.
 
     For nets with thousands of layers, choose SVG: any browser can show and search it.

@@ -27,7 +27,7 @@ class ListRequest(Request):
 
 @request
 class CardRequest(Request):
-    """Show the card of a MODEL, given by name or folder: its task, input, classes, published results, licence, and
+    """Show the card of a MODEL, given by name or folder: its task, input, classes, published results, license, and
     where to get its weights."""
 
     model: str = argument("MODEL")

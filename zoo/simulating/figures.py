@@ -56,7 +56,7 @@ def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None
 
 
 def _text_colour(image: Any, value: float) -> str:
-    """Return a text colour that is readable on a cell."""
+    """Return a text color that is readable on a cell."""
     return "black" if math.isnan(value) or image.norm(value) > 0.6 else "white"
 
 

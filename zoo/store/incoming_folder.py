@@ -33,7 +33,7 @@ class FileKind(Enum):
 
     NET = auto()
     WEIGHTS = auto()
-    OTHER = auto()  # a mean, labels, a licence, a card
+    OTHER = auto()  # a mean, labels, a license, a card
     PICKLED = auto()  # loading it can run any code
     FOREIGN = auto()
 

@@ -149,7 +149,7 @@ class Batch:
         return transforms
 
     def _empty(self, shape: Shape, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Return an uninitialised tensor.
+        """Return an uninitialized tensor.
 
         NumPy allocates huge pages. Without them, allocating memory takes as long as filling it.
         """

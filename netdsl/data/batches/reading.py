@@ -46,7 +46,7 @@ class Intake:
     """The tops that a layer gets from outside: their shapes and the transform of their values, for any source.
 
     Shapes don't include the batch axis. A shape is `None` if only the data determine it. `transform` applies to the
-    first top. With `gray`, encoded images are decoded without colours.
+    first top. With `gray`, encoded images are decoded without colors.
     """
 
     tops: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Recognises the forms in which a program can pass data."""
+"""Recognizes the forms in which a program can pass data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens data by their names, `kind:PATH?option=value`, or by a path whose kind is recognised."""
+"""Opens data by their names, `kind:PATH?option=value`, or by a path whose kind is recognized."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def open_source(
     `?items=FILE` chooses the items whose numbers are in the file. `?classes=FILE` names the classes.
 
     With a `color`, all images are gray, or blue, green, red. Otherwise images in databases keep their channels, and
-    image files are decoded in colour. `blobs` are the blobs that an item's arrays fill. Their columns are read if the
+    image files are decoded in color. `blobs` are the blobs that an item's arrays fill. Their columns are read if the
     name doesn't choose columns, and a table reads each column in the form that its blob needs. With several blobs,
     `color` only applies to image files.
 
@@ -87,7 +87,7 @@ def class_names_of(name: str) -> tuple[str, ...]:
 
 
 def parse_source(text: str, content: Content | None = None) -> SourceName:
-    """Parse the name of data. A path gets the first kind that recognises it and offers the content."""
+    """Parse the name of data. A path gets the first kind that recognizes it and offers the content."""
     name = find_source(text, content)
     if name is not None:
         return name
@@ -96,7 +96,7 @@ def parse_source(text: str, content: Content | None = None) -> SourceName:
     start, colon, rest = text.partition(":")
     exists = Path(text.partition("?")[0]).exists()
     kinds = [kind for kind, form in KINDS.items() if content is None or content in form.contents]
-    problem = "its kind can't be recognised" if exists else "there is no such file or folder"
+    problem = "its kind can't be recognized" if exists else "there is no such file or folder"
     near = get_close_matches(start, kinds, 1) if colon and not exists else []
     hint = (
         f"did you mean {near[0]}:{rest}?" if near else f"name it as KIND:PATH, where KIND is one of {', '.join(kinds)}"
@@ -114,7 +114,7 @@ def parse_joined(text: str, content: Content | None = None) -> list[SourceName]:
 
 
 def find_source(text: str, content: Content | None = None) -> SourceName | None:
-    """Parse the name of data. Returns `None` if the text neither begins with a kind nor is a path of a recognised
+    """Parse the name of data. Returns `None` if the text neither begins with a kind nor is a path of a recognized
     kind."""
     address, _, query = text.partition("?")
     if has_kind_prefix(text):

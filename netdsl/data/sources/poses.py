@@ -41,7 +41,7 @@ _PERSON = 1  # the label
 class PoseDatumSource:
     """The images of a database, with rows of numbers for each person. The person that a record is about comes first.
 
-    The rows contain x, y and scale of the person, and x, y and visibility of each joint, with (0, 0) at the centre of
+    The rows contain x, y and scale of the person, and x, y and visibility of each joint, with (0, 0) at the center of
     the first pixel. A record is an image whose fourth channel contains the rows as bytes. With `masked`, its fifth
     channel is a mask, which becomes the second array of an item, and the first person's joints can be unknown.
     """

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class ShapesSource:
-    """Images of one shape and its class. The place, size, angle and colour of a shape are random.
+    """Images of one shape and its class. The place, size, angle and color of a shape are random.
 
     An image depends only on its number and the split, so the data are the same everywhere.
     """
@@ -75,7 +75,7 @@ def coverage(shape: str, middle: tuple[float, float], size: float, turn: float, 
 
 
 def _outline(shape: str, angle: Floats) -> Floats:
-    """Return the distance of a shape's edge from its centre at an angle. The largest distance is 1 or slightly less."""
+    """Return the distance of a shape's edge from its center at an angle. The largest distance is 1 or slightly less."""
     match shape:
         case "square":
             return _polygon(angle, 4, np.cos(np.pi / 4))

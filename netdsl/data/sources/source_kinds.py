@@ -1,4 +1,4 @@
-"""The built-in kinds of data: their names, how they are opened, and how their paths are recognised."""
+"""The built-in kinds of data: their names, how they are opened, and how their paths are recognized."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _first_line(path: Path) -> str:
     return "" if b"\0" in start else next(iter(start.decode("utf-8", "replace").strip().splitlines()), "").strip()
 
 
-# Paths are tested in this order. The kinds that are recognised most reliably come first.
+# Paths are tested in this order. The kinds that are recognized most reliably come first.
 BUILT_IN = {
     POSES: SourceKind(
         f"{POSES}:PATH?joints=N",
@@ -219,7 +219,7 @@ BUILT_IN = {
         options=("set", "classes"),
         open_marked=_yolo,
     ),
-    "labelme": SourceKind(  # not recognised, because other kinds of data also have JSON files
+    "labelme": SourceKind(  # not recognized, because other kinds of data also have JSON files
         "labelme:FOLDER?classes=FILE", options=("classes",), open_marked=_labelme
     ),
     "maps": SourceKind(

@@ -43,7 +43,7 @@ _COMMON_OPTIONS = {Content.ITEMS: (_PART, _ITEMS, _CLASSES), Content.MARKED_IMAG
 
 @dataclass(frozen=True)
 class SourceKind:
-    """One kind of data: the form of its names, functions that open its contents, and the test that recognises its
+    """One kind of data: the form of its names, functions that open its contents, and the test that recognizes its
     paths.
 
     If a kind has both items and images with marked objects, `has_marks` determines which of them a path contains.
@@ -293,5 +293,5 @@ class SourceSpec(SourceName):
 
     @property
     def file_color(self) -> Color:
-        """The channels to which image files are decoded: gray if images are gray, and otherwise colour."""
+        """The channels to which image files are decoded: gray if images are gray, and otherwise color."""
         return Color.GRAY if self.color is Color.GRAY else Color.COLOR

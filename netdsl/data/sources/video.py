@@ -40,7 +40,7 @@ class VideoSource:
     """The frames of a video file. An item is a frame and the label 0. `skip_frames` are skipped before each frame.
 
     Frames are read in order. After a step back, reading starts at the first frame, because a file's own seeking can end
-    at a neighbouring frame, and a resumed training would then see other frames.
+    at a neighboring frame, and a resumed training would then see other frames.
     """
 
     def __init__(self, path: str | Path, *, skip_frames: int = 0) -> None:

@@ -79,7 +79,7 @@ class _WholeSourceView(SourceView):
 
 
 class ColorView(SourceView):
-    """All items of a source. If the first array is an image, it has the channels of a colour."""
+    """All items of a source. If the first array is an image, it has the channels of a color."""
 
     def __init__(self, source: Source, color: Color) -> None:
         super().__init__(source, np.arange(len(source)), classes_of(source))

@@ -127,7 +127,7 @@ class WindowSource:
     def _mean_offset(self) -> int:
         """Return the first row and column of the mean image's part for windows.
 
-        As in Caffe, the part is centred horizontally, and its first row has the same number as its first column.
+        As in Caffe, the part is centered horizontally, and its first row has the same number as its first column.
         """
         if self._mean.image is None:
             return 0

@@ -67,9 +67,9 @@ def _chosen(values: Array, wanted: Sequence[int]) -> Array:
 class AnnotatedTransform:
     """The transform in `transform_param` for an image, the rows of its objects, and its class map if it has one.
 
-    An item can have a label in place of rows. As in Caffe, colours are distorted, the image is placed on a larger
+    An item can have a label in place of rows. As in Caffe, colors are distorted, the image is placed on a larger
     canvas, a window of the canvas is drawn and resized, and a part of it is cropped and mirrored. In tests, the crop is
-    centred. All other changes are drawn in every phase. Unlike in Caffe, only the pixels in the window are distorted,
+    centered. All other changes are drawn in every phase. Unlike in Caffe, only the pixels in the window are distorted,
     which gives the same result.
     """
 
@@ -149,7 +149,7 @@ class AnnotatedTransform:
         return kept
 
     def _shown(self, image: Array, canvas: Canvas, area: PixelWindow, random: Random) -> Array:
-        """Return the visible part of the canvas. The image's colours are distorted, and those around it aren't."""
+        """Return the visible part of the canvas. The image's colors are distorted, and those around it aren't."""
         part = canvas.part(image.transpose(1, 2, 0), area)
         if self._distortion is not None and part.size:
             part = self._distortion(part, random)

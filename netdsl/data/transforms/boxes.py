@@ -305,7 +305,7 @@ def _check_sampler(sampler: pb.Sampler) -> None:
 class Emission:
     """The rule that decides which objects stay when a window is cut out of their image.
 
-    An object stays if its centre is in the window or, by another rule, if a share of it above `emit_overlap` is.
+    An object stays if its center is in the window or, by another rule, if a share of it above `emit_overlap` is.
     Without a rule, all objects stay.
     """
 
@@ -336,7 +336,7 @@ def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
 
 
 def centred_rows(rows: Array, *, difficult: bool) -> Pixels:
-    """Return MobileNet-YOLO's rows: a class counted from 0, a centre, a width and a height. Unused rows are zeros.
+    """Return MobileNet-YOLO's rows: a class counted from 0, a center, a width and a height. Unused rows are zeros.
 
     Difficult objects are left out unless `difficult` is set. Only the first 300 objects count.
     """

@@ -11,7 +11,7 @@ from netdsl.data.transforms.decode import opencv
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
-_COLORS = 3  # the channels of an image in colour
+_COLORS = 3  # the channels of an image in color
 _HUE, _SATURATION = 0, 1  # the indices of these channels
 _LEAST_CONTRAST = 1e-3  # in Caffe, a factor that is closer to 1 changes nothing
 _LEVELS = np.arange(256, dtype=np.float32)
@@ -89,7 +89,7 @@ def with_hsv_levels(pixels: Array, channel: int, levels: Array) -> Array:
 def _check_colors(pixels: Array) -> None:
     if pixels.shape[2] != _COLORS:
         raise DataError(
-            f"distort_param changes colours, but an image has {pixels.shape[2]} channel; set force_color, or remove it"
+            f"distort_param changes colors, but an image has {pixels.shape[2]} channel; set force_color, or remove it"
         )
 
 

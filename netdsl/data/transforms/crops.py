@@ -19,7 +19,7 @@ Size = tuple[int, int]  # height and width
 _RATIOS = (1.0, 0.875, 0.75, 0.66)  # the default ratios
 _NEAR = 3  # in pixels: a part whose side is closer than this to the crop's side gets the crop's side
 _QUARTERS = 4  # of the difference between the image and its part
-_PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from the top and the left: the corners and the centre
+_PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from the top and the left: the corners and the center
 _MORE_PLACES = ((0, 2), (4, 2), (2, 0), (2, 4), (1, 1), (1, 3), (3, 1), (3, 3))
 _FOR_PLAIN_IMAGES = ("multi_scale", "fix_crop", "is_flow")
 _STEPS = 1000  # into which the range of a ratio is divided
@@ -29,7 +29,7 @@ class CropChoice:
     """Draws the part of an image that becomes a crop.
 
     With `multi_scale`, its height and width are shares of the image's shorter side. Their places in the list of shares
-    differ by at most `max_distort`. With `fix_crop`, it is in a corner or in the centre, and with `more_fix_crop` also
+    differ by at most `max_distort`. With `fix_crop`, it is in a corner or in the center, and with `more_fix_crop` also
     between these places. Otherwise it is at a random place.
     """
 

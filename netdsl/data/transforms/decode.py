@@ -189,7 +189,7 @@ def opencv() -> Any:
 
 
 def decode(data: bytes, color: Color, where: str) -> Array:
-    """Return an encoded image as channels, height, width. Colours are in the order blue, green, red."""
+    """Return an encoded image as channels, height, width. Colors are in the order blue, green, red."""
     return planes(decode_pixels(data, color, where))
 
 
@@ -210,7 +210,7 @@ def decode_pixels(data: bytes, color: Color, where: str) -> Array:
     if image.dtype != np.uint8:
         raise DataError(
             f"{where}: the image is of type {image.dtype}, but Caffe's images have 8 bits; convert it, or "
-            "decode it in colour"
+            "decode it in color"
         )
     return np.atleast_3d(image)
 
@@ -231,7 +231,7 @@ def decode_depth(data: bytes, where: str) -> Array:
 def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
     """Return the indices of an encoded image with a palette, or the gray levels of an image without one.
 
-    OpenCV can only decode colours.
+    OpenCV can only decode colors.
     """
     image_limit().check_palette(data, where)
     library = import_extra("PIL.Image", "data", "images with palettes need Pillow")
@@ -242,7 +242,7 @@ def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
         raise DataError(f"{where}: not an image that can be read: {problem}") from None
     if mode not in _INDEXED:
         raise DataError(
-            f"{where}: the image has colours; a map of labels must have a palette, or gray pixels of one byte, so "
+            f"{where}: the image has colors; a map of labels must have a palette, or gray pixels of one byte, so "
             "convert it"
         )
     return pixels.astype(np.uint8)

@@ -20,7 +20,7 @@ class HeatmapTransform:
     """Cuts a square out of an image, resizes it, and draws a map with a gaussian for each joint.
 
     With `random_crop`, the square has a random place, is rotated, and is mirrored in half of the cases. Otherwise it is
-    in the centre.
+    in the center.
     """
 
     def __init__(self, p: pb.HeatmapDataParameter) -> None:

@@ -27,7 +27,7 @@ class LaneTransform:
 
     A window of the image is drawn, resized and mirrored, together with its lanes. Rows are (x, y, lane), with x and y
     relative to the window. The lane is -1 for unused rows and for points outside the window. The map contains lines
-    between neighbouring points. Its size is fixed, or `divisor` times smaller than the image.
+    between neighboring points. Its size is fixed, or `divisor` times smaller than the image.
     """
 
     def __init__(

@@ -93,7 +93,7 @@ MPI = Skeleton(
     ),
 )
 MPI_SINGLE = Skeleton((_MPI_BODY, _MPI_BODY), _swapped(14, *_BODY))
-MPI_MIDDLES = Skeleton(  # joints, thorax and pelvis, and the centres of limbs
+MPI_MIDDLES = Skeleton(  # joints, thorax and pelvis, and the centers of limbs
     (
         (*_MPI_BODY, 7, 6, 9, 8, 12, 11, 8, 13, 14, 2, 1, 3, 4, 6),
         (*_MPI_BODY, 7, 6, 8, 12, 11, 10, 13, 14, 15, 1, 0, 4, 5, 7),

@@ -182,7 +182,7 @@ class PoseTransform:
         return self._input(view), self._maps(view)
 
     def _coloured(self, pixels: Array) -> Array:
-        """Return an image with more contrast, or without colours, according to the settings."""
+        """Return an image with more contrast, or without colors, according to the settings."""
         p, cv2 = self._p, opencv()
         if p.do_clahe:
             tiles = int(p.clahe_tile_size)
@@ -222,7 +222,7 @@ class LimbPoseTransform(PoseTransform):
     """Maps of all people's limbs and joints, preceded by a weight for each map.
 
     The weights come from the mask. As in Caffe, they are 0 for the map whose index is that of an unmarked joint. The
-    fork leaves these maps uninitialised. The input has three channels of zeros after the image.
+    fork leaves these maps uninitialized. The input has three channels of zeros after the image.
     """
 
     def _input(self, view: PoseView) -> Pixels:

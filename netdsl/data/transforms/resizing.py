@@ -104,7 +104,7 @@ class ImageResizing:
         return max(1, int(high)), max(1, int(wide))
 
     def _padded(self, image: Array) -> Array:
-        """Return the image in the centre of the whole size."""
+        """Return the image in the center of the whole size."""
         channels, height, width = image.shape
         if (height, width) == self.fixed_size:
             return image

@@ -75,7 +75,7 @@ class Transform:
     decoding.
 
     An image is mirrored in half of the calls, in every phase. In training it is cropped at random, and otherwise in the
-    centre. With `is_flow`, channels alternate between horizontal and vertical motion, and mirroring reverses the
+    center. With `is_flow`, channels alternate between horizontal and vertical motion, and mirroring reverses the
     horizontal motion.
     """
 
@@ -207,7 +207,7 @@ def _check_fields(p: pb.TransformationParameter) -> None:
 class PairedTransform:
     """A transform of an image and its labels. `values` only changes values: it subtracts the mean and scales.
 
-    `crop` is a height and a width, at a random place or in the centre. `padding` is the label with which smaller images
+    `crop` is a height and a width, at a random place or in the center. `padding` is the label with which smaller images
     are padded on the right and at the bottom. Their pixels are padded with zeros after `values`, which is the same as
     padding with the mean before. `scales` are the factors from which one is drawn for each image.
     """

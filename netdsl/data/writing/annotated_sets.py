@@ -385,7 +385,7 @@ def whole_pixels(marked: MarkedObject) -> tuple[int, int, int, int]:
 
 
 def palette_png(pixels: PixelMap) -> bytes:
-    """Return a map as a PNG whose palette has Pascal VOC's colours."""
+    """Return a map as a PNG whose palette has Pascal VOC's colors."""
     library = import_extra("PIL.Image", "data", "maps of pixels need Pillow")
     file = BytesIO()
     image = library.fromarray(np.ascontiguousarray(pixels))
@@ -395,9 +395,9 @@ def palette_png(pixels: PixelMap) -> bytes:
 
 
 def voc_palette() -> PixelMap:
-    """Return Pascal VOC's 256 colours.
+    """Return Pascal VOC's 256 colors.
 
-    The bits of a number go to red, green and blue in turn, from the highest bit of each colour downwards.
+    The bits of a number go to red, green and blue in turn, from the highest bit of each color downwards.
     """
     numbers, colors = np.arange(256), np.zeros((256, 3), np.uint8)
     for bit in range(8):

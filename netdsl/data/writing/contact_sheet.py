@@ -27,7 +27,7 @@ _GAP = 6  # pixels between images
 _SIDE = 240  # pixels of the longer side of an image with objects
 _OPAQUE = 0.45  # opacity of a mask
 _LINE = 2  # width in pixels of a box's lines; a difficult object's lines have width 1
-_DOT, _LIMB = 2, "yellow"  # a joint's radius in pixels, and the colour of joints and limbs
+_DOT, _LIMB = 2, "yellow"  # a joint's radius in pixels, and the color of joints and limbs
 
 
 def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bool = False) -> bytes:

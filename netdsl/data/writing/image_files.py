@@ -32,7 +32,7 @@ _CHANNELS = (1, 3, 4)
 
 
 def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:
-    """Return an image as an encoded file. Axes are channels, height, width, and colours are blue, green, red."""
+    """Return an image as an encoded file. Axes are channels, height, width, and colors are blue, green, red."""
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[0] not in _CHANNELS:
         raise DataError(
             f"{where}: {image.dtype} values of shape {image.shape} can't be a {image_format.value} image; write "

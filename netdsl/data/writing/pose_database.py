@@ -116,7 +116,7 @@ class PoseReport:
 class PeopleOfSet:
     """The people of a set who get a record.
 
-    By the authors' rule, a person has at least 5 marked joints and 32 x 32 pixels, and isn't in the centre of an
+    By the authors' rule, a person has at least 5 marked joints and 32 x 32 pixels, and isn't in the center of an
     earlier person. An item is the image, and the person's place among its objects.
     """
 
@@ -235,7 +235,7 @@ def _main_people(image: AnnotatedImage) -> list[int]:
 
 
 def _middle_and_sides(marked: MarkedObject) -> tuple[float, float, float, float]:
-    """Return the centre of a person's box, its width and its height."""
+    """Return the center of a person's box, its width and its height."""
     left, top, right, bottom = marked.edges
     return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
 

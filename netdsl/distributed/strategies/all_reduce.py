@@ -25,7 +25,7 @@ class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
     The workers divide the net's batch, so the losses equal those of a single worker. With `divides_batch` false each
     worker has a whole batch, as in Caffe's training on several GPUs.
 
-    Weights and solver histories are the same in all workers. BatchNorm normalises each worker's part of a batch
+    Weights and solver histories are the same in all workers. BatchNorm normalizes each worker's part of a batch
     separately, and its sums are averaged at the end of a round, which is every `tau`-th iteration. Gradients are
     exchanged in buckets of about `bucket` megabytes.
     """

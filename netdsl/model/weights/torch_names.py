@@ -56,7 +56,7 @@ def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str
 
     Tensors that are named after a layer and its blobs belong to that layer. If the number of other groups equals the
     number of remaining layers, and they fit one after the other, they are matched in this order. Otherwise, every layer
-    gets the first group that fits. A normalisation in torch corresponds to two Caffe layers. Raises a `WeightsError`
+    gets the first group that fits. A normalization in torch corresponds to two Caffe layers. Raises a `WeightsError`
     that lists everything unmatched on either side.
     """
     named, rest = _by_name(tensors, layout)

@@ -83,7 +83,7 @@ def pad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule("layer_norm rms_norm")
 def normalise_items(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Normalise with the statistics of single items."""
+    """Normalize with the statistics of single items."""
     placement = _first_part(args, kwargs)
     if placement is None or len(argument(args, kwargs, 1, "normalized_shape")) >= args[0].ndim - placement.dim:
         return NotImplemented

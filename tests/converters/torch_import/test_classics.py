@@ -206,7 +206,7 @@ NETS = {
 
 
 def trained(name: str) -> nn.Module:
-    """Return a net whose normalisations have seen data."""
+    """Return a net whose normalizations have seen data."""
     torch.manual_seed(3)
     module = NETS[name]()
     for each in module.modules():

@@ -66,7 +66,7 @@ COUNT = 11
 
 
 def record(index: int) -> pb.AnnotatedDatum:
-    """Return record i, with its number in its colours and i % 3 objects of class i, the second of which is
+    """Return record i, with its number in its colors and i % 3 objects of class i, the second of which is
     difficult."""
     pixels = np.full((20 + index, 30, 3), index, np.uint8)
     made = pb.AnnotatedDatum(type=pb.AnnotatedDatum.BBOX)

@@ -25,7 +25,7 @@ def bn(settings, tops=1, shape=SHAPE, dialect="") -> BN:
 
 
 def normalised(x, eps):
-    """Normalise each item with the batch's mean and variance of each channel."""
+    """Normalize each item with the batch's mean and variance of each channel."""
     top = np.zeros_like(x)
     for c in range(x.shape[1]):
         mean = sum(x[:, c].flat) / x[:, c].size

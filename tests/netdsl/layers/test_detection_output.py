@@ -34,7 +34,7 @@ def overlap(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def plain(bottoms: list[torch.Tensor], kinds: int, least: float, candidates: int, keep: int, background: int) -> list:
-    """Detect with centre-size codes and a threshold of 0.3."""
+    """Detect with center-size codes and a threshold of 0.3."""
     locations, scores, (priors, variances) = (each.numpy() for each in (*bottoms[:2], bottoms[2][0]))
     rows = []
     for image in range(IMAGES):

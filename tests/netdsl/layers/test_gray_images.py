@@ -1,4 +1,4 @@
-"""Gray and colour images: the shape that a data layer's settings state equals the shape that it reads."""
+"""Gray and color images: the shape that a data layer's settings state equals the shape that it reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stated_and_read(kind: str, settings: str) -> tuple[list[tuple[int, ...] | No
 
 @pytest.fixture
 def _pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write a gray picture and a colour one, with a map each."""
+    """Write a gray picture and a color one, with a map each."""
     monkeypatch.chdir(tmp_path)
     pixels = np.arange(HEIGHT * WIDTH * 3, dtype=np.uint8).reshape(HEIGHT, WIDTH, 3)
     for name, image in {"gray.png": pixels[..., 0], "color.png": pixels, "map.png": pixels[..., 0] % 2}.items():
@@ -62,7 +62,7 @@ def test_is_color_decides_the_channels_of_files(kind: str, is_color: bool, chann
 
 @pytest.mark.usefixtures("_pictures")
 @pytest.mark.parametrize(
-    ("settings", "channels"), [("", 1), ("force_encoded_color: true", 3)], ids=["gray", "in colours all the same"]
+    ("settings", "channels"), [("", 1), ("force_encoded_color: true", 3)], ids=["gray", "in colors all the same"]
 )
 def test_databases_have_the_channels_that_are_forced(settings: str, channels: int) -> None:
     encoded = pb.Datum(data=Path("color.png").read_bytes(), encoded=True).SerializeToString()

@@ -22,7 +22,7 @@ def data():
 
 
 def naive(x, labels, matrix, ignored=None):
-    """Return Caffe's loss and gradient before normalisation, and the number of labels that count."""
+    """Return Caffe's loss and gradient before normalization, and the number of labels that count."""
     gradient, loss, valid = np.zeros_like(x), 0.0, 0
     for n, j in np.ndindex(x.shape[0], x.shape[2]):
         label = int(labels[n, 0, j])

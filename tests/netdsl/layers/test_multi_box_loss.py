@@ -73,7 +73,7 @@ def matched(priors: np.ndarray, objects: list[tuple[int, np.ndarray]], threshold
 
 
 def location_loss(given: BoxBatch, n: int, i: int, box: np.ndarray) -> float:
-    """Compute the smooth L1 loss of a centre-size code."""
+    """Compute the smooth L1 loss of a center-size code."""
     prior = given.priors[i]
     side, own = prior[2:] - prior[:2], box[2:] - box[:2]
     shift = (box[:2] + box[2:] - prior[:2] - prior[2:]) / 2 / side

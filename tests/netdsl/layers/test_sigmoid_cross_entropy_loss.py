@@ -18,7 +18,7 @@ def make(settings="", shapes=((2, 3), (2, 3))):
 
 
 def naive(ignored=None):
-    """Return Caffe's loss and gradient before normalisation, and the number of targets that count."""
+    """Return Caffe's loss and gradient before normalization, and the number of targets that count."""
     loss, gradient, valid = 0.0, [[0.0] * 3, [0.0] * 3], 0
     for row in range(2):
         for column in range(3):

@@ -99,7 +99,7 @@ def test_mirroring_in_training_inverts_horizontal_flows() -> None:
         (VIDEO.replace("video_file: 'video.avi'", "") % "", "layer 'v': video_file is missing"),
         (VIDEO.replace("video.avi", "gone.avi") % "", "layer 'v': gone.avi: "),
         (VIDEO.replace("batch_size: 2", "batch_size: 2 shuffle: true") % "", "'shuffle' is a setting of a fork"),
-        (VIDEO % "" + "transform_param { force_gray: true }", "Caffe keeps the colours of videos"),
+        (VIDEO % "" + "transform_param { force_gray: true }", "Caffe keeps the colors of videos"),
         (
             "top: 'x' data_param { batch_size: 2 } video_data_param { device_id: 9876 }",
             "camera 9876: the camera can't be opened",

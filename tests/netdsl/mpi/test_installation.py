@@ -15,7 +15,7 @@ PROBE = "import json; from dataclasses import asdict; from netdsl.mpi.installati
 
 
 def installation(change: str = "pass") -> dict[str, str]:
-    """Check the installation in a separate process, since importing mpi4py initialises MPI."""
+    """Check the installation in a separate process, since importing mpi4py initializes MPI."""
     program = f"{PROBE}{change}; print(json.dumps(asdict(m())))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)

@@ -29,7 +29,7 @@ def slow(labels: list[int], predicted: list[int], classes: int, ignored: int) ->
 @pytest.mark.parametrize("seed", range(10))
 def test_the_four_numbers_equal_those_of_a_slow_program(seed: int) -> None:
     random = np.random.default_rng(seed)
-    labels = random.choice([0, 1, 2, 4, 255], (3, 9, 7))  # 3 never occurs, and 5 is neither labelled nor predicted
+    labels = random.choice([0, 1, 2, 4, 255], (3, 9, 7))  # 3 never occurs, and 5 is neither labeled nor predicted
     predicted = np.where(random.random(labels.shape) < 0.5, labels % 5, random.integers(0, 5, labels.shape))
     scores = SegmentationScores(count_confusions(labels, predicted, 6, [2]))
     assert scores.summary() == pytest.approx(slow(labels.ravel().tolist(), predicted.ravel().tolist(), 6, 2))

@@ -1,4 +1,4 @@
-"""One update of all weights, compared with the formulas in double precision and with torch's own optimisers."""
+"""One update of all weights, compared with the formulas in double precision and with torch's own optimizers."""
 
 from __future__ import annotations
 

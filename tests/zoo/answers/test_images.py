@@ -34,7 +34,7 @@ MEANS = (104.25, 117.5, 123.75)
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Write images of awkward sizes, in colour and in gray, some of them with unusual encodings."""
+    """Write images of awkward sizes, in color and in gray, some of them with unusual encodings."""
     files = [photo(folder / f"{number}.png", number, *size) for number, size in enumerate(AWKWARD)]
     noise = np.random.default_rng(9).integers(0, 256, (19, 23, 4), np.uint8)
     deep = np.random.default_rng(8).integers(0, 1 << 16, (17, 13, 3), np.uint16)

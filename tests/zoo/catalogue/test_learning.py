@@ -69,7 +69,7 @@ def _fed_net(net: pb.NetParameter, inputs: Mapping[str, Shape]) -> tuple[pb.NetP
 
 
 def _fill_zeros(net: Net) -> None:
-    """Set random weights in layers without a filler, which their authors always initialised from another net."""
+    """Set random weights in layers without a filler, which their authors always initialized from another net."""
     with torch.no_grad():
         for tensor in net.module.parameters():
             if tensor.dim() > 1 and not tensor.any():

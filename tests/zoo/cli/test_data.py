@@ -278,7 +278,7 @@ def test_maps_of_classes_are_shown_laid_over(zoo) -> None:
     assert out.splitlines() == [*shown, "  with maps of classes: 12 images", "wrote sheet.png"]
     sheet = cv2.imread("sheet.png")
     dark_red, dark_green = (np.rint(0.45 * 128 * np.array(color)) for color in ((0, 0, 1), (0, 1, 0)))
-    for color in (dark_red, dark_green):  # Pascal VOC's colours of the first two classes, over black
+    for color in (dark_red, dark_green):  # Pascal VOC's colors of the first two classes, over black
         assert (abs(sheet - color).max(-1) <= 1).sum() > 100
 
 

@@ -124,7 +124,7 @@ def test_rewrites_are_applied_and_proved_one_by_one(zoo) -> None:
     lines = [line.split(":")[0] for line in out.splitlines()]
     assert lines[1:7] == [
         "the net ends at layer 'ip'",
-        "normalisations and scales folded",
+        "normalizations and scales folded",
         "images",
         "fully connected layers as convolutions",
         "weights rounded to float16, kept as float32",
@@ -141,7 +141,7 @@ def test_rewrites_are_applied_and_proved_one_by_one(zoo) -> None:
 def test_the_proof_can_be_left_out(zoo) -> None:
     words = ["--weights", "small.caffemodel", "--to", "caffe", "--no-verify", "--fold"]
     assert zoo("export", "small.prototxt", *words).out.splitlines()[1:3] == [
-        "normalisations and scales folded: not verified",
+        "normalizations and scales folded: not verified",
         "as caffe: not verified",
     ]
 

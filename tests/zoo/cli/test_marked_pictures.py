@@ -92,7 +92,7 @@ def test_segmentations_are_scored_by_the_pixels_of_maps(zoo) -> None:
     made = Net("bright.prototxt", phase="TEST")
     weights = made.get_weights()
     weights["score"][0][...] = np.array([0, 1], np.float32).reshape(2, 1, 1, 1)
-    weights["score"][1][...] = [300, 0]  # brighter than 100 in each colour
+    weights["score"][1][...] = [300, 0]  # brighter than 100 in each color
     made.set_weights(weights)
     made.save("bright.caffemodel")
     for part in ("Annotations", "JPEGImages", "SegmentationClass", "ImageSets/Main"):

@@ -12,8 +12,8 @@ from zoo.doctor.results import Outcome
 BROKEN = {
     "raising": "raise OSError('libraising.so: cannot open shared object file')",
     "crashing": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
-    "exiting": "raise SystemExit('no licence')",
-    "leaving": "import os; os.write(2, b'fatal: no licence\\n'); os._exit(3)",
+    "exiting": "raise SystemExit('no license')",
+    "leaving": "import os; os.write(2, b'fatal: no license\\n'); os._exit(3)",
     "printing": "print('{\"result\": 1}')",
 }
 
@@ -33,8 +33,8 @@ def test_each_probe_has_its_outcome_independently_of_the_others(broken: Path) ->
         "json": Outcome("json"),
         "raising": Outcome(problem="OSError: libraising.so: cannot open shared object file"),
         "crashing": Outcome(problem="it crashes with SIGSEGV"),
-        "exiting": Outcome(problem="SystemExit: no licence"),
-        "leaving": Outcome(problem="it ends with code 3: fatal: no licence"),
+        "exiting": Outcome(problem="SystemExit: no license"),
+        "leaving": Outcome(problem="it ends with code 3: fatal: no license"),
         "printing": Outcome("printing"),
         "gone": Outcome(problem="ModuleNotFoundError: No module named 'gone'"),
         "string": Outcome("string"),

@@ -23,10 +23,10 @@ SIDES = 32, 1024  # the least and the largest number of pixels on each side of a
 _NOISE = 14.0  # standard deviation of the noise, for pixels from 0 to 255
 _MOST_SHAPES = 4  # in an image
 _RADII = 0.1, 0.24  # as a share of a side; boxes are then between a tenth and half of a side
-_OUTSIDE = 0.06  # distance from a shape's centre to the edge, as a share of a side; some shapes extend beyond the image
+_OUTSIDE = 0.06  # distance from a shape's center to the edge, as a share of a side; some shapes extend beyond the image
 _HIDDEN = 0.5  # hidden or outside share of a shape, from which on the shape is difficult
 _LEAST_SEEN = 0.15  # visible share of a shape, below which it isn't drawn
-_COLOR_SPREAD = 0.25  # of a class's colours, as a share of the distance to the next class's colours
+_COLOR_SPREAD = 0.25  # of a class's colors, as a share of the distance to the next class's colors
 _MOST_PEOPLE = 3  # in an image
 _HEIGHTS = 0.5, 0.9  # as shares of a side
 _UNMARKED = 0.15  # share of people without marked joints
@@ -34,7 +34,7 @@ _LEAST_MARKED = 0.2  # visible share of a person, below which joints aren't mark
 _PLACES = 0.25, 0.75  # range of people's hips, as shares of a side
 _PERSON = 1  # the label
 Points = NDArray[np.float64]
-# As shares of a person's height, to the right of and above the centre of the hips.
+# As shares of a person's height, to the right of and above the center of the hips.
 _HEAD = (
     (0, 0.40),
     (0.03, 0.43),
@@ -89,7 +89,7 @@ class DrawnPictures:
 
 
 def drawn_ground(random: np.random.Generator, side: int) -> NDArray[np.float64]:
-    """Return a background of nearly gray colours that changes from corner to corner."""
+    """Return a background of nearly gray colors that changes from corner to corner."""
     corners = random.uniform(40, 200, (2, 2, 1)) + random.uniform(-20, 20, (2, 2, 3))
     across = np.linspace(0, 1, side)[:, None]
     rows = corners[0] * (1 - across)[:, :, None] + corners[1] * across[:, :, None]  # axes: side, 2, 3
@@ -99,7 +99,7 @@ def drawn_ground(random: np.random.Generator, side: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class DrawnShape:
-    """A shape: its class, the pixels that it covers, how many it would cover if none were outside, and its colour."""
+    """A shape: its class, the pixels that it covers, how many it would cover if none were outside, and its color."""
 
     label: int
     mask: Mask
@@ -110,7 +110,7 @@ class DrawnShape:
 class DrawnObjects(DrawnPictures):
     """Up to four shapes in each image, with random places, sizes and angles. Later shapes cover earlier ones.
 
-    The colours of a class vary around a colour that only this class has. Masks and boxes cover the visible pixels.
+    The colors of a class vary around a color that only this class has. Masks and boxes cover the visible pixels.
     Shapes that are mostly hidden or outside are difficult. Shapes that extend beyond the image are truncated.
     """
 
@@ -155,7 +155,7 @@ class DrawnObjects(DrawnPictures):
 
 
 def _color(kind: int, kinds: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Return a colour for a class. The classes divide the colour circle evenly."""
+    """Return a color for a class. The classes divide the color circle evenly."""
     turn = 2 * np.pi * (kind + random.uniform(-_COLOR_SPREAD, _COLOR_SPREAD)) / kinds
     light = random.uniform(120, 150)
     return np.clip(light + 105 * np.cos(turn - np.arange(3) * 2 * np.pi / 3), 0, 255)
@@ -202,7 +202,7 @@ class DrawnPeople(DrawnPictures):
 
 
 def _pose(random: np.random.Generator) -> Points:
-    """Return the joints of a person of height 1, as x and y from the centre of the hips. The y axis points
+    """Return the joints of a person of height 1, as x and y from the center of the hips. The y axis points
     downwards."""
     shoulders, hips = np.array(_SHOULDERS), np.array(_HIPS)
     arms = _limbs(shoulders, _ARM, _RAISED, random)

@@ -109,7 +109,7 @@ def _mask(marked: MarkedObject, height: int, width: int) -> Mask | None:
 
 
 def _filled(outline: Outline, height: int, width: int) -> Mask:
-    """Return the pixels whose centres are inside a polygon.
+    """Return the pixels whose centers are inside a polygon.
 
     To the left of such a pixel, the polygon's edges cross the pixel's row an odd number of times.
     """

@@ -177,8 +177,8 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
             "gone: there is no such file or folder; name it as KIND:PATH, where KIND is one of lmdb, leveldb, mnist",
         ),
         ("lmbd:an_lmdb", "lmbd:an_lmdb: there is no such file"),
-        ("t.h5", "t.h5: its kind can't be recognised; name it as KIND:PATH, where KIND is one of lmdb"),
-        ("class/cat", "class/cat: its kind can't be recognised"),
+        ("t.h5", "t.h5: its kind can't be recognized; name it as KIND:PATH, where KIND is one of lmdb"),
+        ("class/cat", "class/cat: its kind can't be recognized"),
         (
             "t.csv?lable=b",
             "csv:t.csv?lable=b: there is no option 'lable'; write the name as csv:PATH?columns=A,B&label=C",

@@ -77,8 +77,8 @@ def test_nyud_returns_the_requested_arrays() -> None:
     assert np.allclose(hha, minus(COLORS[:, :, ::-1], 132.431, 94.076, 118.477), atol=1e-5)  # red is the first channel
     assert np.allclose(depth[0], np.log(LABELS * 400.0 + 900) - 7.844, atol=1e-5) and depth.shape == (1, 4, 5)
     assert labels[0, 0].tolist() == [255, 0, 1, 2, 19]
-    with pytest.raises(DataError, match="NYUD has no 'colour'; choose from color, depth, hha, label"):
-        nyud("nyud", "test", ["colour"])
+    with pytest.raises(DataError, match="NYUD has no 'shade'; choose from color, depth, hha, label"):
+        nyud("nyud", "test", ["shade"])
 
 
 def test_a_pixel_without_depth_is_an_error() -> None:
@@ -142,5 +142,5 @@ def test_files_of_different_sizes_are_an_error() -> None:
 def test_labels_in_colours_are_an_error() -> None:
     put_voc()
     put("voc/SegmentationClass/2007_000001.png", png(COLORS))
-    with pytest.raises(DataError, match="has colours; a map of labels must have a palette, or gray pixels"):
+    with pytest.raises(DataError, match="has colors; a map of labels must have a palette, or gray pixels"):
         item(voc("voc", "val", MEAN))

@@ -282,7 +282,7 @@ KINDS = {
     "image files in a dictionary": Kind(dictionary([png_of(image) for image in BGR]), BGR[::-1]),
     "Spark's images": Kind(pa.array([spark_image(image) for image in BGR], IMAGE), BGR),
     "Spark's images with transparency": Kind(pa.array([spark_image(image) for image in PIXELS], IMAGE), BGR),
-    "Spark's images without colours": Kind(pa.array([spark_image(image) for image in GRAY], IMAGE), GRAY, (1, 6, 7)),
+    "Spark's images without colors": Kind(pa.array([spark_image(image) for image in GRAY], IMAGE), GRAY, (1, 6, 7)),
     "Spark's images of several sizes": Kind(
         pa.array([spark_image(cut(row)) for row in range(5)], IMAGE),
         [resized(cut(row)) for row in range(5)],
@@ -293,7 +293,7 @@ KINDS = {
     "values as bytes of one length": Kind(pa.array([image.tobytes() for image in BGR], pa.binary(126)), BGR, (3, 6, 7)),
     "image files": Kind(pa.array([png_of(image) for image in BGR]), BGR, (3, 6, 7)),
     "image files, large": Kind(pa.array([png_of(image) for image in BGR], pa.large_binary()), BGR),
-    "image files without colours": Kind(
+    "image files without colors": Kind(
         pa.array([png_of(image) for image in BGR]), [without_color(image) for image in BGR], (1, 6, 7), gray=True
     ),
     "image files of several sizes": Kind(

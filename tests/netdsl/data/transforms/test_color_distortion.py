@@ -34,7 +34,7 @@ def test_contrast_is_a_factor() -> None:
 
 
 def test_contrast_comes_before_or_after_saturation_equally_often() -> None:
-    """A red that is gray by then is doubled only up to 255, and other colours show which step came first."""
+    """A red that is gray by then is doubled only up to 255, and other colors show which step came first."""
     pixels = np.array([[[20, 20, 200]]], np.uint8)
     settings = {"contrast_prob": 1, "contrast_lower": 2, "contrast_upper": 2,
                 "saturation_prob": 1, "saturation_lower": 0.5, "saturation_upper": 0.5}  # fmt: skip

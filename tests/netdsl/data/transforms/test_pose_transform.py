@@ -189,7 +189,7 @@ def test_maps_with_the_number_of_an_unmarked_joint_have_no_weight() -> None:
     _, maps = LimbPoseTransform(settings(num_parts=56), COCO, train=False)(item(persons), np.random.default_rng(0), 0)
     weighed = maps[:57].max(axis=(1, 2))
     assert np.flatnonzero(weighed == 0).tolist() == [10]
-    # the other person's ankle is labelled
+    # the other person's ankle is labeled
     assert maps[95 + 10].max() > 0 and maps.shape == (114, HEIGHT // 8, WIDTH // 8)
 
 

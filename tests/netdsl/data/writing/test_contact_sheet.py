@@ -29,7 +29,7 @@ def plain(*values: float, kind: type = np.uint8) -> np.ndarray:
 
 
 def colors(sheet: np.ndarray) -> set[tuple[int, ...]]:
-    """Return the colours that cover the area of one image."""
+    """Return the colors that cover the area of one image."""
     found, counts = np.unique(sheet.reshape(-1, 3), axis=0, return_counts=True)
     return {tuple(color.tolist()) for color, count in zip(found, counts, strict=True) if count >= 70 * 70}
 

@@ -193,7 +193,7 @@ def test_masks_are_the_same_in_cocos_file_and_in_pascal_vocs_maps() -> None:
     with Image.open("v/SegmentationClass/outlined.png") as map_:
         assert map_.mode == "P" and map_.getpalette()[:9] == [0, 0, 0, 128, 0, 0, 0, 128, 0]
     assert Path("v/ImageSets/Segmentation/trainval.txt").read_text().split() == [image.name for image in images(made)]
-    expected = np.tril(np.ones((10, 10), bool), -1)[::-1]  # pixel centres on its edge are outside
+    expected = np.tril(np.ones((10, 10), bool), -1)[::-1]  # pixel centers on its edge are outside
     np.testing.assert_array_equal(class_map(made.image(0))[2:12, 2:12] == 1, expected)
 
 

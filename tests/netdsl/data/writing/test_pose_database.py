@@ -95,7 +95,7 @@ def test_a_record_has_the_numbers_of_the_authors_script(tmp_path: Path) -> None:
         ([person(area=1024.0)], 1),
         ([person(area=1023.0)], 0),
         ([person(Edges(0, 0, 31, 33))], 0),
-        ([person(), person(Edges(0, 0, 80, 32))], 2),  # its centre is 24 away, three tenths of 80
+        ([person(), person(Edges(0, 0, 80, 32))], 2),  # its center is 24 away, three tenths of 80
         ([person(), person(Edges(0, 0, 80, 33))], 1),
         ([person(Edges(0, 0, 80, 33)), person()], 1),
         ([person(), person(Edges(20, 0, 60, 33))], 1),

@@ -50,14 +50,14 @@ def test_with_alpha_zero_workers_stay_independent_until_the_end(train, alone, ba
     found = train(strategy(tau=2, alpha=0.0), momentum=0.9)
     for rank, each in enumerate(found):
         assert torch.equal(each.own[-1], alone(batches(rank), momentum=0.9).weights.buffer)
-        assert torch.equal(each.weights, each.begun)  # the centre, which no worker has pulled
+        assert torch.equal(each.weights, each.begun)  # the center, which no worker has pulled
 
 
 @pytest.mark.parametrize("strategy", BOTH)
 def test_at_the_end_all_workers_adopt_the_centre(train, normed, strategy) -> None:
     found = train(strategy(tau=3), 3, net=normed)
     sums = found[0].weights[found[0].worker.learned :]
-    assert sums.abs().sum() > 0  # the centre includes BatchNorm's sums
+    assert sums.abs().sum() > 0  # the center includes BatchNorm's sums
     for each in found:
         assert torch.equal(each.weights, found[0].weights)
         assert torch.equal(each.strategy_run.model(), each.weights)

@@ -48,7 +48,7 @@ def estimator(session: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def frame(session: Any) -> Any:
-    """Return points around three centres, which a linear net can separate. Every fifth point is for validation."""
+    """Return points around three centers, which a linear net can separate. Every fifth point is for validation."""
     random = np.random.default_rng(5)
     centres = random.standard_normal((3, 4)) * 3
     rows = [((centres[n % 3] + random.standard_normal(4)).tolist(), n % 3, n % 5 == 0) for n in range(150)]

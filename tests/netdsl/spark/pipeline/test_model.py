@@ -239,8 +239,8 @@ def test_invalid_settings_are_refused(session: Any, model: Any) -> None:
     assert features.transform(frame(session)).columns == ["number", "pixels", "features"]
     with pytest.raises(DataError, match="so predictionCol 'class' would have no values"):
         features.setPredictionCol("class").transform(frame(session))
-    with pytest.raises(TypeError, match="NetModel has no param 'colour'; its params are batchSize, bindings"):
-        model.setParams(colour=1)
+    with pytest.raises(TypeError, match="NetModel has no param 'color'; its params are batchSize, bindings"):
+        model.setParams(color=1)
 
 
 def test_a_closed_model_can_be_used_again(session: Any, model: Any) -> None:
