@@ -149,7 +149,7 @@ def test_wrong_settings_are_refused(made, settings, says):
     [
         ([SCORES, (2, 3, 3, 5), IMAGE], "same shape"),
         ([SCORES, SCORES, (2, 3, 4, 5)], "as large as the scores"),
-        ([SCORES, SCORES, (2, 1, 3, 5)], "3 colours"),
+        ([SCORES, SCORES, (2, 1, 3, 5)], "3 colors"),
         ([(2, 4), (2, 4), IMAGE], "4 axes"),
     ],
 )

@@ -180,7 +180,8 @@ def test_files_without_shapes_are_reported(zoo, files) -> None:
     code, _, err = zoo("show", "--shapes", "solver.prototxt")
     assert (code, err) == (
         2,
-        "zoo: solver.prototxt: the file is a SolverParameter, not a net, so it has no shapes to infer\n",
+        "zoo: solver.prototxt: the file is a SolverParameter, not a net, so it has no shapes to infer; "
+        "leave --shapes out\n",
     )
 
 
