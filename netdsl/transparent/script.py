@@ -150,13 +150,14 @@ def _divide_batch(batch: Sequence[Tensor], ranks: ScriptRanks) -> Sequence[Tenso
 
 def _functions_on_whole(ranks: ScriptRanks) -> list[Replacement]:
     """Return replacements for functions that torch's protocol for tensor subclasses doesn't cover."""
-    apply = torch.autograd.Function.__dict__["apply"]  # a classmethod, or a descriptor of C in newer versions of torch
+    apply = torch.autograd.Function.__dict__["apply"]
+    apply_to_class = getattr(apply, "__func__", apply)  # a descriptor of C in newer versions of torch
 
     def apply_to_whole(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if torch._C._is_torch_function_enabled() and has_batch_tensor(args, kwargs):
             args, kwargs = pytree.tree_map_only(BatchTensor, whole, (args, kwargs))
             ranks.whole[cls.__name__] = ranks.whole.get(cls.__name__, 0) + 1
-        return apply.__get__(None, cls)(*args, **kwargs)
+        return apply_to_class(cls, *args, **kwargs)
 
     def making(function: Callable[..., Any]) -> Callable[..., Any]:
         def make(values: Any, *args: Any, **kwargs: Any) -> Any:
