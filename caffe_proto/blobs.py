@@ -107,9 +107,8 @@ class Blobs:
             raw = proto.raw_data_type if kinds is VALUES else proto.raw_diff_type
             return flat.view(_RAW_TYPES[raw]) if flat is not None and flat.dtype == np.uint8 else flat
         field_names = ("data", "double_data") if kinds is VALUES else ("diff", "double_diff")
-        field_name = next(
-            (field_name for field_name in field_names if getattr(proto, field_name)), None
-        )  # the values of a blob in a prototxt
+        # The values of a blob in a prototxt.
+        field_name = next((field_name for field_name in field_names if getattr(proto, field_name)), None)
         return (
             np.array(getattr(proto, field_name), kinds[proto.DESCRIPTOR.fields_by_name[field_name].number])
             if field_name

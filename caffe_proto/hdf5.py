@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _FIELD_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # the fields of a BlobProto, by the size of a value
 _ALWAYS_FITS = 1 << 26  # a limit in bytes
-_INDEXES = {
-    str(index): index for index in range(256)
-}  # all blobs below an index are created, so the index must be small
+# All blobs below an index are created, so the index must be small.
+_INDEXES = {str(index): index for index in range(256)}
 
 
 def import_h5py() -> Any:

@@ -78,9 +78,8 @@ def atomic_path(
                 yield hidden
             else:
                 yield Path(f"/proc/self/fd/{handle}")
-                os.link(
-                    f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle
-                )  # without src_dir_fd, this would link the link
+                # Without src_dir_fd, this would link the link.
+                os.link(f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle)
             if durable:
                 sync(hidden)
             if target.exists():

@@ -42,9 +42,8 @@ class Comparison:
     """The differences of the blobs that both models have, in the order of computation."""
 
     blobs: tuple[BlobDifference, ...]
-    only: tuple[
-        tuple[str, ...], tuple[str, ...]
-    ]  # the blobs that only the first model has, then those that only the second has
+    # The blobs that only the first model has, then those that only the second has.
+    only: tuple[tuple[str, ...], tuple[str, ...]]
 
     @property
     def worst_output(self) -> float:

@@ -25,9 +25,8 @@ from netdsl.net.build import Built
 from netdsl.net.graph import Phase
 
 Preprocess = Callable[[AnyArray], AnyArray]
-Changes = Mapping[
-    int, Sequence[NewLayer]
-]  # the layers that replace each layer, by its index; empty if the layer is removed
+# The layers that replace each layer, by its index; empty if the layer is removed.
+Changes = Mapping[int, Sequence[NewLayer]]
 
 TOLERANCE = 1e-4  # relative to the spread of an output; deep nets amplify rounding in single precision
 _ROUNDING_TOLERANCES = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # for significands of 11 and 8 bits
@@ -167,9 +166,8 @@ def fold_affine(model: Model) -> Model:
     built = _in_double_precision(model)
     changes, nodes = dict[int, Sequence[NewLayer]](), built.graph.nodes
     readers = Counter(edge for node in nodes for edge in node.bottoms)
-    reader = {
-        edge: index for index, node in enumerate(nodes) for edge in node.bottoms
-    }  # the only reader if there is just one
+    # The only reader if there is just one.
+    reader = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
     for index, layer in enumerate(built.layers):
         if index not in changes and isinstance(layer, AbsorbsAffine) and len(nodes[index].tops) == 1:
             changes |= {} if _shares(layer) else _fold_following(built, index, layer, readers, reader)

@@ -7,12 +7,8 @@ import os
 from netdsl.errors import SettingError
 
 VARIABLE = "NETDSL_LOG"
-_PACKAGES = (
-    "caffe_proto",
-    "converters",
-    "netdsl",
-    "zoo",
-)  # each has a logger, with the loggers of its modules below it
+# Each has a logger, with the loggers of its modules below it.
+_PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
 

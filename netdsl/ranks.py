@@ -21,12 +21,8 @@ _OF_PROCESSES = (
 )
 _VARIABLES = (
     *_OF_PROCESSES,
-    (
-        "SLURM_PROCID",
-        "SLURM_NTASKS",
-        "SLURM_LOCALID",
-        "SLURM_NTASKS_PER_NODE",
-    ),  # last, because a job that runs mpiexec has them too
+    # Last, because a job that runs mpiexec has them too.
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
 )
 
 

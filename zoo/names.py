@@ -42,9 +42,8 @@ def find_model(path: Path) -> ZooModel | None:
     is_own = path.name in catalogue.names()
     if not is_own and path.name in catalogue.MODELS:
         return open_folder(catalogue.MODELS[path.name]())
-    return (
-        catalogue.model_of(path.name) if is_own or not path.suffix else None
-    )  # some names contain a version: squeezenet-1.1
+    # Some names contain a version: squeezenet-1.1.
+    return catalogue.model_of(path.name) if is_own or not path.suffix else None
 
 
 def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:

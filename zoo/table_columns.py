@@ -126,9 +126,9 @@ class _Adding:
         """Add the columns in Spark tasks."""
         with backend.session() as session:
             from netdsl.spark import NetModel
-            from netdsl.spark.tables import (
-                parquet,
-            )  # imports pyspark; the session has already checked that it is installed
+
+            # Imports pyspark; the session has already checked that it is installed.
+            from netdsl.spark.tables import parquet
 
             frame = parquet.read(session, path)
             predictor = self._predictor(model, frame.columns)

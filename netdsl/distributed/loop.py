@@ -192,9 +192,8 @@ def restore(
     worker.solver.current_step = part.current_step
     worker.record.number = entry.round
     if source != number or tuple(members) != (entry.members or tuple(members)):
-        part = replace(
-            part, data=_data_positions(journal, entry, strategy, members), kept=[]
-        )  # these belong to other items
+        # These rows belong to other items.
+        part = replace(part, data=_data_positions(journal, entry, strategy, members), kept=[])
     resume_from(worker.solver, part, entry.path)
     if source != number:
         seed(worker.solver.param, number + _APART * entry.round)

@@ -317,9 +317,8 @@ def _identifier(text: str) -> str:
 
 def _common_prefix(values: Sequence[str]) -> str:
     """Return the longest common prefix."""
-    pairs = zip(
-        min(values), max(values), strict=False
-    )  # a common prefix of the first and the last value is common to all
+    # A common prefix of the first and the last value is common to all.
+    pairs = zip(min(values), max(values), strict=False)
     return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 

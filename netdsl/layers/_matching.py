@@ -46,10 +46,8 @@ class Objects:
         order, rank = best_first(torch.where(counts, image, images), torch.zeros_like(rows[:, 0]))
         rows, image, counts = rows[order], image[order], counts[order]
         places = int(torch.where(counts, rank, 0).max()) + 1 if known and len(rows) else max(len(rows), 1)
-        at = (
-            torch.where(counts, image, images),
-            rank.clamp_max(places - 1),
-        )  # one more image collects the rows that don't count
+        # One more image collects the rows that don't count.
+        at = (torch.where(counts, image, images), rank.clamp_max(places - 1))
         table = rows.new_zeros((images + 1, places, 8)).index_put_(at, rows)[:images]
         valid = torch.zeros((images + 1, places), dtype=torch.bool, device=rows.device).index_put_(at, counts)[:images]
         return cls(table[..., 3:7], table[..., 1].long(), valid)

@@ -160,9 +160,8 @@ class Recurrent(KeepsState, HasOnnxForm):
         fit = all(state.shape[1] == x.shape[1] and state.device == x.device for state in states)
         if not fit:
             return [x.new_zeros(1, x.shape[1], self.outputs) for _ in states]
-        return [
-            state.to(x.dtype, copy=True) for state in states
-        ]  # the backward pass reads the copy after the state is overwritten
+        # The backward pass reads the copy after the state is overwritten.
+        return [state.to(x.dtype, copy=True) for state in states]
 
 
 def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:

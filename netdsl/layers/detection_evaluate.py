@@ -80,9 +80,8 @@ class DetectionEvaluate(JudgesDetections):
     def forward(self, detections: Tensor, objects: Tensor) -> Tensor:
         p, detections, objects = self.settings, detections[0, 0], objects[0, 0]
         detections = detections[detections[:, 0] != -1]
-        objects = objects[
-            (objects[:, 0] == -1).cumsum(0) == 0
-        ]  # Caffe's rule: the objects end at a row whose image is -1
+        # Caffe's rule: the objects end at a row whose image is -1.
+        objects = objects[(objects[:, 0] == -1).cumsum(0) == 0]
         if p.background_label_id >= 0 and bool(
             (torch.cat((detections[:, 1], objects[:, 1])) == p.background_label_id).any()
         ):

@@ -106,7 +106,6 @@ def _judged(detections: _Detections, objects: Objects, threshold: float) -> tupl
     near = covered.amax(1) >= threshold
     truth = detections.item * places + covered.argmax(1)
     right = torch.zeros_like(near)
-    right[near] = newest(truth[near].flip(0), objects.labels.numel()).flip(
-        0
-    )  # detections are sorted, so that the first one is the best
+    # Detections are sorted, so that the first one is the best.
+    right[near] = newest(truth[near].flip(0), objects.labels.numel()).flip(0)
     return right, (near & ~right) | ~same.any(1)

@@ -28,12 +28,10 @@ from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
 Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
-ReadShapes = dict[
-    bytes, Sequence[Shape] | CaffeError | OSError | None
-]  # the results of reading, by the layers' messages
-ItemsBeside = Callable[
-    [Collection[str]], Items
-]  # returns the shapes of image blobs that the model's other net or card states
+# The results of reading, by the layers' messages.
+ReadShapes = dict[bytes, Sequence[Shape] | CaffeError | OSError | None]
+# Returns the shapes of image blobs that the model's other net or card states.
+ItemsBeside = Callable[[Collection[str]], Items]
 
 _TYPICAL_SIDE = 224  # the pixels of a side if the size is unknown
 _STEP = 32  # the factor by which most nets scale images down

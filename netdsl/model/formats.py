@@ -98,12 +98,8 @@ class FileModel:
 
 FormatReader = Callable[[Path], "Model"]
 
-CAFFE_SUFFIXES = (
-    ".prototxt",
-    *WEIGHTS_SUFFIXES,
-    ".solverstate",
-    ".binaryproto",
-)  # the suffixes of files that don't need a reader
+# The suffixes of files that don't need a reader.
+CAFFE_SUFFIXES = (".prototxt", *WEIGHTS_SUFFIXES, ".solverstate", ".binaryproto")
 _ONNX = ".onnx"
 _ZOO = "zoo.names:find_model"  # finds the model of a name or a folder; it is imported when it is needed
 

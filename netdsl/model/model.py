@@ -49,9 +49,8 @@ class Model:
     sources: Mapping[str, Path] = field(default_factory=dict)  # the file that each layer's weights are from
     items_beside: ItemsBeside = lambda images: {}
     items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes from the user, without the batch
-    known: Mapping[str, DataShape] = field(
-        default_factory=dict
-    )  # how the shapes are known that an edit wrote into the net
+    # How the shapes are known that an edit wrote into the net.
+    known: Mapping[str, DataShape] = field(default_factory=dict)
     level: int = 0
     stages: Sequence[str] = ()  # or the name of a single stage
     read: ReadShapes = field(default_factory=dict, init=False, repr=False)  # the results of reading its data

@@ -29,14 +29,8 @@ _KINDS = {  # patterns that identify each library's mpiexec by its version text
 _COUNT_RANKS = "from netdsl.mpi.library import world; print(f'ranks: {world().size}')"
 _RANKS = re.compile(r"ranks: (\d)")  # the output of two ranks, which may be on one line
 _LIMIT = 20.0  # seconds for mpiexec to print its version, or to start two ranks
-_FROM_MPIEXEC = (
-    "PMI_",
-    "PMIX_",
-    "OMPI_",
-    "PRTE_",
-    "HYDI_",
-    "MPI_LOCAL",
-)  # prefixes of variables that mpiexec sets for a rank
+# Prefixes of variables that mpiexec sets for a rank.
+_FROM_MPIEXEC = ("PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDI_", "MPI_LOCAL")
 
 
 @dataclass(frozen=True)

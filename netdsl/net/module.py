@@ -155,9 +155,8 @@ class NetModule(nn.Module):
         tops = _loss_of(layer, bottoms) if isinstance(layer, Loss) else layer(*bottoms)
         tops = tops if isinstance(tops, tuple) else (tops,)
         assert isinstance(layer, Layer)
-        return (
-            tuple(top.clone() for top in tops) if layer.has_hooks() else tops
-        )  # no layer overwrites the values that hooks keep
+        # No layer overwrites the values that hooks keep.
+        return tuple(top.clone() for top in tops) if layer.has_hooks() else tops
 
     def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
         """Return Caffe's loss: the sum of every top times its loss weight."""

@@ -36,12 +36,13 @@ _LIKENESS = 3  # weight of a similar kind of work, relative to similar sizes
 _INSTANT = 1e-9  # seconds
 _SAME = 1e-6  # added to the distance between operations; that of equal sizes is 0
 _FLOAT32_BYTES = 4
+# Number types of products.
 NUMBERS = {
     ComputePrecision.EXACT: NumberType.FLOAT32,
     ComputePrecision.TF32: NumberType.TF32,
     ComputePrecision.BF16: NumberType.BFLOAT16,
     ComputePrecision.FP16: NumberType.FLOAT16,
-}  # number types of products
+}
 
 
 class MemoryLayout(Enum):

@@ -10,13 +10,14 @@ from netdsl.errors import DistributedError
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BYTES = {"bit": 1 / 8, "B": 1.0}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+# Units, and the seconds below which each is used.
 _READABLE = (
     (1e-3, "us", 1e-6),
     (1.0, "ms", 1e-3),
     (600.0, "s", 1.0),
     (36_000.0, "min", 60.0),
     (10 * 86_400.0, "h", 3600.0),
-)  # units, and the seconds below which each is used
+)
 _NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*"
 
 

@@ -23,11 +23,8 @@ from netdsl.layers import LAYERS
 from netdsl.net.graph import is_included
 
 _TEXT_FORMATS = ("raw", "dot", "gv")  # names of graphviz's text format
-_DIRECTIONS = {
-    "LR": (2.4, 0.9),
-    "TB": (0.9, 3.4),
-    "BT": (0.9, 3.4),
-}  # inches between nodes: along the direction and across
+# Inches between nodes: along the direction and across.
+_DIRECTIONS = {"LR": (2.4, 0.9), "TB": (0.9, 3.4), "BT": (0.9, 3.4)}
 _MARGIN = 1.8  # inches
 _DPI, _LARGEST = 72, 30_000  # pixels; matplotlib's images must be smaller than 2^16
 _Position = tuple[float, float]

@@ -22,9 +22,8 @@ class NCCL:
             raise NetError(
                 f"the rank {rank} isn't valid for {size} solvers; call set_solver_count and set_solver_rank first"
             )
-        from netdsl.pycaffe.solver_meeting import (
-            SolverMeeting,
-        )  # imported here because most scripts train alone and don't need it
+        # Imported here because most scripts train alone and don't need it.
+        from netdsl.pycaffe.solver_meeting import SolverMeeting
 
         self._solver = solver
         self._weights, self._gradients = solver._loop.weights, solver._loop.updater.gradients

@@ -25,9 +25,8 @@ class PrecisionRule(Enum):
 
 
 _POINTS: Mapping[PrecisionRule, NDArray[np.float64]] = {
-    PrecisionRule.VOC_2007: np.arange(
-        0, 1.1, 0.1
-    ),  # as in VOC's program, where the fourth recall is slightly more than 3 / 10
+    # As in VOC's program, where the fourth recall is slightly more than 3 / 10.
+    PrecisionRule.VOC_2007: np.arange(0, 1.1, 0.1),
     PrecisionRule.COCO: np.linspace(0, 1, 101),
     PrecisionRule.SSD_11_POINTS: np.arange(11) / 10,
     PrecisionRule.SSD_101_POINTS: np.arange(101) / 100,

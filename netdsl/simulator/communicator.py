@@ -16,9 +16,8 @@ from netdsl.distributed.transports.weighted_mean import add_up, scales_of
 from netdsl.errors import PeerLostError
 from netdsl.simulator.world import PendingEvent, World
 
-Combine = Callable[
-    [dict[int, Any], list[float]], object
-]  # executes an exchange, given the values by rank and their weights
+# Executes an exchange, given the values by rank and their weights.
+Combine = Callable[[dict[int, Any], list[float]], object]
 
 _CONTROL = "control"  # the lane of barriers and gathered numbers
 

@@ -22,10 +22,8 @@ Work = Callable[[Iterable[int]], Iterable[Any]]
 
 PORT = "spark.netdsl.port"  # the setting for the driver's port
 GPUS = "spark.task.resource.gpu.amount"  # the setting for the number of GPUs, or the fraction of one, for a task
-_PYTHON, _PYTHON_VARIABLE = (
-    "spark.pyspark.python",
-    "PYSPARK_PYTHON",
-)  # the places in which users name the workers' Python
+# The places in which users name the workers' Python.
+_PYTHON, _PYTHON_VARIABLE = ("spark.pyspark.python", "PYSPARK_PYTHON")
 _LAST_PORT = 65535
 _SLOTS = 120.0  # seconds for executors to start or restart
 _CANCEL = 30.0  # seconds for Spark to cancel a job

@@ -351,9 +351,8 @@ class Net(ClosedAtEnd):
         self._check_open()
         stored = None
         if is_of_spark(data):
-            stored = import_module("netdsl.spark.net_rows").store_for_net(
-                data, self._model_of(phase)
-            )  # the package is above this one
+            # The package is above this one.
+            stored = import_module("netdsl.spark.net_rows").store_for_net(data, self._model_of(phase))
             user_data: UserData = replace(stored.table, shuffle=phase is Phase.TRAIN)
         else:
             user_data = user_data_of(data, training=phase is Phase.TRAIN)

@@ -67,10 +67,8 @@ print(json.dumps({"caffe": caffe, "onnx": onnx, "session": added(run, "large")})
 def test_an_export_holds_the_weights_once(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     program = PROGRAM.replace("WEIGHTS", str(WEIGHTS))
-    environment = {
-        **os.environ,
-        "MALLOC_MMAP_THRESHOLD_": "1000000",
-    }  # glibc returns larger blocks as soon as they are freed
+    # Glibc returns larger blocks as soon as they are freed.
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True
     )

@@ -12,21 +12,10 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-COMMANDS = (
-    "zoo",
-    "torchrun",
-    "mpiexec",
-    "curl",
-    "sed",
-)  # the reader's other programs, such as make and pip, aren't run
-NOTES = (
-    "not run",
-    "code",
-    "rooms",
-    "numbers vary",
-    "fails",
-    "until Ctrl-C",
-)  # a comment before a block that gives a reason
+# The reader's other programs, such as make and pip, aren't run.
+COMMANDS = ("zoo", "torchrun", "mpiexec", "curl", "sed")
+# A comment before a block that gives a reason.
+NOTES = ("not run", "code", "rooms", "numbers vary", "fails", "until Ctrl-C")
 _BLOCK = re.compile(r"(?m)^(?:<!-- (?P<note>[^\n]*) -->\n)?```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.DOTALL)
 _COMMAND = re.compile(r"(?m)^\$ ((?:.*\\\n)*.*)\n")
 _PRINTED = re.compile(r"(?m)  # prints (.*)$")

@@ -31,10 +31,8 @@ from zoo.cards import Channels
 _STANDARD_INPUT = "-"
 
 _LARGEST_INPUT = 1 << 28  # bytes of standard input
-_FOLDERS = (
-    "folder",
-    "images",
-)  # kinds of data sets that are folders of images, where every image counts, with or without a label
+# Kinds of data sets that are folders of images, where every image counts, with or without a label.
+_FOLDERS = ("folder", "images")
 _WILD = frozenset("*?[")
 
 _SEED = 0  # chosen for the interpolation if `resize_param` contains several

@@ -181,9 +181,8 @@ class RegionReader(OutputReader):
         regions = placement.boxes_on_image(regions[mine, 1:])
         found = list[Box]()
         for label in range(1, scores.shape[1]):
-            own = (
-                label if codes.shape[1] == 4 * scores.shape[1] else 1
-            )  # or shared by all classes, after the background
+            # Or shared by all classes, after the background.
+            own = label if codes.shape[1] == 4 * scores.shape[1] else 1
             sure = scores[:, label] >= settings.threshold
             boxes = _within_image(_moved_boxes(regions[sure], codes[sure, 4 * own : 4 * own + 4]), placement.image)
             kept = _without_overlaps(boxes, scores[sure, label])

@@ -23,9 +23,8 @@ from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY
 
 VOC_CLASSES = 21  # including the background
 
-Predictor = Callable[
-    [str, str, int], pb.LayerParameter
-]  # a function that builds a layer from its name, bottom and channels
+# A function that builds a layer from its name, bottom and channels.
+Predictor = Callable[[str, str, int], pb.LayerParameter]
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,8 @@ from netdsl import ConvLayer, Max, PoolLayer, ReLU
 
 Settings = Mapping[str, Any]  # settings of a convolution
 
-VGG_16 = (
-    (2, 64),
-    (2, 128),
-    (3, 256),
-    (3, 512),
-    (3, 512),
-)  # for each stage, its number of convolutions and their channels
+# For each stage, its number of convolutions and their channels.
+VGG_16 = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))
 
 
 def rates(weights: float, biases: float | None = None) -> Settings:

@@ -31,9 +31,8 @@ class CatalogueEntry:
 
     train_val: NetParams
     solver: pb.SolverParameter
-    inputs: Mapping[str, Shape] = field(
-        default_factory=dict
-    )  # input shapes without the batch, where data layers don't define them
+    # Input shapes without the batch, where data layers don't define them.
+    inputs: Mapping[str, Shape] = field(default_factory=dict)
     used: NetParams | None = None  # the deployed net if it is only a part of the trained net, such as one of two twins
     outputs: Sequence[str] = ()  # outputs of the deployed net, if its authors' net ends before the predictions
     batch: int = 1  # batch of the deployed net, such as the number of frames in a clip

@@ -17,10 +17,8 @@ RATES = [{"lr_mult": 1, "decay_mult": 1}, {"lr_mult": 2, "decay_mult": 0}]
 
 MEAN_IMAGE: TransformationParameterDict = {"mean_file": "data/ilsvrc12/imagenet_mean.binaryproto"}
 MEAN_COLOUR: TransformationParameterDict = {"mean_value": [104, 117, 123]}
-SCALED: TransformationParameterDict = {
-    "mean_value": [103.94, 116.78, 123.68],
-    "scale": 0.017,
-}  # scales values to about -2 to 2
+# Scales values to about -2 to 2.
+SCALED: TransformationParameterDict = {"mean_value": [103.94, 116.78, 123.68], "scale": 0.017}
 
 
 def imagenet_data(

@@ -11,10 +11,8 @@ from zoo.catalogue._vgg_trunk import rates
 from zoo.catalogue.entry import TEST_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _FRAMES = 16  # number of frames in a clip
-_CLIPS = {
-    pb.TRAIN: 24,
-    pb.TEST: 3,
-}  # number of clips in a batch, which contains the first frames of all clips, then the second ones
+# Number of clips in a batch, which contains the first frames of all clips, then the second ones.
+_CLIPS = {pb.TRAIN: 24, pb.TEST: 3}
 _ACTIONS = 101
 
 

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from zoo.drawing.layout import Direction, Layout, Point, Size, lay_out
 from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes
 
-LINE, PADDING, BAR = (
-    15.0,
-    9.0,
-    4.0,
-)  # in pixels: the height of a line, the padding of a box, and the width of the bar that shows the kind
+# In pixels: the height of a line, the padding of a box, and the width of the bar that shows the kind.
+LINE, PADDING, BAR = (15.0, 9.0, 4.0)
 _LONGEST = 34  # maximum number of characters in a line
 _MOST_FOLDED = 6  # maximum number of folded layers listed in a box
 

@@ -86,9 +86,8 @@ class FineTuneRequest:
     output: Path
     tests: str | None = None  # test data, instead of a share of the data
     weights: tuple[str, ...] = ()  # weights for a model without weights
-    replaced: Mapping[str, int | None] = field(
-        default_factory=dict
-    )  # layers, each with its number of outputs, or `None` for the number of classes
+    # Layers, each with its number of outputs, or `None` for the number of classes.
+    replaced: Mapping[str, int | None] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()  # name patterns of layers
     share: float = 0.1  # share of the items to test on
     recipe: Recipe = field(default_factory=Recipe)

@@ -183,9 +183,8 @@ class RunCurves:
         first = records[0]
         begin = (first.iteration - first.steps, self._elapsed(first.start))
         ends = [self._end_of_round(records_of_round[0]) for records_of_round in self._rounds]
-        self.edges = np.maximum.accumulate(
-            [begin, *ends]
-        )  # the first worker may change between rounds, so times could decrease
+        # The first worker may change between rounds, so times could decrease.
+        self.edges = np.maximum.accumulate([begin, *ends])
 
     def tests(self) -> dict[str, MomentCurve]:
         """Return the curves of tests by output name."""

@@ -192,9 +192,8 @@ class _Tester:
     def _add_batch(
         self, labels: NDArray[np.int64], scores: NDArray[np.float32], images: Tensor | None, first: int
     ) -> None:
-        counted = (labels >= 0) & (
-            labels < scores.shape[1]
-        )  # other labels, such as 255, mean that an item doesn't count
+        # Other labels, such as 255, mean that an item doesn't count.
+        counted = (labels >= 0) & (labels < scores.shape[1])
         self._are_probabilities &= bool(np.allclose(scores.sum(1), 1, atol=1e-3) and scores.min() >= 0)
         predicted = scores.argmax(1)
         self._labels.append(labels[counted])

@@ -205,9 +205,8 @@ def fields_of(kind: type[Request]) -> tuple[RequestField, ...]:
     if kind not in _FIELDS:
         hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}
         names = dict.fromkeys(name for base in kind.__mro__ for name in inspect.get_annotations(base))
-        said = (
-            name for name in names if name in known and _SAID in known[name].metadata
-        )  # the others are available only from Python
+        # The others are available only from Python.
+        said = (name for name in names if name in known and _SAID in known[name].metadata)
         _FIELDS[kind] = tuple(_field_of(known[name], hints[name]) for name in said)
     return _FIELDS[kind]
 

@@ -74,9 +74,8 @@ class _Batcher:
 
     async def _answer_forever(self) -> None:
         while True:
-            batch = [
-                each for each in await self._next_requests() if not each.answer.done()
-            ]  # some requests have timed out
+            # Some requests have timed out.
+            batch = [each for each in await self._next_requests() if not each.answer.done()]
             if batch:
                 self._on_batch(len(batch))
                 await self._answer_batch(batch)
@@ -133,9 +132,8 @@ class Service:
             Route("/ready", self._show_readiness),
             Route("/metrics", self._show_metrics),
         ]
-        router = Router(
-            routes=routes, lifespan=self._lifespan
-        )  # Starlette's own stack would handle errors before the guard
+        # Starlette's own stack would handle errors before the guard.
+        router = Router(routes=routes, lifespan=self._lifespan)
         return Guard(router, self._settings, self.metrics, complain)
 
     @asynccontextmanager

@@ -58,9 +58,8 @@ class RateLimit:
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._most, self._clock = rate, max(rate, 1.0), clock
-        self._clients: OrderedDict[str, tuple[float, float]] = (
-            OrderedDict()
-        )  # remaining requests, and the time of the last one
+        # Remaining requests, and the time of the last one.
+        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait_of(self, client: str) -> float:
         """Return the seconds until a client may send a request. Returns 0 if it may now, and counts the request."""

@@ -66,9 +66,8 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "fc8" bottom: "label" top: 
 """
 
 BYTES = 243_860_896  # bytes of AlexNet's blobs
-CLUSTER = SparkLink(
-    1.25e9, codec=104e6, depth=1
-)  # ten gigabit; exchanging five AlexNets takes 20 seconds, as in the paper
+# Ten gigabit; exchanging five AlexNets takes 20 seconds, as in the paper.
+CLUSTER = SparkLink(1.25e9, codec=104e6, depth=1)
 _STEP = 2.0  # seconds of an iteration in the paper
 _TEST_INTERVAL = 50
 _TAU = 50

@@ -6,13 +6,8 @@ from collections.abc import Sequence
 
 from netdsl.errors import DataError
 
-_HIDDEN = {
-    "\\": "\\\\",
-    "\n": "\\n",
-    "\t": "\\t",
-    "\r": "\\r",
-    " ": "\\s",
-}  # characters that are invisible in a line of labels.txt
+# Characters that are invisible in a line of labels.txt.
+_HIDDEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", " ": "\\s"}
 _SHOWN = {name: character for character, name in _HIDDEN.items()}
 
 

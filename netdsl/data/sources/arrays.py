@@ -9,9 +9,8 @@ import numpy as np
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.types import Array
 
-PartArrays = Callable[
-    [int], Sequence[Array] | None
-]  # the arrays of a part, or `None` if its rows must be read one by one
+# The arrays of a part, or `None` if its rows must be read one by one.
+PartArrays = Callable[[int], Sequence[Array] | None]
 
 
 def gather_rows(indices: Indices, ends: Indices, arrays: PartArrays) -> Item | None:
@@ -46,9 +45,8 @@ def _pieces(sorted_parts: Indices, rows: Indices, arrays: PartArrays) -> list[li
         part_arrays = arrays(part)
         if part_arrays is None:
             return None
-        selection = (
-            slice(first, first + 1) if end - start == 1 else rows[start:end]
-        )  # a slice is faster for a single row
+        # A slice is faster for a single row.
+        selection = slice(first, first + 1) if end - start == 1 else rows[start:end]
         pieces.append([array[selection] for array in part_arrays])
     return pieces
 
@@ -65,9 +63,8 @@ class ArraySource:
     """Items from consecutive parts. A part is one array for each top, all equally long."""
 
     def __init__(self, parts: Sequence[tuple[Array, ...]]) -> None:
-        self._parts = [
-            tuple(np.asarray(array) for array in part) for part in parts
-        ]  # memory-mapped arrays are slow to index
+        # Memory-mapped arrays are slow to index.
+        self._parts = [tuple(np.asarray(array) for array in part) for part in parts]
         self._ends = np.cumsum([len(part[0]) for part in parts], dtype=np.int64)
 
     def __len__(self) -> int:

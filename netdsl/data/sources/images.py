@@ -19,10 +19,8 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError, DataWarning
 
 _ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
-_TRAIN, _TEST = (
-    ("train", "training"),
-    ("val", "valid", "validation", "test", "testing"),
-)  # usual names of a data set's parts
+# Usual names of a data set's parts.
+_TRAIN, _TEST = (("train", "training"), ("val", "valid", "validation", "test", "testing"))
 _SHOWN = 5  # classes that a message lists
 
 

@@ -144,9 +144,8 @@ def _class_names(folder: Path, published: str) -> tuple[str, ...]:
 
 def _images_and_labels(folder: Path, names: Sequence[str], labels: int) -> list[tuple[Array, Array]]:
     files = [_records(folder / name, labels + _PIXELS) for name in names]
-    return [
-        (records[:, labels:].reshape(-1, *_IMAGE), records[:, labels - 1]) for records in files
-    ]  # views of the mapped file
+    # Views of the mapped file.
+    return [(records[:, labels:].reshape(-1, *_IMAGE), records[:, labels - 1]) for records in files]
 
 
 def _records(path: Path, length: int) -> Array:

@@ -19,9 +19,8 @@ from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
 CURRENT = "CURRENT"  # the file that names the manifest
-COMPARATOR, LOG, NEXT_FILE, LAST_NUMBER, COMPACTED, REMOVED_TABLE, NEW_TABLE = range(
-    1, 8
-)  # the fields of a manifest that are used
+# The fields of a manifest that are used.
+COMPARATOR, LOG, NEXT_FILE, LAST_NUMBER, COMPACTED, REMOVED_TABLE, NEW_TABLE = range(1, 8)
 EARLIER_LOG = 9  # a field that is skipped
 BYTE_ORDER = b"leveldb.BytewiseComparator"
 LEVELS = 7
@@ -95,10 +94,8 @@ class LevelDbFiles:
         self._path = path
         self._files = list[SortedTable | BatchLog]()
         self._block_files, self._block_offsets, self._block_sizes = array("Q"), array("Q"), array("Q")
-        self._blocks, self._positions = (
-            array("Q"),
-            array("Q"),
-        )  # of records: the block, and the position of the record in it
+        # The block of each record, and the record's position in it.
+        self._blocks, self._positions = (array("Q"), array("Q"))
         self._newest_blocks: dict[int, int] = {}  # by number of the file
         self._loaded: tuple[int, list[DatumRecord]] = (-1, [])  # the block that was read most recently
         manifest = _read_manifest(path)

@@ -23,35 +23,13 @@ from netdsl.errors import DataError
 CLASSIC = b"CDF"  # the start of a file, before the version of its format
 _WIDE = 5  # the version whose numbers have eight bytes
 _NARROW_OFFSETS = 1  # the version whose offsets have four bytes
-_SIZES = {
-    1: 1,
-    2: 1,
-    3: 2,
-    4: 4,
-    5: 4,
-    6: 8,
-    7: 1,
-    8: 2,
-    9: 4,
-    10: 8,
-    11: 8,
-}  # sizes of values by the number of their type
+# Sizes of values by the number of their type.
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
 _RENAMED = "_nc4_non_coord_"  # the prefix of a variable that has a dimension's name without describing that dimension
-_MISSING = {
-    "_FillValue",
-    "missing_value",
-    "valid_min",
-    "valid_max",
-    "valid_range",
-}  # attributes that define missing values
-_EXCEPTIONS = (
-    RuntimeError,
-    LookupError,
-    ArithmeticError,
-    ValueError,
-    TypeError,
-    AttributeError,
-)  # exceptions of the library
+# Attributes that define missing values.
+_MISSING = {"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"}
+# Exceptions of the library.
+_EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)
 
 
 def check_header(path: Path) -> None:

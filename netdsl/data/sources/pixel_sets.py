@@ -21,11 +21,8 @@ _LARGEST = 999  # the largest label in a set's files
 IGNORED = 255  # the label of pixels that belong to no class
 DEPTH_MEAN = 7.844  # the mean of the logarithms in NYUD
 _SCENES = "spatial_envelope_256x256_static_8outdoorcategories"
-_OTHER_NAMES = {
-    "table": "diningtable",
-    "bedclothes": "bedcloth",
-    "cloth": "clothes",
-}  # names that differ between PASCAL-Context's two lists
+# Names that differ between PASCAL-Context's two lists.
+_OTHER_NAMES = {"table": "diningtable", "bedclothes": "bedcloth", "cloth": "clothes"}
 
 Mean = Sequence[float]
 

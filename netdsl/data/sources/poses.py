@@ -21,14 +21,8 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 NUMBERS, MASK = 3, 4  # the channels after an image's three
-SIZE, COUNTS, PLACE, SCALE, _JOINT_ROWS, OTHERS = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    8,
-)  # the rows of numbers; the first one contains the set's name
+# The rows of numbers; the first one contains the set's name.
+SIZE, COUNTS, PLACE, SCALE, _JOINT_ROWS, OTHERS = (1, 2, 3, 4, 5, 8)
 
 _FAR = 1e6  # pixels
 _FLOAT = 4  # bytes

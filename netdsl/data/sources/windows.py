@@ -173,9 +173,8 @@ class WindowSource:
         mean = self._mean_of(len(pixels))
         if mean is not None:
             target -= mean[inside]
-        target *= np.float32(
-            self._p.scale
-        )  # as in Caffe, from window_data_param; the scale in transform_param is ignored
+        # As in Caffe, from window_data_param; the scale in transform_param is ignored.
+        target *= np.float32(self._p.scale)
 
     def _mean_of(self, channels: int) -> Pixels | None:
         """Return the mean for a whole square, or `None` if there is none."""

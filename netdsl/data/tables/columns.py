@@ -25,14 +25,8 @@ _FILE = "bytes"  # the field with the image file in Hugging Face's images
 _DENSE = 1  # the type of a dense vector; a sparse vector has type 0
 _DEPTH = 7  # the bits of an image's mode that state the type of a value; 0 is a byte
 _COLORS = 3  # the most channels that Caffe reads from an image; a fourth channel is transparency
-_IMAGE_FILES = (
-    b"\x89PNG\r\n\x1a\n",
-    b"\xff\xd8\xff",
-    b"RIFF",
-    b"GIF8",
-    b"II*\0",
-    b"MM\0*",
-)  # the first bytes of image files
+# The first bytes of image files.
+_IMAGE_FILES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"GIF8", b"II*\0", b"MM\0*")
 NOT_AN_ARRAY = "which can't be an array; use a column of numbers, arrays of numbers, vectors, images or bytes"
 
 

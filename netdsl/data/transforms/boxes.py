@@ -20,10 +20,8 @@ WHOLE: Box = np.array([0, 0, 1, 1], np.float32)
 _MOST_PIXELS = 1 << 28  # of the part that is cut out of a canvas
 _ALMOST_ONE = 1.01  # in Caffe, a smaller ratio expands nothing
 _MOST_TRIALS = 100_000  # for an image
-_JITTER_SHARES = (
-    0.2,
-    0.4,
-)  # shares of images that stay whole, and of these together with those that have half of the jitter
+# Shares of images that stay whole, and of these together with those that have half of the jitter.
+_JITTER_SHARES = (0.2, 0.4)
 Columns = NDArray[Any]  # a number for each trial
 COLUMNS = 7  # in an object's row: its class, its number, four edges, and whether it is difficult
 EDGES, DIFFICULT = slice(2, 6), 6
@@ -114,9 +112,8 @@ class Canvas(NamedTuple):
             return part
         channels = part.shape[2]
         pixels = np.empty((window.height, window.width, channels), part.dtype)
-        pixels.reshape(window.height, -1)[...] = np.tile(
-            np.broadcast_to(fill, channels), window.width
-        )  # by rows, which is fast
+        # By rows, which is fast.
+        pixels.reshape(window.height, -1)[...] = np.tile(np.broadcast_to(fill, channels), window.width)
         top, left = max(0, self.top - window.top), max(0, self.left - window.left)
         pixels[top : top + part.shape[0], left : left + part.shape[1]] = part
         return pixels

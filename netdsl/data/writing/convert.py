@@ -24,9 +24,8 @@ from netdsl.data.writing.parquet import parquet_writer
 from netdsl.data.writing.target import new_path, parse_target
 from netdsl.errors import DataError
 
-WriterFactory = Callable[
-    [Path, Sequence[str]], AbstractContextManager[Put]
-]  # the second argument is the names of classes
+# The second argument is the names of classes.
+WriterFactory = Callable[[Path, Sequence[str]], AbstractContextManager[Put]]
 
 _WRITERS: dict[str, WriterFactory] = {
     "lmdb": lmdb_writer,

@@ -73,9 +73,8 @@ TARGETS = {
     "voc": AnnotatedTarget(f"voc:FOLDER?set={DEFAULT_SET}", voc_folder, _OF_VOC, ("set",), first_pixel=1),
     "coco": AnnotatedTarget("coco:FILE.json", coco_file, _ALL - {Trait.TRUNCATED, Trait.CLASS_MAP}),
     "yolo": AnnotatedTarget("yolo:FOLDER", yolo_folder, frozenset()),
-    "maps": AnnotatedTarget(
-        "maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}
-    ),  # keeps no objects, but all of their pixels
+    # Keeps no objects, but all of their pixels.
+    "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}),
 }
 
 

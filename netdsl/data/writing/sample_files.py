@@ -25,11 +25,8 @@ _IMAGES, _FLOW = "image_%d.png", "flow_%c_%d.png"
 _ACROSS_AND_DOWN = ("x", "y")
 _BOX = (0.2, 0.3, 0.7, 0.8)  # left, top, right and bottom edge, as shares of an image's size
 _CLASS, _WHITE = 1, 255
-_LANES, _POINTS, _HORIZON = (
-    (0.1, 0.4, 0.9),
-    8,
-    0.7,
-)  # where lanes begin, their number of points, and how far up they extend
+# Where lanes begin, their number of points, and how far up they extend.
+_LANES, _POINTS, _HORIZON = ((0.1, 0.4, 0.9), 8, 0.7)
 
 
 def as_pixels(values: Array) -> Array:

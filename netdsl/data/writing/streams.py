@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 _LIST, _IMAGES, _TEXT_ROWS, _CAPTION_ROWS = "list.txt", "images.txt", "text.h5", "captions.h5"
 _MOST = 1 << 13  # the largest number of streams, of steps, or of a word's occurrences
-_LRCN = {
-    "streams": 100,
-    "steps": 20,
-    "least": 5,
-}  # its numbers of parallel captions, of steps, and of a word's occurrences
+# Its numbers of parallel captions, of steps, and of a word's occurrences.
+_LRCN = {"streams": 100, "steps": 20, "least": 5}
 _NO_WORD = -1  # fills targets after a caption's end
 
 Numbers = NDArray[np.float32]

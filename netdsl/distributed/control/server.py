@@ -39,9 +39,8 @@ _LONGEST = 1 << 20  # bytes of a value
 _STRANGERS = 64  # simultaneous connections that haven't sent the token yet; further ones have to wait
 _RETRY = 0.05  # seconds until a server without free descriptors tries again
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
-Happened = tuple[
-    int, Hello | Heartbeat | WorkerReport | Left | Ended | None
-]  # a rank's message, or its connection's end
+# A rank's message, or its connection's end.
+Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]
 _NONSENSE = (OSError, ValueError, DistributedError)  # errors caused by strangers, and by workers that vanish
 
 

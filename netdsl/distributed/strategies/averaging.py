@@ -56,9 +56,8 @@ class _Averaging:
     def __init__(self, settings: ModelAveraging, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
         self._pace = Pace(settings.tau)
-        self._left_over = torch.zeros(
-            (), dtype=torch.int64
-        )  # total of iterations that rounding dropped; negative if it added some
+        # Total of iterations that rounding dropped; negative if it added some.
+        self._left_over = torch.zeros((), dtype=torch.int64)
         worker.finish(worker.communicator.broadcast(worker.weights))
 
     def round(self) -> None:

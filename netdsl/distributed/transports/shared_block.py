@@ -23,9 +23,8 @@ from netdsl.errors import DistributedError
 SLOTS = 4  # pieces of a buffer in transfer at once: three in work, and one so that a worker may fall behind a little
 PIECE = 1 << 20  # bytes; small enough that pieces in transfer stay in the cache
 CELLS = 256  # the most numbers that one gather accepts
-CONTRIBUTED, REDUCED, COLLECTED = range(
-    3
-)  # counts of the pieces that a worker has written, added up, and finished with
+# Counts of the pieces that a worker has written, added up, and finished with.
+CONTRIBUTED, REDUCED, COLLECTED = range(3)
 SENT, TAKEN = range(2)
 _LINE = 8  # numbers in a cache line; separate lines keep workers from slowing each other down when they write
 _PAGE = mmap.ALLOCATIONGRANULARITY
@@ -56,9 +55,8 @@ def create_memory(size: int) -> int:
     for folder in _FOLDERS:
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
-                reserve(
-                    file.fileno(), 0, _header_bytes(size) + _lane_bytes(size)
-                )  # other lanes are reserved when they are first used
+                # Other lanes are reserved when they are first used.
+                reserve(file.fileno(), 0, _header_bytes(size) + _lane_bytes(size))
                 os.truncate(file.fileno(), _header_bytes(size) + LANES * _lane_bytes(size))
                 return os.dup(file.fileno())
         except OSError as error:
@@ -116,13 +114,11 @@ class SharedBlock:
         self.turns: Numbers = self._take_room(np.int64, size, _LINE)  # number of gathers so far, and of values in each
         self.cells: Reals = self._take_room(np.float64, size, 2, CELLS)
         self.counts: Numbers = self._take_room(np.int64, LANES, size, _LINE)
-        self.requests: Numbers = self._take_room(
-            np.int64, LANES, size, SLOTS
-        )  # a hash of the request to which the piece in a slot belongs
+        # A hash of the request to which the piece in a slot belongs.
+        self.requests: Numbers = self._take_room(np.int64, LANES, size, SLOTS)
         self.weights: Reals = self._take_room(np.float64, LANES, size, SLOTS)
-        self.mail: Numbers = self._take_room(
-            np.int64, LANES, size, size, 2
-        )  # counts of pieces from one worker to another
+        # Counts of pieces from one worker to another.
+        self.mail: Numbers = self._take_room(np.int64, LANES, size, size, 2)
         self._used = whole_pages(self._used)
         self.slots: Bytes = self._take_room(np.uint8, LANES, SLOTS, size, PIECE)
 

@@ -94,10 +94,8 @@ class OrderedSum:
 
     def __init__(self, messages: Messages, piece: int) -> None:
         self._messages, self._piece = messages, piece
-        self._rooms = [
-            np.empty(0, np.uint8),
-            np.empty(0, np.uint8),
-        ]  # one for the piece that is being added up, one for the next
+        # One for the piece that is being added up, one for the next.
+        self._rooms = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
 
     def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> int:
         """Replace every worker's values, or only the root's, with the scaled sum. Returns the bytes moved."""

@@ -48,9 +48,8 @@ def deploy_model(
     are removed. With `outputs`, the net ends at these blobs instead, because some published nets end at scores. Raises
     a `WeightsError` if the weights don't fit the net.
     """
-    model = (
-        replace(model, items={**model.items, **shapes}) if shapes else model
-    )  # a model without new shapes may have its layers already
+    # A model without new shapes may have its layers already.
+    model = replace(model, items={**model.items, **shapes}) if shapes else model
     graphs = model.graphs
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers; add some")

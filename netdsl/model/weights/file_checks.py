@@ -18,10 +18,8 @@ from caffe_proto.errors import FileError
 _MOST_TIMES = 100  # the factor by which weights of zeros may shrink; those of a trained net hardly shrink
 _ALWAYS_FITS = 256 << 20  # bytes that fit into the memory of any machine
 _SHOWN = 60  # letters of a name in an error
-_METHODS = (
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-)  # the methods that numpy writes; others may need gigabytes from the start
+# The methods that numpy writes; others may need gigabytes from the start.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BYTES_MAKERS = re.compile(rb"c(builtins|__builtin__)\nbytearray\n|c_codecs\nencode\n")  # pickle opcodes
 _TYPES = {
     *(torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool),

@@ -26,9 +26,8 @@ from netdsl.model.weights.match import AnyArray
 
 Tensors = dict[str, Tensor]
 
-_PICKLE = re.compile(
-    r"weights.only|pickle", re.IGNORECASE
-)  # words in errors of numpy and torch that advise unpickling the file
+# Words in errors of numpy and torch that advise unpickling the file.
+_PICKLE = re.compile(r"weights.only|pickle", re.IGNORECASE)
 _SHOWN, _LONGEST = 60, 300  # letters of a name, and of an error, in a message
 _LARGEST_VALUE = 8  # the size of a value in bytes
 _WRAPPERS = ("state_dict", "model", "model_state_dict")  # keys under which training programs store a state_dict

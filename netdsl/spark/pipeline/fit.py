@@ -48,9 +48,8 @@ class Fit:
     preprocess: Preprocess | None = None
     shuffle: bool = True
     validation: str = ""  # the column that is true for rows on which to test
-    invalid: InvalidRows = (
-        InvalidRows.ERROR
-    )  # what to do with rows whose values are null or not finite; training never uses them
+    # What to do with rows whose values are null or not finite; training never uses them.
+    invalid: InvalidRows = InvalidRows.ERROR
 
     def train(self, data: Data) -> NetModel:
         """Return the trained model. Resumes an interrupted run if the folder has one."""

@@ -45,7 +45,8 @@ def test_the_command_runs_under_spark_submit(folder: Path) -> None:
     assert Run.load(folder).threads == 2
     failed = called(*submit, *TRAIN, folder, PYSPARK_PYTHON=sys.executable)
     assert failed.returncode == 2
+    # The complete output.
     assert (
         f"zoo: {folder}: the folder already contains a run; resume it, or name another folder"
         in failed.stdout.splitlines()
-    )  # the complete output
+    )

@@ -59,6 +59,5 @@ def test_the_final_accuracy_is_that_of_the_last_tenth_of_the_common_time() -> No
     )
     end = common_end([long, short])
     assert end == 100.0
-    assert (
-        long.final_accuracy(end) == short.final_accuracy(end) == pytest.approx(0.85, abs=0.005)
-    )  # the midpoint counts half
+    # The midpoint counts half.
+    assert long.final_accuracy(end) == short.final_accuracy(end) == pytest.approx(0.85, abs=0.005)

@@ -23,11 +23,8 @@ from netdsl.errors import DataError
 
 LARGEST_FILE = 1 << 32  # bytes of a file
 _CORNERS = 3  # corners of a polygon, at least
-_PREFIXES = (
-    "instances_",
-    "person_keypoints_",
-    "captions_",
-)  # prefixes of published files, followed by the name of the folder with the images
+# Prefixes of published files, followed by the name of the folder with the images.
+_PREFIXES = ("instances_", "person_keypoints_", "captions_")
 MARKS = {0: Visibility.UNKNOWN, 1: Visibility.HIDDEN, 2: Visibility.SHOWN}  # the marks of joints
 _NUMBERS = 3  # numbers of a joint
 

@@ -35,13 +35,8 @@ _PLACES = 0.25, 0.75  # range of people's hips, as shares of a side
 _PERSON = 1  # the label
 Points = NDArray[np.float64]
 # As shares of a person's height, to the right of and above the center of the hips.
-_HEAD = (
-    (0, 0.40),
-    (0.03, 0.43),
-    (-0.03, 0.43),
-    (0.06, 0.42),
-    (-0.06, 0.42),
-)  # nose, eyes and ears, with left before right
+# Nose, eyes and ears, with left before right.
+_HEAD = ((0, 0.40), (0.03, 0.43), (-0.03, 0.43), (0.06, 0.42), (-0.06, 0.42))
 _SHOULDERS, _HIPS = ((0.11, 0.30), (-0.11, 0.30)), ((0.07, 0.0), (-0.07, 0.0))
 _ARM, _LEG = (0.16, 0.15), (0.23, 0.22)  # the lengths of the upper and the lower part
 _RAISED, _SPREAD_OF_LEGS = (-0.3, 2.6), (-0.1, 0.6)  # angles of arms and legs, outwards from straight down

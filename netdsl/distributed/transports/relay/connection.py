@@ -19,11 +19,8 @@ from netdsl.errors import DistributedError, PeerLostError
 NUMBERS = 4096  # the most numbers that one gather accepts
 REAL = np.dtype(np.float64)
 RAW = np.dtype(np.uint8)
-SUMMED: tuple[np.dtype[Any], ...] = (
-    np.dtype(np.float32),
-    REAL,
-    np.dtype(np.int64),
-)  # types of values that can be added up
+# Types of values that can be added up.
+SUMMED: tuple[np.dtype[Any], ...] = (np.dtype(np.float32), REAL, np.dtype(np.int64))
 _KINDS = (*SUMMED, RAW)
 _MOST = 1 << 40  # values; a larger count can't be a valid request
 _FORM = struct.Struct("<BBxxiQd")
