@@ -13,8 +13,8 @@ from caffe_proto.errors import BinaryError
 from caffe_proto.wire import read_varint
 from netdsl.data.sources.datum import DatumRecord, DatumSource, check_folder
 from netdsl.data.sources.files import file_errors, regular_file
-from netdsl.data.sources.leveldb_log import BatchLog, damaged, log_records
-from netdsl.data.sources.leveldb_tables import SortedTable, Version
+from netdsl.data.sources.leveldb_log import BatchLog, log_records
+from netdsl.data.sources.leveldb_tables import SortedTable, Version, damaged, sized_span
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
@@ -76,10 +76,10 @@ class _Manifest:
 
 def _sized(data: bytes, place: int) -> tuple[bytes, int]:
     """Return the bytes that follow their length at a position, and the position after them."""
-    length, start = read_varint(data, place, len(data))
-    if start + length > len(data):
+    start, end = sized_span(data, place)
+    if end > len(data):
         raise BinaryError("the record ends within a field")
-    return data[start : start + length], start + length
+    return data[start:end], end
 
 
 class LevelDbFiles:
@@ -135,8 +135,9 @@ class LevelDbFiles:
         path = next((name for name in names if name.exists()), None)
         if path is None:
             raise DataError(f"{names[0]}: the file is missing, although the manifest lists it; copy the database again")
-        self._files.append(SortedTable(path, size, len(self._files)))
-        return self._files[-1]  # type: ignore[return-value]
+        table = SortedTable(path, size, len(self._files))
+        self._files.append(table)
+        return table
 
     def _logs(self, manifest: _Manifest) -> Iterator[Iterator[Version]]:
         """Yield the versions in each log whose records aren't in tables yet."""
@@ -178,9 +179,7 @@ def _read_manifest(path: Path) -> _Manifest:
     with file_errors(path / CURRENT), regular_file(path / CURRENT).open("rb") as file:
         name = _MANIFEST_NAME.fullmatch(file.read(100).decode("ascii", "replace"))
     if name is None:
-        raise DataError(
-            f"{path / CURRENT}: byte 0: the file doesn't name a manifest; the database is damaged, so copy it again"
-        )
+        raise damaged(path / CURRENT, 0, "the file doesn't name a manifest")
     manifest, manifest_path = _Manifest(), path / name[1]
     if not manifest_path.exists():
         raise DataError(f"{manifest_path}: the file is missing, although {CURRENT} names it; copy the database again")

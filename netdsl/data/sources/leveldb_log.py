@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caffe_proto.errors import BinaryError
-from caffe_proto.wire import read_varint
 from netdsl.data.sources.crc32c import masked_crc32c
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.files import file_errors, regular_file
-from netdsl.data.sources.leveldb_tables import VALUE, Version
-from netdsl.errors import DataError, DataWarning
+from netdsl.data.sources.leveldb_tables import VALUE, Version, damaged, sized_span, truncated
+from netdsl.errors import DataWarning
 
 BLOCK = 1 << 15  # size in bytes; a fragment of a record never crosses a block
 HEADER = 7  # size in bytes: a checksum, the length, the kind
@@ -56,11 +55,6 @@ def log_records(path: Path) -> Iterator[LogRecord]:
             pieces, offsets = [], []
     if pieces:
         _warn_of_end(path)
-
-
-def damaged(path: Path, offset: int, what: str) -> DataError:
-    """Return the error for a damaged position in a log."""
-    return DataError(f"{path}: byte {offset:,}: {what}; copy the database again")
 
 
 def _warn_of_end(path: Path) -> None:
@@ -118,8 +112,8 @@ class BatchLog:
     def records(self, offset: int, size: int) -> list[DatumRecord]:
         """Return a list that contains only the record of a version, because each version counts as a block."""
         data = self._read(offset, size)
-        start, length = _sized(data, 1)
-        return [DatumRecord(data[start : start + length], data[size - _sized(data, start + length)[1] :])]
+        start, end = sized_span(data, 1)
+        return [DatumRecord(data[start:end], data[slice(*sized_span(data, end))])]
 
     def _batch(self, record: LogRecord) -> Iterator[Version]:
         data, place = record.data, BATCH_HEADER
@@ -128,17 +122,14 @@ class BatchLog:
         while place < len(data):
             start, kind = place, data[place]
             try:
-                key, length = _sized(data, place + 1)
-                place = key + length
-                if kind == VALUE:
-                    value, size = _sized(data, place)
-                    place = value + size
+                key, key_end = sized_span(data, place + 1)
+                place = sized_span(data, key_end)[1] if kind == VALUE else key_end
             except BinaryError:
                 place = len(data) + 1
             if place > len(data) or kind > VALUE or not count:
                 raise damaged(self._path, record.offsets[0], f"byte {start:,} of a batch isn't the start of a record")
             tag = -(number << 8 | kind)
-            yield Version(data[key : key + length], tag, self._file, self._size + start, place - start, 0)
+            yield Version(data[key:key_end], tag, self._file, self._size + start, place - start, 0)
             number, count = number + 1, count - 1
         if count or len(data) < BATCH_HEADER:
             raise damaged(self._path, record.offsets[0], "a batch has fewer records than its header states")
@@ -152,16 +143,7 @@ class BatchLog:
                 skipped = start - self._starts[number]
                 piece = os.pread(file.fileno(), min(size, end - start), self._offsets[number] + skipped)
                 if len(piece) < min(size, end - start):
-                    raise DataError(
-                        f"{self._path}: the file ends within a record; another program truncated it, so copy the "
-                        "database again"
-                    )
+                    raise truncated(self._path, "record")
                 pieces.append(piece)
                 start, size, number = end, size - len(piece), number + 1
         return b"".join(pieces)
-
-
-def _sized(data: bytes, place: int) -> tuple[int, int]:
-    """Return the start of the bytes that follow their length at a position, and that length."""
-    length, start = read_varint(data, place, len(data))
-    return start, length

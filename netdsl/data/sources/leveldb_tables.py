@@ -170,13 +170,28 @@ class SortedTable:
         with file_errors(self._path), self._path.open("rb", buffering=0) as file:
             data = os.pread(file.fileno(), size, offset)
         if len(data) < size:
-            raise DataError(
-                f"{self._path}: the file ends within a block; another program truncated it, so copy the database again"
-            )
+            raise truncated(self._path, "block")
         return data
 
     def _damaged(self, offset: int, what: str) -> DataError:
-        return DataError(f"{self._path}: byte {offset:,}: {what}; the database is damaged, so copy it again")
+        return damaged(self._path, offset, what)
+
+
+def damaged(path: Path, offset: int, what: str) -> DataError:
+    """Return the error for a damaged position in a file."""
+    return DataError(f"{path}: byte {offset:,}: {what}; the database is damaged, so copy it again")
+
+
+def truncated(path: Path, unit: str) -> DataError:
+    """Return the error for a file that became shorter while it was read."""
+    return DataError(f"{path}: the file ends within a {unit}; another program truncated it, so copy the database again")
+
+
+def sized_span(data: bytes, place: int) -> tuple[int, int]:
+    """Return the start and the end of the bytes that follow their length at a position. The end can be beyond the
+    data."""
+    length, start = read_varint(data, place, len(data))
+    return start, start + length
 
 
 def _reader_of(content: bytes) -> Read:
