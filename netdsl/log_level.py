@@ -7,8 +7,6 @@ import os
 from netdsl.errors import SettingError
 
 VARIABLE = "NETDSL_LOG"
-# Each has a logger, with the loggers of its modules below it.
-_PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
@@ -27,11 +25,13 @@ def show_log_records() -> None:
     level = os.environ.get(VARIABLE, "").lower()
     if level not in _LEVELS:
         return
-    import logging  # imported only here, because it slows down the start of every command
+    import logging  # imported only here, because these imports slow down the start of every command
+
+    from netdsl.own_packages import PACKAGES
 
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
-    for package in _PACKAGES:
+    for package in PACKAGES:  # the loggers of modules are below that of their package
         logger = logging.getLogger(package)
         logger.addHandler(handler)
         logger.setLevel(level.upper())

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
-from pathlib import Path
 
 from netdsl.errors import first_line
+from netdsl.own_packages import PACKAGES, is_ours, place_of
 from netdsl.plugins import Plugin
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
-OUR_PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")
-_OURS = Path(__file__).resolve().parents[2]  # the folder that contains our packages
 EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # the extras for users
 
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;.*?extra\s*==\s*['\"](\w+)['\"])?")
@@ -167,8 +165,8 @@ def netdsl_result() -> CheckResult:
 def foreign_results() -> Iterator[CheckResult]:
     """Yield a result for each of our packages whose name another distribution uses, or that Python finds elsewhere."""
     names = metadata.packages_distributions()
-    for package in OUR_PACKAGES:
-        others, place = sorted(set(names.get(package, [])) - {"netdsl"}), _folder_of(package)
+    for package in PACKAGES:
+        others = sorted(set(names.get(package, [])) - {"netdsl"})
         if others:
             fact = (
                 f"{', '.join(others)} also installs a package of this name, and the files of one overwrite those of "
@@ -176,15 +174,10 @@ def foreign_results() -> Iterator[CheckResult]:
             )
             advice = f"pip uninstall {' '.join(others)} && pip install --force-reinstall --no-deps netdsl"
             yield CheckResult("core", package, Verdict.WRONG, fact, advice)
-        elif place != _OURS / package:
+        elif not is_ours(package):
+            place = place_of(package)
             fact = f"Python finds a different package of this name in {place}"
             yield CheckResult("core", package, Verdict.WRONG, fact, f"remove {place and place.parent} from PYTHONPATH")
-
-
-def _folder_of(package: str) -> Path | None:
-    """Return the folder in which Python finds a package."""
-    spec = find_spec(package)
-    return Path(spec.origin or "").resolve().parent if spec is not None else None
 
 
 def plugin_result(plugin: Plugin, outcome: Outcome) -> CheckResult:
