@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Sequence
 from email import message_from_string
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -17,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from netdsl import __version__
+from netdsl.own_packages import PACKAGES
+from tests.pages.with_wheel import SOURCES, copy_to
 
 ROOT = Path(__file__).parent.parent
-TREE = ("caffe_proto", "converters", "netdsl", "zoo", "LICENSE", "README.md", "pyproject.toml", "setup.py")
 ONLY_IN_SOURCES = (
     "tests",
     "docs",
@@ -32,20 +32,10 @@ ONLY_IN_SOURCES = (
 )
 
 
-def copy_tree(names: Sequence[str], folder: Path) -> None:
-    for name in names:
-        source, target = ROOT / name, folder / name
-        target.parent.mkdir(exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, target)
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    copy_tree(TREE, folder / "tree")
+    copy_to(folder / "tree", SOURCES)
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
     subprocess.run([*build, "-w", str(folder), str(folder / "tree")], check=True)
     return next(folder.glob("*.whl"))
@@ -100,7 +90,7 @@ def test_the_wheel_carries_schema_types_and_licence(wheel: Path) -> None:
     data += ["netdsl/dsl/layer_types.pyi", "zoo/catalogue/cards/lenet.md"]
     for name in data:
         assert name in names
-    assert all(f"{package}/py.typed" in names for package in TREE[:4])
+    assert all(f"{package}/py.typed" in names for package in PACKAGES)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/", "examples/", "docs/")) for name in names)
 
@@ -118,10 +108,10 @@ def test_the_metadata_stand_without_the_repository(wheel: Path) -> None:
 
 
 def test_the_source_distribution_has_tests_pages_and_examples(tmp_path: Path) -> None:
-    copy_tree([*TREE, *ONLY_IN_SOURCES], tmp_path)
+    copy_to(tmp_path, (*SOURCES, *ONLY_IN_SOURCES))
     build = "from setuptools.build_meta import build_sdist; build_sdist('dist')"
     subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True)
     with tarfile.open(next(tmp_path.glob("dist/*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert names >= {*TREE, *ONLY_IN_SOURCES, "tests/test_wheel.py", "docs/index.md", "examples/digits.prototxt"}
+    assert names >= {*SOURCES, *ONLY_IN_SOURCES, "tests/test_wheel.py", "docs/index.md", "examples/digits.prototxt"}
     assert not any("__pycache__" in name for name in names)
