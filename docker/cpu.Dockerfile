@@ -7,9 +7,9 @@ COPY dist/*.whl /tmp/
 RUN pip install --no-cache-dir "$(echo /tmp/netdsl-*.whl)[data,onnx,convert,logs,hub,planner,serve]" \
     && rm /tmp/netdsl-*.whl \
     && useradd --create-home netdsl \
-    && install --directory --owner=netdsl /work
+    && install --directory --owner=netdsl /models
 
 USER netdsl
-WORKDIR /work
-ENV NETDSL_HOME=/work/.netdsl
+WORKDIR /models
+ENV NETDSL_HOME=/models/.netdsl
 ENTRYPOINT ["zoo"]
