@@ -48,7 +48,7 @@ test-pages: $(READY)  ## The commands and programs of the documentation
 	@$(BIN)/python -m pytest -n $(WORKERS) -m pages
 
 test-wheel:  ## The pages and notebooks with an installed wheel, in a new environment: make test-wheel PYTHON=python3.13
-	@$(PYTHON) tests/pages/with_wheel.py $(if $(PAGES),-k '$(PAGES)')
+	@$(PYTHON) -m tests.pages.with_wheel $(if $(PAGES),-k '$(PAGES)')
 
 test-slow: $(READY)  ## The slow tests
 	@$(BIN)/python -m pytest -m 'slow and not spark'
@@ -83,7 +83,7 @@ test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=f
 	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s
 
 test-install:  ## Install the wheel with extras and no compiler: make test-install PYTHON=python3.13, or only RESOLVE=3.14
-	@$(PYTHON) requirements/install.py --extras '$(EXTRAS)' --resolve '$(RESOLVE)'
+	@$(PYTHON) -m requirements.install --extras '$(EXTRAS)' --resolve '$(RESOLVE)'
 
 package:  ## Build the wheel and the source distribution in dist/, and check them
 	@test -x $(PACKAGE)/bin/python || $(PYTHON) -m venv $(PACKAGE)

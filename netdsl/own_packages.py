@@ -7,7 +7,7 @@ from pathlib import Path
 from netdsl.allowed_modules import module_file
 
 PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")
-_PLACE = Path(__file__).resolve().parents[1]  # the folder that contains all of them
+_PLACE = Path(__file__).parents[1].resolve()  # the folder that contains all of them
 
 
 def place_of(package: str) -> Path | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,9 +14,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-# PySpark is pure Python and has no wheels, so building it needs no compiler.
-WITHOUT_COMPILER = ("--only-binary=:all:", "--no-binary=pyspark")
+from requirements.installation import ROOT, WITHOUT_COMPILER, install_wheel
 
 
 def main() -> int:
@@ -49,15 +46,7 @@ def _resolves(extra: str, version: str) -> bool:
 
 
 def _install(folder: Path, extras: str) -> int:
-    subprocess.run(["uv", "build", "--quiet", "--wheel", f"--out-dir={folder}", ROOT], check=True)
-    wheel, environment = next(folder.glob("*.whl")), folder / "environment"
-    subprocess.run(["uv", "venv", "--quiet", f"--python={sys.executable}", environment], check=True)
-    wanted = f"netdsl[{extras}] @ {wheel.as_uri()}"
-    python = f"--python={environment / 'bin/python'}"
-    # Makes a build that needs a compiler fail.
-    variables = {**os.environ, "CC": "/no-compiler", "CXX": "/no-compiler"}
-    subprocess.run(["uv", "pip", "install", "--quiet", *WITHOUT_COMPILER, python, wanted], check=True, env=variables)
-    zoo = environment / "bin/zoo"
+    zoo = install_wheel(folder, extras) / "zoo"
     subprocess.run([zoo, "--version"], check=True, cwd=folder)
     subprocess.run([zoo, "train", "lenet", "--data", "digits", "--max-iter", "2", "--json"], check=True, cwd=folder)
     run = subprocess.run([zoo, "doctor", "--json"], cwd=folder, stdout=subprocess.PIPE)

@@ -17,7 +17,7 @@ import pytest
 
 from netdsl import __version__
 from netdsl.own_packages import PACKAGES
-from tests.pages.with_wheel import SOURCES, copy_to
+from requirements.installation import SOURCES, copy_to
 
 ROOT = Path(__file__).parent.parent
 ONLY_IN_SOURCES = (
