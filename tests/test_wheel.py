@@ -101,7 +101,7 @@ def test_the_metadata_stand_without_the_repository(wheel: Path) -> None:
     metadata = message_from_string(text)
     assert metadata["Version"] == __version__ and metadata["Author"] == "The netdsl developers"
     assert metadata["Requires-Python"] == ">=3.11" and metadata["Description-Content-Type"] == "text/markdown"
-    assert "Programming Language :: Python :: 3.13" in metadata.get_all("Classifier", [])
+    assert "Programming Language :: Python :: 3.14" in metadata.get_all("Classifier", [])
     description = str(metadata.get_payload())
     assert "train (`docs/train.md`)" in description
     assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
