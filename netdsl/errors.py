@@ -49,6 +49,11 @@ class DataError(CaffeError):
         super().__init__(" ".join(message.splitlines()))
 
 
+class DecoderError(CaffeError):
+    """Settings of a decoder that are wrong, or a net's outputs that don't fit them. The message names the setting or
+    the blob."""
+
+
 class WeightsWarning(UserWarning):
     """Layers with parameters got no weights, so their training starts from scratch."""
 

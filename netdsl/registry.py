@@ -96,8 +96,9 @@ _LAUNCHERS = "netdsl.distributed.launchers", "LAUNCHERS"
 _CONNECTIONS = "netdsl.distributed.transports", "CONNECTIONS"
 _SOURCES = "netdsl.data.sources.open_source", "KINDS"
 _FORMATS = "netdsl.model.formats", "FORMATS"
+_DECODERS = "netdsl.prediction.decoders", "DECODERS"
 _MODELS = "zoo.catalogue", "MODELS"
-_HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS, _FORMATS, _MODELS)
+_HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS, _FORMATS, _DECODERS, _MODELS)
 _DIALECTS = "caffe_proto.dialects"
 
 
@@ -148,6 +149,12 @@ def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
         return reader
 
     return register
+
+
+def register_decoder(decoder_class: NamedClass) -> NamedClass:
+    """Register a subclass of `netdsl.prediction.decoders.decoder.Decoder` by its `name`, which cards contain."""
+    _registry(_DECODERS).register(decoder_class.name, decoder_class)
+    return decoder_class
 
 
 def register_model(name: str) -> Callable[[ModelMaker], ModelMaker]:

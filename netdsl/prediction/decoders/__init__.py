@@ -1,0 +1,53 @@
+"""Decoders, which turn the raw outputs of families of published nets into detections, points and other values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+
+from netdsl.errors import DecoderError
+from netdsl.prediction.decoders.decoder import Decoder, Recognized, Shapes, Size
+from netdsl.registry import Registry
+
+OWN: tuple[type[Decoder], ...] = ()
+DECODERS = Registry[type[Decoder]]("decoder")
+
+for _decoder_class in OWN:
+    DECODERS.register(_decoder_class.name, _decoder_class)
+
+
+def decoder_of(output: Mapping[str, Any]) -> Decoder:
+    """Return the decoder that the field `output` of a card describes: its name and its settings.
+
+    The values may be text, as in a card. Raises a `DecoderError` that begins with the name of the field.
+    """
+    settings = dict(output)
+    name = str(settings.pop("decoder", ""))
+    if name not in DECODERS:
+        near = DECODERS.near(name)
+        advice = f"did you mean {near}?" if near else f"choose one of {', '.join(DECODERS)}"
+        raise DecoderError(f"output.decoder: there is no decoder '{name}'; {advice}")
+    decoder_class = DECODERS[name]
+    known = [setting.name for setting in fields(decoder_class)]
+    for setting in settings:
+        if setting not in known:
+            raise DecoderError(f"output.{setting}: the decoder '{name}' has no such setting; use {', '.join(known)}")
+    try:
+        return msgspec.convert(settings, decoder_class, strict=False)
+    except msgspec.ValidationError as problem:
+        what, _, place = str(problem).partition(" - at `$")
+        raise DecoderError(f"output{place.rstrip('`')}: {what[:1].lower()}{what[1:]}; correct it") from None
+    except DecoderError as problem:
+        raise DecoderError(f"output.{problem}") from None
+
+
+def recognize(shapes: Shapes, size: Size) -> Recognized | None:
+    """Return the decoder of a net with outputs of these shapes, without a batch axis, and the reason.
+
+    `size` is the height and width of the net's input. Returns `None` unless exactly one family fits.
+    """
+    found = [recognized for known in DECODERS.values() if (recognized := known.recognize(shapes, size)) is not None]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,274 @@
+"""The base of decoders, which turn the raw outputs of a published net into boxes, points, pictures and other values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.errors import DecoderError
+from netdsl.prediction.decoders.boxes import suppressed
+
+Numbers = NDArray[Any]
+Outputs = Mapping[str, Numbers]  # the blobs of one image by name, without a batch axis
+Shapes = Mapping[str, tuple[int, ...]]  # the shapes of such blobs
+Size = tuple[int, int]  # height and width in pixels
+
+LARGEST_LIST = 10_000  # the most boxes that are compared with each other, since the time grows with the square
+LARGEST_SIZE = 1 << 14  # the largest height, width, stride or anchor in pixels
+
+
+@dataclass(frozen=True)
+class Detections:
+    """Objects in an image, best first.
+
+    `boxes` is (N, 4): left, top, right and bottom. `scores` and `labels` are (N,). `points` is (N, K, 2) with x and y
+    of the landmarks of each object. `names` are the names of the labels, if the decoder knows them.
+    """
+
+    boxes: Numbers
+    scores: Numbers
+    labels: Numbers
+    points: Numbers | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Points:
+    """The landmarks of one object: x and y as (K, 2), and a score for each if the net computes scores."""
+
+    points: Numbers
+    scores: Numbers | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class People:
+    """The body parts of several people, best person first.
+
+    `points` is (P, K, 2) with x and y, and `scores` is (P, K). A part that wasn't found has score 0 and the position
+    NaN. `limbs` are pairs of parts to draw a line between. `totals` are the scores of the people, (P,).
+    """
+
+    points: Numbers
+    scores: Numbers
+    totals: Numbers
+    names: tuple[str, ...] = ()
+    limbs: tuple[tuple[int, int], ...] = ()
+
+
+class PictureKind(Enum):
+    """The meaning of the channels of a picture."""
+
+    RGB = "RGB"
+    BGR = "BGR"
+    GRAY = "gray"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image that a net computes: values from 0 to 255 as (channels, height, width)."""
+
+    values: Numbers
+    kind: PictureKind
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A vector whose distance to other vectors measures similarity."""
+
+    values: Numbers
+
+
+@dataclass(frozen=True)
+class Text:
+    """A sequence of symbols that a net recognizes, with the score of each if the net computes scores."""
+
+    symbols: tuple[str, ...]
+    scores: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        return "".join(self.symbols)
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """The score of each class in a group, and the names of the classes if the decoder knows them."""
+
+    scores: Numbers
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """The attributes of one object by name: the scores of classes, as for a gender, or a number, as for an age."""
+
+    groups: Mapping[str, ClassScores | float]
+
+
+Decoded = Detections | Points | People | Picture | Embedding | Text | Attributes
+
+
+class Recognized(NamedTuple):
+    """A decoder whose family was recognized by the net's outputs, and the reason as a clause for the user."""
+
+    decoder: Decoder
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoder(ABC):
+    """Decodes the outputs of a family of nets. Its fields are the settings in a card.
+
+    All places are in pixels of the net's input. A decoder reads its blobs by role, such as "scores". `blobs` overrides
+    the published names of blobs in `published`. Some roles have several blobs, one for each feature map. A role without
+    blobs isn't read.
+    """
+
+    name: ClassVar[str]
+    published: ClassVar[Mapping[str, tuple[str, ...]]]
+
+    blobs: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in self.blobs:
+            if role not in self.published:
+                roles = ", ".join(self.published)
+                raise DecoderError(f"blobs: '{role}' isn't a role of the decoder '{self.name}'; use {roles}")
+
+    def names_of(self, role: str) -> tuple[str, ...]:
+        """Return the names of a role's blobs."""
+        names = self.blobs.get(role, self.published[role])
+        return (names,) if isinstance(names, str) else names
+
+    @property
+    def blob_names(self) -> tuple[str, ...]:
+        """The names of all blobs that `decode` reads, each once."""
+        return tuple(dict.fromkeys(name for role in self.published for name in self.names_of(role)))
+
+    @abstractmethod
+    def decode(self, outputs: Outputs, size: Size) -> Decoded:
+        """Return the meaning of the outputs for one image. `size` is the height and width of the net's input.
+
+        Raises a `DecoderError` if a blob is missing, or its shape or values don't fit the settings.
+        """
+
+    @classmethod
+    def recognize(cls, shapes: Shapes, size: Size) -> Recognized | None:
+        """Return a decoder for a net with outputs of these shapes, or `None` unless the family is certain."""
+        return None
+
+    def blob(self, outputs: Outputs, role: str) -> Numbers:
+        """Return the only blob of a role."""
+        blobs = self.blobs_of(outputs, role)
+        if len(blobs) != 1:
+            raise DecoderError(f"blobs: '{role}' has {len(blobs)} blobs; name one")
+        return blobs[0]
+
+    def blobs_of(self, outputs: Outputs, role: str, count: int | None = None) -> list[Numbers]:
+        """Return the blobs of a role, of which there must be `count`. All their values are finite."""
+        names = self.names_of(role)
+        if count is not None and len(names) != count:
+            raise DecoderError(f"blobs: '{role}' has {len(names)} blobs instead of {count}; name {count}")
+        return [_finite_blob(outputs, name, role) for name in names]
+
+    def rows(self, outputs: Outputs, role: str, columns: int) -> Numbers:
+        """Return the only blob of a role as rows with this number of columns."""
+        values = self.blob(outputs, role)
+        if values.size % columns:
+            name = self.names_of(role)[0]
+            raise DecoderError(
+                f"blob '{name}': the blob of {role} has {values.size} values, which isn't a multiple of {columns}; "
+                "check the decoder's settings"
+            )
+        return values.reshape(-1, columns)
+
+    def maps(self, outputs: Outputs, role: str, count: int | None = None) -> list[Numbers]:
+        """Return the blobs of a role, which must be feature maps of (channels, height, width)."""
+        maps = self.blobs_of(outputs, role, count)
+        for name, values in zip(self.names_of(role), maps, strict=True):
+            if values.ndim != 3 or not values.size:
+                raise DecoderError(
+                    f"blob '{name}': the blob of {role} must be (channels, height, width), but its shape is "
+                    f"{values.shape}; name another blob"
+                )
+        return maps
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectionDecoder(Decoder):
+    """Decodes detections: the best boxes of each label after non-maximum suppression."""
+
+    threshold: float = 0.5  # the least score
+    overlap: float = 0.45  # intersection over union above which only the better box stays
+    candidates: int = 400  # the boxes of a label that are considered, best first
+    most: int = 200  # the detections of an image
+    names: tuple[str, ...] = ()  # of the labels
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_range("threshold", self.threshold, 0, 1)
+        require_range("overlap", self.overlap, 0, 1)
+        require_range("candidates", self.candidates, 1, LARGEST_LIST)
+        require_range("most", self.most, 1, LARGEST_LIST)
+
+    def best(
+        self, boxes: Numbers, scores: Numbers, labels: Numbers, points: Numbers | None = None, *, pixel: float = 0
+    ) -> Detections:
+        """Return the boxes that reach the threshold and survive non-maximum suppression.
+
+        `pixel` is 1 for boxes that include their last pixels.
+        """
+        sure = np.flatnonzero(scores >= self.threshold)
+        kept = suppressed(
+            boxes[sure], scores[sure], labels[sure], self.overlap, candidates=self.candidates, pixel=pixel
+        )
+        chosen = sure[kept[: self.most]]
+        return Detections(
+            boxes[chosen], scores[chosen], labels[chosen], None if points is None else points[chosen], self.names
+        )
+
+    def best_of_classes(self, boxes: Numbers, scores: Numbers, first: int = 0) -> Detections:
+        """Return the best boxes for scores (N, classes). Each box can be found once for each class.
+
+        `boxes` is (N, 4). The classes' labels count from `first`.
+        """
+        box, label = np.nonzero(scores >= self.threshold)
+        return self.best(boxes[box], scores[box, label], label + first)
+
+
+def require_range(setting: str, value: float, least: float, most: float) -> None:
+    """Raise a `DecoderError` unless a setting is within a range."""
+    if not least <= value <= most:
+        raise DecoderError(f"{setting} is {value:g}; set it to a number from {least:g} to {most:g}")
+
+
+def require_sizes(setting: str, values: Sequence[float], count: int | None = None) -> None:
+    """Raise a `DecoderError` unless a setting is a list of positive numbers, of which there must be `count`."""
+    if not values or (count is not None and len(values) != count):
+        expected = "at least one number" if count is None else f"{count} numbers"
+        raise DecoderError(f"{setting} has {len(values)} numbers; give {expected}")
+    for value in values:
+        if not 0 < value <= LARGEST_SIZE:
+            raise DecoderError(f"{setting} contains {value:g}; use numbers above 0 and at most {LARGEST_SIZE}")
+
+
+def pairs_of(setting: str, values: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Yield the pairs of width and height in a flat list."""
+    if len(values) % 2:
+        raise DecoderError(f"{setting} has {len(values)} numbers; give a width and a height for each anchor")
+    return zip(values[::2], values[1::2], strict=True)
+
+
+def _finite_blob(outputs: Outputs, name: str, role: str) -> Numbers:
+    if name not in outputs:
+        raise DecoderError(f"blobs: the net has no output '{name}' for {role}; name one of {', '.join(outputs)}")
+    values = outputs[name]
+    if not np.isfinite(values).all():
+        raise DecoderError(f"blob '{name}': the net's output for this image isn't finite; check the weights")
+    return values
