@@ -30,15 +30,17 @@ from netdsl.model.deploy.joined_captioner import join_captioner
 from netdsl.model.model import Model, open_net
 from netdsl.model.opening import add_weights, match_names, open_model
 from netdsl.net.build import reshape
-from netdsl.net.graph import Phase
+from netdsl.net.graph import Graph, Phase
 from netdsl.net.sample_inputs import input_kinds, is_image
 from netdsl.prediction.captions import CaptionGenerator
+from netdsl.prediction.decoders import DECODERS
+from netdsl.prediction.decoders.decoder import Decoder
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
-from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Numbers, Placement
+from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, ImageSize, Numbers, Placement
 from zoo.answers.images import (
     LayerPreparation,
     Preparation,
@@ -48,19 +50,14 @@ from zoo.answers.images import (
     image_of,
     open_images,
 )
-from zoo.answers.readers import (
-    CaptionReader,
-    ClassNames,
-    NetOutput,
-    OutputReader,
-    Outputs,
-    features_output,
-    find_output,
-)
+from zoo.answers.outputs import NetOutput, StatedOutput, features_output, find_output
+from zoo.answers.readers import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.card_input import short_side_of, transform_of, unlike_layer
-from zoo.cards import Card, Channels
+from zoo.cards import Card, Channels, card_decoder
+from zoo.model_folder import model_of_file
 from zoo.names import ZooModel, classes_of_model, find_model
 from zoo.requests.events import Listen, work
+from zoo.requests.using import View
 
 _BATCH, _PIXELS = 16, 1 << 20  # default numbers of images and pixels in a batch, if the net allows them
 
@@ -70,14 +67,19 @@ NamedImage = tuple[str, PreparedImage | DataError]  # an image prepared for the 
 
 @dataclass(frozen=True)
 class AnswererRequest:
-    """A request for an answerer: the model, its weights, the device, the batch size, the blob to read, the file with
-    the words of captions, and the net that computes the features for captions."""
+    """A request for an answerer: the model, its weights, the device, the batch size, the blob to read, the way to read
+    it, the file with the words of captions, and the net that computes the features for captions.
+
+    `read_as` is a `View` or the name of a decoder. `classes` are the classes that a test set distinguishes.
+    """
 
     model: str
     weights: tuple[str, ...] = ()
     device: str | torch.device = "cpu"
     batch: int | None = None
     blob: str | None = None
+    read_as: str | None = None
+    classes: int | None = None
     vocabulary: str | Path | None = None
     features_net: str | None = None
     dialect: str | None = None
@@ -87,15 +89,19 @@ class Answerer:
     """A model that answers images. Many threads may call `prepare`, but only one at a time may call `run`."""
 
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
-        self._named = find_model(Path(request.model))
+        self._named = _described_model(Path(request.model))
         self.card = Card(Path(request.model).stem) if self._named is None else self._named.card
-        self._named_for_images = find_model(Path(request.features_net)) if request.features_net else self._named
+        self._named_for_images = _described_model(Path(request.features_net)) if request.features_net else self._named
         model, image_model = _open_models(request)
         try:
             deployed = deploy_model(model)
             self.data = deployed.data(Phase.TEST, stub_unknown=True)  # the input shapes, and how they are known
             parts = split_captioner(deployed)
-            output = find_output(deployed, request.blob, self.card.task) if parts is None else features_output(parts)
+            if parts is None:
+                stated = self._stated_output(request, deployed, model)
+                output = find_output(deployed, stated, _input_size(deployed))
+            else:
+                output = features_output(parts)
             if output.note:
                 listen(Notice(f"{request.model}: {output.note}"))
             self._predictor = output.predictor.load(request.device)
@@ -104,7 +110,11 @@ class Answerer:
             self._image, self._sizes = _inputs_for_images(self._predictor)
             self.preparation = self._preparation_of_images(image_model, listen)
             if parts is None:
-                self._reader = output.reader(self._fitting_names(output, request, listen), self.preparation.size)
+                self._reader = output.reader(
+                    self._image.edge,
+                    self.preparation.size,
+                    lambda sentence: listen(Notice(f"{request.model}: {sentence}")),
+                )
             else:
                 self._reader = self._caption_reader(parts, output, request)
             self.batch = self._batch_of_images(request, listen)
@@ -127,9 +137,14 @@ class Answerer:
         return self._reader.names.names
 
     @property
-    def reads(self) -> type[OutputReader]:
-        """The class that reads the net's output."""
-        return type(self._reader)
+    def answers(self) -> type:
+        """The type of the answers."""
+        return self._reader.answers
+
+    @property
+    def least_score(self) -> float:
+        """The minimum score of detections in tests."""
+        return self._reader.LEAST_SCORE
 
     def image_column(self, columns: Mapping[str, str]) -> BlobColumn:
         """Return the image blob with its column in tables. `columns` maps blobs to columns."""
@@ -151,12 +166,13 @@ class Answerer:
             numbers = math.prod(self._predictor.built.shapes[edge][1:])
             edges[edge] = torch.tensor([_size_numbers(image.placement, numbers) for image in images])
         try:
-            return self._predictor.run(edges)
+            outputs = self._predictor.run(edges)
         except RuntimeError as problem:
             shortage = memory_shortage(problem)
             if shortage is None:
                 raise
             raise NetError(shortage) from None
+        return {self._image.edge: edges[self._image.edge].numpy(), **outputs}
 
     def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Answer:
         """Return the answer about the image at this index of the batch."""
@@ -210,16 +226,31 @@ class Answerer:
         generator = CaptionGenerator(parts.sentence, Vocabulary(names), request.device)
         return CaptionReader(output.edge, ClassNames(names), generator, output.predictor.outputs)
 
-    def _fitting_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
-        names = classes_of_model(request.model, request.weights)
-        fitting = output.names(names)
-        if fitting is None:
-            text = (
-                f"the net distinguishes {output.labels} classes, but the labels next to it name {len(names)}; they "
-                "aren't used"
-            )
-            listen(Notice(f"{request.model}: {text}"))
-        return fitting or ClassNames()
+    def _stated_output(self, request: AnswererRequest, deployed: Model, model: Model) -> StatedOutput:
+        """Return the facts about the output from the request, the card and the files next to the net."""
+        view, decoder = _chosen_reading(request.read_as)
+        if view is None and decoder is None and self.card.output and self._named is not None:
+            decoder = card_decoder(self.card, self._named.origin, self._named.path)
+        named, is_described = self._named, view is not None or decoder is not None
+
+        def trained() -> list[Graph]:
+            """Return the graphs of the net as it is used and trained, if the training net can be read."""
+            graphs = [*deployed.graphs, *model.graphs]
+            sources = [] if model.file is None else [model.file.message]
+            for source in sources if named is None else [*sources, named.net]:
+                with suppress(CaffeError):
+                    graphs += open_net(source).graphs
+            return graphs
+
+        return StatedOutput(
+            request.blob,
+            view,
+            decoder,
+            None if is_described else self.card.task,
+            classes_of_model(request.model, request.weights),
+            request.classes,
+            trained,
+        )
 
     def _batch_of_images(self, request: AnswererRequest, listen: Listener) -> int:
         """Return the batch size of the request, or the largest useful one. It is 1 if image sizes differ."""
@@ -242,6 +273,26 @@ class Answerer:
         finally:
             built.shapes[:] = before
         return batch
+
+
+def _chosen_reading(read_as: str | None) -> tuple[View | None, Decoder | None]:
+    """Return the view or the decoder that the user names."""
+    if read_as is None:
+        return None, None
+    views = {view.value: view for view in View}
+    return (views[read_as], None) if read_as in views else (None, DECODERS[read_as]())
+
+
+def _input_size(deployed: Model) -> ImageSize | None:
+    """Return the size of a net's only image input, or `None`."""
+    built = deployed.settled(Phase.TEST, stub_unknown=True).built
+    sizes = [built.shapes[edge][2:] for edge in built.input_edges() if len(built.shapes[edge]) == 4]
+    return ImageSize(*sizes[0]) if len(sizes) == 1 else None
+
+
+def _described_model(path: Path) -> ZooModel | None:
+    """Return the model of a name or a folder, or of a net with a card next to it."""
+    return model_of_file(path) if path.is_file() else find_model(path)
 
 
 def _open_models(request: AnswererRequest) -> tuple[Model, Model]:

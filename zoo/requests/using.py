@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -16,7 +17,7 @@ from zoo.requests.groups import (
     OnSpark,
     WithWeights,
 )
-from zoo.requests.request import RequestError, argument, option, request
+from zoo.requests.request import RequestError, argument, fields_of, option, request
 
 InvalidRows = Literal["error", "skip", "keep"]  # how to handle rows and images without an answer
 
@@ -32,11 +33,30 @@ INPUT is any of
 """
 
 _ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
-_FOR_IMAGES = ("top", "threshold", "draw", "blob", "features_net")
+_FOR_IMAGES = ("top", "threshold", "draw", "blob", "read_as", "features_net")
 _FOR_WRITING = ("beam", "vocabulary", "length", "temperature", "seed")
 _NOT_FOR_TEXT = (
     *("inputs", *_FOR_IMAGES, "batch", "columns", "invalid", "as_json", "as_csv", "backend", "beam", "vocabulary"),
 )
+
+
+class View(Enum):
+    """A way to read a blob, which users name with --as."""
+
+    CLASSES = "classes"
+    SEGMENTS = "segments"
+    VALUES = "values"
+    EMBEDDING = "embedding"
+
+
+def reading_of(name: str) -> str:
+    """Return the name of a view or a decoder. Raises an error for an unknown name."""
+    from netdsl.prediction.decoders import DECODERS  # imports numpy, which would slow down --help
+
+    views = [view.value for view in View]
+    if name not in views and name not in DECODERS:
+        raise ValueError(f"'{name}' is neither a meaning nor a decoder; use one of {', '.join([*views, *DECODERS])}")
+    return name
 
 
 @request
@@ -70,11 +90,16 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     as_json: bool = option("Print a line of JSON for each image.", default=False, name="json")
     as_csv: bool = option("Print CSV, with a row for each class or box.", default=False, name="csv")
     top: int | None = option("Number of classes in an answer; by default 5.", default=None, least=1, metavar="K")
-    threshold: float | None = option("Minimum score of a box; by default 0.5.", default=None, metavar="X")
+    threshold: float | None = option("Minimum score of a box; by default 0.5 or the card's.", default=None, metavar="X")
     draw: Path | None = option("Folder for images with boxes or masks drawn on them.", default=None, metavar="FOLDER")
     blob: str | None = option(
         "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"
     )
+    read_as: str | None = option(
+        "Meaning of the net's output, classes, segments, values or embedding, or the decoder that reads it; by default "
+        "as the card or the net shows.",
+        default=None, name="as", metavar="WHAT", parse=reading_of,
+    )  # fmt: skip
     text: str | None = option("Beginning of a text for a recurrent net to continue.", default=None, metavar="BEGINNING")
     length: int | None = option(
 
@@ -117,8 +142,10 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
 
     def given(self, names: tuple[str, ...]) -> str:
         """Return the first of these options that is given, as users write it, or an empty string."""
-        given = (name for name in names if getattr(self, name) not in (None, (), False) and getattr(self, name) != {})
-        return next((f"--{name.replace('_', '-')}" for name in given), "")
+        values = {each.name: getattr(self, each.name) for each in fields_of(type(self))}
+        given = {name for name, value in values.items() if value not in (None, (), False) and value != {}}
+        options = {each.name: each.option_name for each in fields_of(type(self))}
+        return next((f"--{options[name]}" for name in names if name in given), "")
 
     def check(self) -> None:
         """Refuse options that belong to another kind of answer."""
@@ -215,10 +242,15 @@ class ServeRequest(WithWeights, OnDevice, AboutNet):
         "Time for which a request waits for others to share its batch.", default=10, least=0, most=10_000, metavar="MS"
     )
     top: int = option("Number of classes in an answer.", default=5, least=1, metavar="K")
-    threshold: float = option("Minimum score of a box.", default=0.5, metavar="X")
+    threshold: float | None = option("Minimum score of a box; by default 0.5 or the card's.", default=None, metavar="X")
     blob: str | None = option(
         "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"
     )
+    read_as: str | None = option(
+        "Meaning of the net's output, classes, segments, values or embedding, or the decoder that reads it; by default "
+        "as the card or the net shows.",
+        default=None, name="as", metavar="WHAT", parse=reading_of,
+    )  # fmt: skip
     largest: int = option("Maximum size of a request.", default=16, least=1, metavar="MB")
     queue: int = option("Maximum number of requests in progress.", default=64, least=1, metavar="N")
     rate: float = option(
