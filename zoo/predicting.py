@@ -16,11 +16,11 @@ from netdsl.html_table import image_address
 from netdsl.model.opening import open_model
 from netdsl.prediction.add_columns import ColumnNames
 from netdsl.prediction.captions import CaptionSettings
-from netdsl.prediction.decoders.decoder import Picture
+from netdsl.prediction.decoders.decoder import Embedding, Picture
 from netdsl.prediction.generation import TextGenerator
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.solver.events import Notice
-from zoo.answers.answer import AnswerSettings, Captions, ImageAnswer
+from zoo.answers.answer import AnswerSettings, Captions, ImageAnswer, Similarity
 from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
 from zoo.answers.drawing import Pictures, picture
 from zoo.answers.writing import AnswerForm, form_of, head, text_of
@@ -107,6 +107,7 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
     invalid = InvalidRows(request.invalid or InvalidRows.SKIP)
     if beginning := head(form, answerer.answers):
         yield Predicted(beginning)
+    first: tuple[str, Embedding] | None = None  # the embedding with which all others are compared
     for answer in answer_images(
         answerer,
         request.inputs,
@@ -121,6 +122,10 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
             listen(Notice(answer.problem))
         if pictures is not None and (drawn := pictures.add(answer)) is not None and answerer.answers is Picture:
             answer = replace(answer, drawn=str(drawn))
+        if isinstance(answer.answer, Embedding):
+            first = first or (answer.image, answer.answer)
+            if first[1] is not answer.answer:
+                answer = replace(answer, similarity=Similarity.of(answer.answer, *first))
         is_written = invalid is InvalidRows.KEEP or not answer.problem
         yield Predicted(text_of(answer, form, answerer.answers, answerer.data) if is_written else "", answer)
 

@@ -218,11 +218,28 @@ class AnswerSettings:
         return _USUAL_THRESHOLD if self.threshold is None else self.threshold
 
 
+class Similarity(NamedTuple):
+    """The similarity of an embedding to that of another image."""
+
+    image: str
+    distance: float
+    cosine: float
+
+    @classmethod
+    def of(cls, embedding: Embedding, image: str, other: Embedding) -> Similarity:
+        """Return the Euclidean distance and the cosine of the angle between two embeddings. `image` is the name of the
+        other one's image."""
+        one, two = (each.values.astype(np.float64) for each in (embedding, other))
+        norms = float(np.linalg.norm(one) * np.linalg.norm(two))
+        return cls(image, float(np.linalg.norm(one - two)), float(one @ two) / norms if norms else 0.0)
+
+
 @dataclass(frozen=True)
 class ImageAnswer:
     """The answer about an image, or a sentence about a problem with the image.
 
-    `drawn` is the path of the picture that was written for the answer.
+    `drawn` is the path of the picture that was written for the answer. `similarity` compares an embedding with that of
+    the first image.
     """
 
     image: str
@@ -231,6 +248,7 @@ class ImageAnswer:
     problem: str = ""
     pixels: Numbers | None = None  # kept only if pictures will be drawn
     drawn: str = ""
+    similarity: Similarity | None = None
 
     @property
     def size(self) -> ImageSize | None:
@@ -246,6 +264,8 @@ def as_plain(answer: ImageAnswer) -> dict[str, Any]:
     if answer.answer is None:
         return plain | {"error": answer.problem}
     plain |= _plain(answer.answer)
+    if answer.similarity is not None:
+        plain["similarity"] = answer.similarity._asdict()
     return plain | {"drawn": answer.drawn} if answer.drawn else plain
 
 

@@ -22,7 +22,7 @@ from netdsl.data.transforms.decode import GRAY, decode
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.writing.map_items import map_items
-from netdsl.errors import DataError, NetError, memory_shortage
+from netdsl.errors import DataError, DecoderError, NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
 from netdsl.model.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.model.deploy.deploy_net import deploy_model
@@ -90,6 +90,7 @@ class Answerer:
 
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
         self._named = _described_model(Path(request.model))
+        self._origin = request.model
         self.card = Card(Path(request.model).stem) if self._named is None else self._named.card
         self._named_for_images = _described_model(Path(request.features_net)) if request.features_net else self._named
         model, image_model = _open_models(request)
@@ -118,7 +119,7 @@ class Answerer:
             else:
                 self._reader = self._caption_reader(parts, output, request)
             self.batch = self._batch_of_images(request, listen)
-        except NetError as problem:
+        except (NetError, DecoderError) as problem:
             raise type(problem)(in_file(request.model, problem)) from None
 
     @property
@@ -176,7 +177,10 @@ class Answerer:
 
     def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Answer:
         """Return the answer about the image at this index of the batch."""
-        return self._reader.read(outputs, index, image.placement, settings)
+        try:
+            return self._reader.read(outputs, index, image.placement, settings)
+        except DecoderError as problem:
+            raise NetError(in_file(self._origin, problem)) from None
 
     def _preparation_of_images(self, model: Model, listen: Listener) -> Preparation:
         blob = self._image.blob.name
@@ -280,7 +284,12 @@ def _chosen_reading(read_as: str | None) -> tuple[View | None, Decoder | None]:
     if read_as is None:
         return None, None
     views = {view.value: view for view in View}
-    return (views[read_as], None) if read_as in views else (None, DECODERS[read_as]())
+    try:
+        return (views[read_as], None) if read_as in views else (None, DECODERS[read_as]())
+    except DecoderError as problem:
+        raise NetError(
+            f"--as {read_as}: the decoder needs settings, so describe it in the field `output` of a card: {problem}"
+        ) from None
 
 
 def _input_size(deployed: Model) -> ImageSize | None:

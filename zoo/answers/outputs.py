@@ -98,8 +98,9 @@ class NetOutput:
             if self.recognized:
                 say(f"no card describes the output; {self.recognized}, so the decoder '{self.decoder.name}' reads it")
             places = _places(self._built, image, {**self.predictor.outputs, self._built.graph.blobs[image]: image})
-            names = self._names(self.edge, say)
-            return DecoderReader(self.edge, names, image, _named(self.decoder, names.names), places)
+            decoder = _named(self.decoder, self._names(self.edge, say).names)
+            names = ClassNames(tuple(getattr(decoder, "names", ())))
+            return DecoderReader(self.edge, names, image, decoder, places)
         if isinstance(self._maker(self.edge), MakesRegions) and self.stated.view is None:
             _, scores, codes = (self.predictor.outputs[blob] for blob in self.blobs)
             return RegionReader(self.edge, self._names(self.edge, say), scores, codes)
@@ -220,7 +221,7 @@ def find_output(model: Model, stated: StatedOutput, size: ImageSize | None) -> N
     outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
     names = tuple(outputs.values())
     if stated.decoder is not None:
-        return _decoded(model, stated, names, bound(stated.decoder, (stated.blob,) if stated.blob else names))
+        return _decoded(model, stated, names, stated.decoder)
     if stated.blob is not None:
         return NetOutput(Predictor(model, (stated.blob,)), (stated.blob,), stated, names)
     detecting = _detecting_blobs(built, outputs)
@@ -259,23 +260,29 @@ def features_output(parts: CaptionerParts) -> NetOutput:
     return NetOutput(Predictor(parts.image, parts.features), parts.features, StatedOutput())
 
 
-def bound(decoder: Decoder, outputs: Sequence[str]) -> Decoder:
-    """Return a decoder whose only role without a blob reads the net's only output."""
-    free = [role for role in decoder.published if role != _INPUT_ROLE and not decoder.names_of(role)]
-    if len(free) != 1 or len(outputs) != 1:
-        return decoder
-    return replace(decoder, blobs={**decoder.blobs, free[0]: outputs[0]})
-
-
 def _decoded(model: Model, stated: StatedOutput, outputs: tuple[str, ...], decoder: Decoder) -> NetOutput:
-    """Return the blobs that a decoder reads."""
-    blobs = decoder.blob_names
-    if not blobs:
+    """Return the blobs that a decoder reads.
+
+    Its role for the net's input reads the input. If another role has no blob, it reads the blob that the user names, or
+    the net's only output.
+    """
+    built = model.settled(model.phases[0]).built
+    inputs = tuple(built.graph.blobs[edge] for edge in built.input_edges())
+    free = [role for role in decoder.published if role != _INPUT_ROLE and not decoder.names_of(role)]
+    blobs = dict(decoder.blobs)
+    if _INPUT_ROLE in decoder.published and _INPUT_ROLE not in blobs:
+        blobs[_INPUT_ROLE] = inputs
+    choice = (stated.blob,) if stated.blob else outputs
+    if len(free) == len(choice) == 1:
+        blobs[free[0]] = choice
+    decoder = replace(decoder, blobs=blobs)
+    read = tuple(blob for blob in decoder.blob_names if blob not in inputs)
+    if not read:
         raise DecoderError(
             f"output.blobs: the net has the outputs {', '.join(outputs)}; name the blobs of the decoder "
             f"'{decoder.name}' for {', '.join(decoder.published)}"
         )
-    return NetOutput(Predictor(model, blobs), blobs, stated, outputs, decoder=decoder)
+    return NetOutput(Predictor(model, read), read, stated, outputs, decoder=decoder)
 
 
 def _named(decoder: Decoder, names: tuple[str, ...]) -> Decoder:
@@ -318,8 +325,9 @@ def _unknown(blob: str, shape: Shape, size: ImageSize, known: KnownMeaning | Non
     else:
         problem = f"nothing shows what blob '{blob}' contains"
     others = [View.CLASSES, View.EMBEDDING] if vector_length(shape) > 1 else [View.SEGMENTS] if is_map(shape) else []
-    choices = [f"--as {view.value}" for view in others] + ["the field `output` of a card"]
-    return f"{problem}, so its {count:,} {values} shown as such; to read it otherwise, use {' or '.join(choices)}"
+    choices = ", ".join(f"--as {view.value}" for view in others)
+    advice = f"{choices} or the field `output` of a card" if choices else "the field `output` of a card"
+    return f"{problem}, so its {count:,} {values} shown without a meaning; to read it otherwise, use {advice}"
 
 
 def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:

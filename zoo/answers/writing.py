@@ -126,12 +126,15 @@ def _csv_cells(answer: ImageAnswer) -> list[tuple[Any, ...]]:
 def _text_block(answer: ImageAnswer) -> str:
     """Return a line with the image's name and size, followed by indented lines with the answer."""
     size = "" if answer.size is None else f"  {answer.size.width} x {answer.size.height}"
-    lines = [answer.problem] if answer.problem else [*_answer_lines(answer.answer), *_file_lines(answer)]
+    lines = [answer.problem] if answer.problem else [*_answer_lines(answer.answer), *_further_lines(answer)]
     return "".join([f"{_printable_name(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
 
 
-def _file_lines(answer: ImageAnswer) -> list[str]:
-    """Return the line that names the file of a picture, or that says how to get one."""
+def _further_lines(answer: ImageAnswer) -> list[str]:
+    """Return the line that compares an embedding, or that names the file of a picture or explains how to get one."""
+    if answer.similarity is not None:
+        image, distance, cosine = answer.similarity
+        return [f"distance {distance:.4g} and cosine {cosine:.4f} to {_printable_name(image)}"]
     if isinstance(answer.answer, Picture):
         return [f"wrote {answer.drawn}" if answer.drawn else "--draw FOLDER writes it as an image file"]
     return []

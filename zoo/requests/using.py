@@ -55,7 +55,9 @@ def reading_of(name: str) -> str:
 
     views = [view.value for view in View]
     if name not in views and name not in DECODERS:
-        raise ValueError(f"'{name}' is neither a meaning nor a decoder; use one of {', '.join([*views, *DECODERS])}")
+        raise ValueError(
+            f"'{name}' is neither a meaning nor a decoder; use one of {', '.join(dict.fromkeys([*views, *DECODERS]))}"
+        )
     return name
 
 

@@ -9,10 +9,23 @@ from typing import Any
 import msgspec
 
 from netdsl.errors import DecoderError
+from netdsl.prediction.decoders.attributes import AttributeDecoder
+from netdsl.prediction.decoders.colorization import ColorizationDecoder
 from netdsl.prediction.decoders.decoder import Decoder, Recognized, Shapes, Size
+from netdsl.prediction.decoders.embedding import EmbeddingDecoder
+from netdsl.prediction.decoders.landmarks import LandmarkDecoder
+from netdsl.prediction.decoders.picture import PictureDecoder
+from netdsl.prediction.decoders.text import TextDecoder
 from netdsl.registry import Registry
 
-OWN: tuple[type[Decoder], ...] = ()
+OWN: tuple[type[Decoder], ...] = (
+    AttributeDecoder,
+    ColorizationDecoder,
+    EmbeddingDecoder,
+    LandmarkDecoder,
+    PictureDecoder,
+    TextDecoder,
+)
 DECODERS = Registry[type[Decoder]]("decoder")
 
 for _decoder_class in OWN:
