@@ -32,12 +32,17 @@ class Meanings:
     def of(cls, graphs: Iterable[Graph]) -> Meanings:
         """Return the meanings that the layers of a net show. The graphs are those of the net as it is used and trained.
 
-        Losses come first. A loss on values comes before other losses: an autoencoder may end in a sigmoid, which alone
-        would mean classes.
+        A loss comes before the layer that computes a blob, and a loss on values before other losses: an autoencoder may
+        end in a sigmoid, which alone would mean classes.
         """
-        found = [known for graph in graphs for known in _shown(graph)]
-        found.sort(key=lambda known: (not known[2], known[1].meaning is not Meaning.VALUES))
-        return cls({blob: known for blob, known, _ in reversed(found)})
+        graphs = list(graphs)
+        compared = [pair for graph in graphs for pair in _compared(graph)]
+        compared.sort(key=lambda pair: pair[1].meaning is Meaning.VALUES)
+        known = dict(compared)
+        for graph in graphs:
+            for bottom, top, shown in _computed(graph):
+                known.setdefault(top, known.setdefault(bottom, shown))
+        return cls(known)
 
     def of_edge(self, built: Built, edge: int) -> KnownMeaning | None:
         """Return the meaning of a blob of a built net, or `None` if no layer shows it.
@@ -54,27 +59,28 @@ class Meanings:
         return known
 
 
-def _shown(graph: Graph) -> Iterator[tuple[str, KnownMeaning, bool]]:
-    """Yield the meanings of blobs by name, and whether a loss or a measure shows them."""
-    kinds = kinds_of(graph)
-    read = {
-        edge
-        for node, kind in zip(graph.nodes, kinds, strict=True)
-        if kind is None or not issubclass(kind, NotDeployed)
-        for edge in node.bottoms
-    }
-    for node, kind in zip(graph.nodes, kinds, strict=True):
-        if kind is None or not issubclass(kind, ShowsMeaning):
+def _compared(graph: Graph) -> Iterator[tuple[str, KnownMeaning]]:
+    """Yield the blobs that losses and measures compare, with the meanings that these show."""
+    for node, kind in zip(graph.nodes, kinds_of(graph), strict=True):
+        if kind is not None and issubclass(kind, ShowsMeaning) and issubclass(kind, NotDeployed):
+            reason = f"{_described(node.layer)} compares it with labels"
+            known = KnownMeaning(_compared_meaning(graph, node, kind), reason)
+            edges = [node.bottoms[place] for place in kind.predictions if place < len(node.bottoms)]
+            yield from ((graph.blobs[edge], known) for edge in edges)
+
+
+def _computed(graph: Graph) -> Iterator[tuple[str, str, KnownMeaning]]:
+    """Yield the bottom and the top of each layer that shows a meaning at the end of a net. Layers after it may reshape
+    the values."""
+    nodes, read = list(zip(graph.nodes, kinds_of(graph), strict=True)), set[int]()
+    for node, kind in reversed(nodes):
+        is_last = not read.intersection(node.tops)
+        if kind is not None and (issubclass(kind, NotDeployed) or (kind.keeps_values and is_last)):
             continue
-        if issubclass(kind, NotDeployed):
-            compared = [node.bottoms[place] for place in kind.predictions if place < len(node.bottoms)]
-            known = KnownMeaning(
-                _compared_meaning(graph, node, kind), f"{_described(node.layer)} compares it with labels"
-            )
-            yield from ((graph.blobs[edge], known, True) for edge in compared)
-        elif not read.intersection(node.tops):
-            for edge, what in ((node.tops[0], "computes it"), (node.bottoms[0], "reads it last")):
-                yield graph.blobs[edge], KnownMeaning(kind.meaning, f"{_described(node.layer)} {what}"), False
+        read.update(node.bottoms)
+        if kind is not None and issubclass(kind, ShowsMeaning) and is_last:
+            known = KnownMeaning(kind.meaning, f"{_described(node.layer)} computes it")
+            yield graph.blobs[node.bottoms[0]], graph.blobs[node.tops[0]], known
 
 
 def _compared_meaning(graph: Graph, node: Node, kind: type[ShowsMeaning]) -> Meaning:
