@@ -9,10 +9,17 @@ from typing import Any
 import msgspec
 
 from netdsl.errors import DecoderError
+from netdsl.prediction.decoders.centerface import CenterFace
 from netdsl.prediction.decoders.decoder import Decoder, Recognized, Shapes, Size
+from netdsl.prediction.decoders.facemask import FaceMask
+from netdsl.prediction.decoders.openpose import OpenPose
+from netdsl.prediction.decoders.retinaface import RetinaFace
+from netdsl.prediction.decoders.ssd import Ssd
+from netdsl.prediction.decoders.ultraface import UltraFace
+from netdsl.prediction.decoders.yolo import Yolo
 from netdsl.registry import Registry
 
-OWN: tuple[type[Decoder], ...] = ()
+OWN: tuple[type[Decoder], ...] = (CenterFace, FaceMask, OpenPose, RetinaFace, Ssd, UltraFace, Yolo)
 DECODERS = Registry[type[Decoder]]("decoder")
 
 for _decoder_class in OWN:
