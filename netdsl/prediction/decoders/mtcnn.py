@@ -33,7 +33,7 @@ class Mtcnn:
     """
 
     name: ClassVar[str] = "mtcnn"
-    files: ClassVar[tuple[str, str, str]] = ("det1", "det2", "det3")
+    nets: ClassVar[tuple[str, str, str]] = ("det1", "det2", "det3")
 
     threshold: tuple[float, float, float] = (0.6, 0.7, 0.7)
     smallest_face: float = 20

@@ -45,7 +45,7 @@ def person(skeleton: Skeleton, x: float, y: float) -> dict[int, tuple[float, flo
 
 
 @pytest.mark.parametrize("skeleton", Skeleton)
-def test_two_people_are_told_apart(skeleton):
+def test_two_people_are_distinguished(skeleton):
     people = [person(skeleton, 60, 80), person(skeleton, 180, 80)]
     found = OpenPose(skeleton=skeleton, threshold=0.3, aligned=0.5).decode(
         {"net_output": drawn(skeleton, people)}, SIZE
@@ -70,7 +70,7 @@ def test_a_part_that_is_not_seen_has_no_place():
     assert np.isfinite(np.delete(found.points[0], [4, 10], 0)).all()
 
 
-def test_few_parts_are_no_person():
+def test_few_parts_do_not_make_a_person():
     skeleton = Skeleton.COCO_18
     arm = {part: place for part, place in person(skeleton, 120, 80).items() if part in (2, 3)}
     maps = {"net_output": drawn(skeleton, [arm])}
@@ -78,7 +78,7 @@ def test_few_parts_are_no_person():
     assert len(OpenPose(skeleton=skeleton, fewest_parts=2).decode(maps, SIZE).points) == 1
 
 
-def test_a_lone_leg_with_a_foot_is_no_person():
+def test_a_lone_leg_with_a_foot_does_not_make_a_person():
     leg = {part: place for part, place in person(Skeleton.BODY_25, 120, 80).items() if part in (9, 10, 11, 22, 23, 24)}
     assert len(OpenPose(aligned=0.5).decode({"net_output": drawn(Skeleton.BODY_25, [leg])}, SIZE).points) == 0
 
