@@ -10,21 +10,35 @@ import msgspec
 
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.attributes import AttributeDecoder
+from netdsl.prediction.decoders.centerface import CenterFace
 from netdsl.prediction.decoders.colorization import ColorizationDecoder
 from netdsl.prediction.decoders.decoder import Decoder, Recognized, Shapes, Size
 from netdsl.prediction.decoders.embedding import EmbeddingDecoder
+from netdsl.prediction.decoders.facemask import FaceMask
 from netdsl.prediction.decoders.landmarks import LandmarkDecoder
+from netdsl.prediction.decoders.openpose import OpenPose
 from netdsl.prediction.decoders.picture import PictureDecoder
+from netdsl.prediction.decoders.retinaface import RetinaFace
+from netdsl.prediction.decoders.ssd import Ssd
 from netdsl.prediction.decoders.text import TextDecoder
+from netdsl.prediction.decoders.ultraface import UltraFace
+from netdsl.prediction.decoders.yolo import Yolo
 from netdsl.registry import Registry
 
 OWN: tuple[type[Decoder], ...] = (
     AttributeDecoder,
+    CenterFace,
     ColorizationDecoder,
     EmbeddingDecoder,
+    FaceMask,
     LandmarkDecoder,
+    OpenPose,
     PictureDecoder,
+    RetinaFace,
+    Ssd,
     TextDecoder,
+    UltraFace,
+    Yolo,
 )
 DECODERS = Registry[type[Decoder]]("decoder")
 

@@ -24,6 +24,20 @@ class BoxCode(Enum):
     CORNER_SIZE = "CORNER_SIZE"
 
 
+class Activation(Enum):
+    """The function that turns a net's raw scores into probabilities, if the net doesn't contain it."""
+
+    NONE = "none"
+    SIGMOID = "sigmoid"
+    SOFTMAX = "softmax"
+
+    def apply(self, scores: Numbers, axis: int) -> Numbers:
+        """Return the probabilities of classes. The classes are on the given axis."""
+        if self is Activation.SIGMOID:
+            return sigmoid(scores)
+        return softmax(scores, axis) if self is Activation.SOFTMAX else scores
+
+
 def sigmoid(x: Numbers) -> Numbers:
     """Return 1 / (1 + exp(-x)), without overflow."""
     small = np.exp(-np.abs(x))
@@ -71,6 +85,15 @@ def grid_centers(height: int, width: int, offset: float = 0.5) -> Numbers:
     """Return the centers (x, y) of the cells of a grid in reading order, as (height * width, 2), in cells."""
     y, x = np.divmod(np.arange(height * width), width)
     return np.stack([x, y], -1) + offset
+
+
+def boxes_on_grid(height: int, width: int, step: tuple[float, float], sides: Numbers) -> Numbers:
+    """Return boxes around the cells of a grid, by position and then by size, as (height * width * sizes, 4).
+
+    `step` is the height and width of a cell. `sides` is (sizes, 2) with width and height, in the same unit.
+    """
+    centers = grid_centers(height, width) * step[::-1]
+    return corners(centers[:, None], np.broadcast_to(sides, (len(centers), *sides.shape))).reshape(-1, 4)
 
 
 def overlaps(box: Numbers, others: Numbers, *, pixel: float = 0, of_smaller: bool = False) -> Numbers:

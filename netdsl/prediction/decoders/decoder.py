@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
@@ -128,7 +128,8 @@ class Recognized(NamedTuple):
 class Decoder(ABC):
     """Decodes the outputs of a family of nets. Its fields are the settings in a card.
 
-    All places are in pixels of the net's input. A decoder reads its blobs by role, such as "scores". `blobs` overrides
+    All places are in pixels of the net's input, measured from its corner: the first pixel extends from 0 to 1, and a
+    box ends after its last pixel. A decoder reads its blobs by role, such as "scores". `blobs` overrides
     the published names of blobs in `published`. Some roles have several blobs, one for each feature map. A role without
     blobs isn't read.
     """
@@ -182,13 +183,13 @@ class Decoder(ABC):
         return [_finite_blob(outputs, name, role) for name in names]
 
     def rows(self, outputs: Outputs, role: str, columns: int) -> Numbers:
-        """Return the only blob of a role as rows with this number of columns."""
-        values = self.blob(outputs, role)
-        if values.size % columns:
-            name = self.names_of(role)[0]
+        """Return the values of a role's blobs, one blob after the other, as rows with this number of columns."""
+        blobs = self.blobs_of(outputs, role)
+        values = np.concatenate([blob.ravel() for blob in blobs]) if blobs else np.empty(0)
+        if not values.size or values.size % columns:
             raise DecoderError(
-                f"blob '{name}': the blob of {role} has {values.size} values, which isn't a multiple of {columns}; "
-                "check the decoder's settings"
+                f"blobs: {role} has {values.size} values, which isn't a multiple of {columns}; name other blobs, or "
+                "correct the decoder's settings"
             )
         return values.reshape(-1, columns)
 
@@ -213,6 +214,8 @@ class DetectionDecoder(Decoder):
     candidates: int = 400  # the boxes of a label that are considered, best first
     most: int = 200  # the detections of an image
     names: tuple[str, ...] = ()  # of the labels
+    one_label: bool = False  # whether a box has only its likeliest label
+    across_labels: bool = False  # whether boxes of different labels suppress each other
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,21 +232,26 @@ class DetectionDecoder(Decoder):
         `pixel` is 1 for boxes that include their last pixels.
         """
         sure = np.flatnonzero(scores >= self.threshold)
-        kept = suppressed(
-            boxes[sure], scores[sure], labels[sure], self.overlap, candidates=self.candidates, pixel=pixel
-        )
+        groups = np.zeros_like(sure) if self.across_labels else labels[sure]
+        kept = suppressed(boxes[sure], scores[sure], groups, self.overlap, candidates=self.candidates, pixel=pixel)
         chosen = sure[kept[: self.most]]
         return Detections(
             boxes[chosen], scores[chosen], labels[chosen], None if points is None else points[chosen], self.names
         )
 
-    def best_of_classes(self, boxes: Numbers, scores: Numbers, first: int = 0) -> Detections:
-        """Return the best boxes for scores (N, classes). Each box can be found once for each class.
+    def best_of_classes(self, boxes: Numbers, scores: Numbers, background: int | None = None) -> Detections:
+        """Return the best boxes for scores (N, classes). Unless `one_label` is set, a box can have several labels.
 
-        `boxes` is (N, 4). The classes' labels count from `first`.
+        `boxes` is (N, 4). No box gets the label of the background.
         """
-        box, label = np.nonzero(scores >= self.threshold)
-        return self.best(boxes[box], scores[box, label], label + first)
+        foreground = np.delete(np.arange(scores.shape[1]), () if background is None else background)
+        scores = scores[:, foreground]
+        if self.one_label:
+            label = scores.argmax(1)
+            box = np.arange(len(boxes))
+        else:
+            box, label = np.nonzero(scores >= self.threshold)
+        return self.best(boxes[box], scores[box, label], foreground[label])
 
 
 def require_range(setting: str, value: float, least: float, most: float) -> None:
@@ -262,11 +270,20 @@ def require_sizes(setting: str, values: Sequence[float], count: int | None = Non
             raise DecoderError(f"{setting} contains {value:g}; use numbers above 0 and at most {LARGEST_SIZE}")
 
 
-def pairs_of(setting: str, values: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Yield the pairs of width and height in a flat list."""
+def require_count(what: str, predicted: int, expected: int) -> None:
+    """Raise a `DecoderError` unless a net predicts as many boxes as the settings describe."""
+    if predicted != expected:
+        raise DecoderError(
+            f"the net predicts {predicted} boxes, but {what} and the size of the net's input describe {expected}; "
+            f"correct {what}, or the input's size"
+        )
+
+
+def require_pairs(setting: str, values: Sequence[float]) -> None:
+    """Raise a `DecoderError` unless a setting is a flat list with a width and a height for each anchor."""
+    require_sizes(setting, values)
     if len(values) % 2:
         raise DecoderError(f"{setting} has {len(values)} numbers; give a width and a height for each anchor")
-    return zip(values[::2], values[1::2], strict=True)
 
 
 def _finite_blob(outputs: Outputs, name: str, role: str) -> Numbers:
