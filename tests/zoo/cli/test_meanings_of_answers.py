@@ -97,7 +97,9 @@ def test_a_sigmoid_inside_a_net_does_not_mean_classes(zoo) -> None:
 
 
 def test_a_normalized_vector_is_an_embedding(zoo) -> None:
-    net = model(vector(), NormalizeLayer("unit", ["fc"], across_spatial=False), weights={"fc": [np.ones((6, 72)), np.zeros(6)]})
+    net = model(
+        vector(), NormalizeLayer("unit", ["fc"], across_spatial=False), weights={"fc": [np.ones((6, 72)), np.zeros(6)]}
+    )
     plain, told = answer(zoo, net, photo("a.png"))
     assert plain["norm"] == pytest.approx(1, abs=1e-4) and len(plain["values"]) == 6
     assert "blob 'unit' contains an embedding, because layer 'unit' (Normalize) computes it" in told
