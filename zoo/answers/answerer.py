@@ -89,17 +89,17 @@ class Answerer:
     """A model that answers images. Many threads may call `prepare`, but only one at a time may call `run`."""
 
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
-        self._named = _described_model(Path(request.model))
+        self._named = described_model(Path(request.model))
         self._origin = request.model
         self.card = Card(Path(request.model).stem) if self._named is None else self._named.card
-        self._named_for_images = _described_model(Path(request.features_net)) if request.features_net else self._named
+        self._named_for_images = described_model(Path(request.features_net)) if request.features_net else self._named
         model, image_model = _open_models(request)
         try:
             deployed = deploy_model(model)
             self.data = deployed.data(Phase.TEST, stub_unknown=True)  # the input shapes, and how they are known
             parts = split_captioner(deployed)
             if parts is None:
-                stated = self._stated_output(request, deployed, model)
+                stated = stated_output(request, self._named, model, deployed)
                 output = find_output(deployed, stated, _input_size(deployed))
             else:
                 output = features_output(parts)
@@ -230,32 +230,6 @@ class Answerer:
         generator = CaptionGenerator(parts.sentence, Vocabulary(names), request.device)
         return CaptionReader(output.edge, ClassNames(names), generator, output.predictor.outputs)
 
-    def _stated_output(self, request: AnswererRequest, deployed: Model, model: Model) -> StatedOutput:
-        """Return the facts about the output from the request, the card and the files next to the net."""
-        view, decoder = _chosen_reading(request.read_as)
-        if view is None and decoder is None and self.card.output and self._named is not None:
-            decoder = card_decoder(self.card, self._named.origin, self._named.path)
-        named, is_described = self._named, view is not None or decoder is not None
-
-        def trained() -> list[Graph]:
-            """Return the graphs of the net as it is used and trained, if the training net can be read."""
-            graphs = [*deployed.graphs, *model.graphs]
-            sources = [] if model.file is None else [model.file.message]
-            for source in sources if named is None else [*sources, named.net]:
-                with suppress(CaffeError):
-                    graphs += open_net(source).graphs
-            return graphs
-
-        return StatedOutput(
-            request.blob,
-            view,
-            decoder,
-            None if is_described else self.card.task,
-            classes_of_model(request.model, request.weights),
-            request.classes,
-            trained,
-        )
-
     def _batch_of_images(self, request: AnswererRequest, listen: Listener) -> int:
         """Return the batch size of the request, or the largest useful one. It is 1 if image sizes differ."""
         if not self._sizes:
@@ -279,6 +253,28 @@ class Answerer:
         return batch
 
 
+def stated_output(
+    request: AnswererRequest, named: ZooModel | None, model: Model, deployed: Model | None = None
+) -> StatedOutput:
+    """Return the facts about a net's output from the request, the card and the files next to the net."""
+    view, decoder = _chosen_reading(request.read_as)
+    if named is not None and named.card.output and view is None and decoder is None:
+        decoder = card_decoder(named.card, named.origin, named.path)
+
+    def trained() -> list[Graph]:
+        """Return the graphs of the net as it is used and trained, if the training net can be read."""
+        graphs = [*(() if deployed is None else deployed.graphs), *model.graphs]
+        sources = [] if model.file is None else [model.file.message]
+        for source in sources if named is None else [*sources, named.net]:
+            with suppress(CaffeError):
+                graphs += open_net(source).graphs
+        return graphs
+
+    task = None if named is None or view is not None or decoder is not None else named.card.task
+    names = classes_of_model(request.model, request.weights)
+    return StatedOutput(request.blob, view, decoder, task, names, request.classes, trained)
+
+
 def _chosen_reading(read_as: str | None) -> tuple[View | None, Decoder | None]:
     """Return the view or the decoder that the user names."""
     if read_as is None:
@@ -299,7 +295,7 @@ def _input_size(deployed: Model) -> ImageSize | None:
     return ImageSize(*sizes[0]) if len(sizes) == 1 else None
 
 
-def _described_model(path: Path) -> ZooModel | None:
+def described_model(path: Path) -> ZooModel | None:
     """Return the model of a name or a folder, or of a net with a card next to it."""
     return model_of_file(path) if path.is_file() else find_model(path)
 

@@ -122,17 +122,18 @@ class NetOutput:
 
     def _reader(self, edge: int, size: ImageSize, say: Say) -> OutputReader:
         """Return the reader of a blob."""
-        if self.stated.view is not None:
-            return self._reader_as(self.stated.view, edge, say)
-        layer, blob = self._maker(edge), self._built.graph.blobs[edge]
-        if isinstance(layer, MakesDetections):
+        if isinstance(self._maker(edge), MakesDetections) and self.stated.view is None:
             return DetectionReader(edge, self._names(edge, say))
-        view = self._view_of_task(edge, blob, size)
+        return self._reader_as(self.view(edge, size, say), edge, say)
+
+    def view(self, edge: int, size: ImageSize | None, say: Say) -> View:
+        """Return the way to read a blob of a net with images of this size."""
+        blob = self._built.graph.blobs[edge]
+        view = self.stated.view or self._view_of_task(edge, blob)
         if view is None:
             view, reason = self._shown_view(edge, size)
-            known = self._meanings.of_edge(self._built, edge)
-            say(reason or _unknown(blob, self._built.shapes[edge], size, known))
-        return self._reader_as(view, edge, say)
+            say(reason or _unknown(blob, self._built.shapes[edge], self._meanings.of_edge(self._built, edge)))
+        return view
 
     def _reader_as(self, view: View, edge: int, say: Say) -> OutputReader:
         shape, layer = self._built.shapes[edge], self._maker(edge)
@@ -151,7 +152,7 @@ class NetOutput:
             f"{list(shape[1:])} for each image; use --as values, or name another blob with --blob"
         )
 
-    def _view_of_task(self, edge: int, blob: str, size: ImageSize) -> View | None:
+    def _view_of_task(self, edge: int, blob: str) -> View | None:
         """Return the view of the card's task. A task describes the outputs of a net, not its inner blobs."""
         task, shape = self.stated.task, self._built.shapes[edge]
         if self.blobs and blob not in self.outputs:
@@ -166,10 +167,10 @@ class NetOutput:
             return View.CLASSES
         return None
 
-    def _shown_view(self, edge: int, size: ImageSize) -> tuple[View, str]:
+    def _shown_view(self, edge: int, size: ImageSize | None) -> tuple[View, str]:
         """Return the view that the net shows, and a sentence with the reason. Without a reason, it is values."""
         shape, layer, blob = self._built.shapes[edge], self._maker(edge), self._built.graph.blobs[edge]
-        length, covers = vector_length(shape), is_map(shape) and shape[2:] == tuple(size)
+        length, covers = vector_length(shape), is_map(shape) and shape[2:] == size
         fits = View.CLASSES if length > 1 else View.SEGMENTS if covers else None
         known = self._meanings.of_edge(self._built, edge)
         if isinstance(layer, MakesIndices) and layer.makes_indices() and covers:
@@ -316,7 +317,7 @@ def _reason(blob: str, known: KnownMeaning) -> str:
     return f"no card describes the output; blob '{blob}' contains {known.meaning.value}, because {known.reason}"
 
 
-def _unknown(blob: str, shape: Shape, size: ImageSize, known: KnownMeaning | None) -> str:
+def _unknown(blob: str, shape: Shape, known: KnownMeaning | None) -> str:
     """Return a sentence that explains why a blob is shown as values, and how to change that."""
     count = math.prod(shape[1:])
     values = "value is" if count == 1 else "values are"

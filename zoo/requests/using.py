@@ -33,10 +33,11 @@ INPUT is any of
 """
 
 _ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
-_FOR_IMAGES = ("top", "threshold", "draw", "blob", "read_as", "features_net")
+_FOR_IMAGES = ("top", "threshold", "draw", "blob", "features_net")
 _FOR_WRITING = ("beam", "vocabulary", "length", "temperature", "seed")
 _NOT_FOR_TEXT = (
-    *("inputs", *_FOR_IMAGES, "batch", "columns", "invalid", "as_json", "as_csv", "backend", "beam", "vocabulary"),
+    *("inputs", *_FOR_IMAGES, "read_as", "batch", "columns", "invalid", "as_json", "as_csv", "backend"),
+    *("beam", "vocabulary"),
 )
 
 
@@ -172,7 +173,9 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
             raise RequestError("--backend is for tables; add -o OUT.parquet, and name a table as INPUT.")
 
     def _check_table(self) -> None:
-        """Refuse options that are for images."""
+        """Refuse options and readings that are for images."""
+        if self.read_as not in (None, View.CLASSES.value, View.VALUES.value):
+            raise RequestError(f"--as {self.read_as} is for images; a table's columns are classes or values.")
         option_name = self.given((*_FOR_IMAGES, *_FOR_WRITING))
         several = "several inputs must be images" if self.inputs[1:] else ""
         problem = f"{option_name} is for images" if option_name else several

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
@@ -97,9 +99,8 @@ def test_a_sigmoid_inside_a_net_does_not_mean_classes(zoo) -> None:
 
 
 def test_a_normalized_vector_is_an_embedding(zoo) -> None:
-    net = model(
-        vector(), NormalizeLayer("unit", ["fc"], across_spatial=False), weights={"fc": [np.ones((6, 72)), np.zeros(6)]}
-    )
+    weights = {"fc": [np.ones((6, 72)), np.zeros(6)]}
+    net = model(vector(), NormalizeLayer("unit", ["fc"], across_spatial=False), weights=weights)
     plain, told = answer(zoo, net, photo("a.png"))
     assert plain["norm"] == pytest.approx(1, abs=1e-4) and len(plain["values"]) == 6
     assert "blob 'unit' contains an embedding, because layer 'unit' (Normalize) computes it" in told
@@ -341,3 +342,54 @@ def test_places_are_read_along_the_axis_of_the_batch(zoo) -> None:
     done = zoo("predict", str(net), "a.png", "b.png", "--json", "--batch", "2")
     assert done.code == 0, done.err
     assert [json.loads(line)["points"][0]["x"] for line in done.out.splitlines()] == pytest.approx([2, 3])
+
+
+def test_a_table_gets_classes_only_from_a_net_that_shows_them(zoo) -> None:
+    rows = np.random.default_rng(0).normal(size=(3, 72)).astype(np.float32)
+    pq.write_table(pa.table({"data": rows.tolist()}), "rows.parquet")
+    net = model(vector())
+    done = zoo("predict", net, "rows.parquet", "-o", "out.parquet")
+    assert done.code == 0 and "nothing shows what blob 'fc' contains, so its 6 values are shown" in done.err
+    table = pq.read_table("out.parquet")
+    assert table.column_names == ["data", "prediction"]
+    assert [len(values) for values in table["prediction"].to_pylist()] == [6, 6, 6]
+    done = zoo("predict", net, "rows.parquet", "-o", "out.parquet", "--as", "classes")
+    assert done.code == 0 and "nothing shows" not in done.err
+    table = pq.read_table("out.parquet")
+    assert table.column_names == ["data", "probability", "prediction"]
+    assert all(value in range(6) for value in table["prediction"].to_pylist())
+    refused = zoo("predict", net, "rows.parquet", "-o", "out.parquet", "--as", "embedding")
+    assert refused.code == 2 and "--as embedding is for images; a table's columns are classes or values" in refused.err
+
+
+def test_a_published_detector_is_recognized_and_its_boxes_are_on_the_image(zoo) -> None:
+    """UltraFace's grids for an input of 240 x 320 have 4420 boxes."""
+    layers = "".join(
+        f"""
+        layer {{ name: "{name}" type: "Convolution" bottom: "data" top: "{name}"
+          convolution_param {{ num_output: {size} kernel_h: 240 kernel_w: 320 }} }}
+        layer {{ name: "{top}" type: "Reshape" bottom: "{name}" top: "{top}"
+          reshape_param {{ shape {{ dim: 0 dim: 4420 dim: {size // 4420} }} }} }}
+        """
+        for name, top, size in (("box", "boxes", 4 * 4420), ("score", "scores", 2 * 4420))
+    )
+    data = "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: 1 dim: 1 dim: 240 dim: 320 } } }"
+    pool = "pooling_param { pool: AVE kernel_size: 80 stride: 80 }"
+    small = f"layer {{ name: 's' type: 'Pooling' bottom: 'data' top: 's' {pool} }}"
+    Path("faces.prototxt").write_text(
+        data + small + layers.replace('bottom: "data"', 'bottom: "s"').replace("240", "3").replace("320", "4")
+    )
+    net = Net("faces.prototxt")
+    scores = np.tile([1.0, 0], (4420, 1))
+    scores[1000] = [0.1, 0.9]
+    weights = {name: [np.zeros_like(blob) for blob in blobs] for name, blobs in net.get_weights().items()}
+    weights["score"][1][:] = scores.ravel()
+    net.set_weights(weights)
+    net.save("faces.caffemodel")
+    words = "faces.prototxt", "--weights", "faces.caffemodel", photo("a.png", size=(480, 640))
+    plain, told = answer(zoo, *words)
+    (box,) = plain["boxes"]
+    assert [box[side] for side in ("left", "top", "right", "bottom")] == pytest.approx([200, 120, 232, 152])
+    assert box["name"] == "face" and box["score"] == pytest.approx(0.9)
+    assert "no card describes the output; the outputs 'boxes' and 'scores' describe" in told
+    assert answer(zoo, *words, "--threshold", "0.95")[0]["boxes"] == []
