@@ -64,17 +64,21 @@ def reading_of(name: str) -> str:
 
 @request
 class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
-    """Predict what images show: the best classes or, if the net has layers for them, boxes or the classes of pixels.
+    """Predict what images show: classes, boxes, the classes of pixels, points, pictures or other values.
+
+    The net's layers and losses, its card or --as determine the meaning of its output. If none of them does, the output
+    is shown as values.
 
     MODEL is a name, a model's folder or a net. In a model's folder, the card describes how to turn images into input,
     and labels.txt names the classes. Without a card, the settings of the net's test data layer are used. If an image
     can't be read, the command reports it in a line, continues with the others, and ends with exit code 1.
 
     With `-o OUT.parquet`, a table gets two new columns: `probability` with the probabilities of all classes, and
-    `prediction` with the best class, or with the predicted number if the net has one output. If the names of the
-    classes are in the net's folder, in NAME_labels.txt or labels.txt, a third column, `predicted_class`, contains the
-    name of the best class. All other columns stay unchanged. The net's data layers read the columns that are named like
-    their tops, and losses become their predictions.
+    `prediction` with the best class, or with the predicted number if the net has one output. Values that aren't classes
+    become an array in `prediction`. If the names of the classes are in the net's folder, in NAME_labels.txt or
+    labels.txt, a third column, `predicted_class`, contains the name of the best class. All other columns stay
+    unchanged. The net's data layers read the columns that are named like their tops, and losses become their
+    predictions.
 
     A recurrent net that reads words and an image writes a caption. If it reads features instead of images,
     --features-net names the net that computes them, with its own weights or weights in the same --weights. With
@@ -94,7 +98,10 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     as_csv: bool = option("Print CSV, with a row for each class or box.", default=False, name="csv")
     top: int | None = option("Number of classes in an answer; by default 5.", default=None, least=1, metavar="K")
     threshold: float | None = option("Minimum score of a box; by default 0.5 or the card's.", default=None, metavar="X")
-    draw: Path | None = option("Folder for images with boxes or masks drawn on them.", default=None, metavar="FOLDER")
+    draw: Path | None = option(
+        "Folder for images with boxes, points or masks on them, or for pictures that the net computes.",
+        default=None, metavar="FOLDER",
+    )  # fmt: skip
     blob: str | None = option(
         "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"
     )
@@ -227,7 +234,7 @@ class ProposeRequest(WithWeights, OnDevice, AboutNet):
 
 @request
 class ServeRequest(WithWeights, OnDevice, AboutNet):
-    """Serve a net over HTTP. POST an image to /predict, and the answer is JSON with classes, boxes or segments.
+    """Serve a net over HTTP. POST an image to /predict, and the answer is JSON with classes, boxes or other answers.
 
     Requests that arrive at the same time are answered in one batch. GET / is a page on which you can drop an image,
     /card is the model's card, /health and /ready are for monitoring, and /metrics is for Prometheus. Only this machine
