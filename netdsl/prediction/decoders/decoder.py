@@ -21,6 +21,7 @@ Size = tuple[int, int]  # height and width in pixels
 
 LARGEST_LIST = 10_000  # the most boxes that are compared with each other, since the time grows with the square
 LARGEST_SIZE = 1 << 14  # the largest height, width, stride or anchor in pixels
+_LONGEST_SETTING = 1000  # numbers in a list
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class DetectionDecoder(Decoder):
         """
         foreground = np.delete(np.arange(scores.shape[1]), () if background is None else background)
         scores = scores[:, foreground]
-        if self.one_label:
+        if self.one_label and len(foreground):
             label = scores.argmax(1)
             box = np.arange(len(boxes))
         else:
@@ -261,6 +262,8 @@ def require_sizes(setting: str, values: Sequence[float], count: int | None = Non
     if not values or (count is not None and len(values) != count):
         expected = "at least one number" if count is None else f"{count} numbers"
         raise DecoderError(f"{setting} has {len(values)} numbers; give {expected}")
+    if len(values) > _LONGEST_SETTING:
+        raise DecoderError(f"{setting} has {len(values)} numbers; give at most {_LONGEST_SETTING}")
     for value in values:
         if not 0 < value <= LARGEST_SIZE:
             raise DecoderError(f"{setting} contains {value:g}; use numbers above 0 and at most {LARGEST_SIZE}")

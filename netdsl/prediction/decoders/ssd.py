@@ -48,8 +48,8 @@ class PriorMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require_sizes("priors.min_size", self.min_size)
         if self.max_size:
             require_sizes("priors.max_size", self.max_size, len(self.min_size))
-        for ratio in self.aspect_ratio:
-            require_range("priors.aspect_ratio", ratio, 0.01, 100)
+        if self.aspect_ratio:
+            require_sizes("priors.aspect_ratio", self.aspect_ratio)
         for length in self.size:
             require_range("priors.size", length, 1, _LARGEST_MAP)
         require_range("priors.step", self.step, 0, LARGEST_SIZE)
@@ -128,9 +128,11 @@ class Ssd(DetectionDecoder):
     def decode(self, outputs: Outputs, size: Size) -> Detections:
         """Return the detections in an image."""
         codes = self._flat(outputs, "locations").reshape(-1, 4)
+        if self.priors:
+            require_count("priors", len(codes), sum(each.count for each in self.priors))
         boxes, variances = self._described_priors(size) if self.priors else self._priors_blob(outputs)
         variances = np.asarray(self.variances) if self.variances else variances
-        require_count("priors", len(codes), len(boxes))
+        require_count("the blob of priors", len(codes), len(boxes))
         scores = self._flat(outputs, "scores")
         if scores.size % len(codes):
             raise DecoderError(

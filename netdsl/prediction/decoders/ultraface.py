@@ -17,6 +17,7 @@ from netdsl.prediction.decoders.boxes import (
     grid_centers,
 )
 from netdsl.prediction.decoders.decoder import (
+    LARGEST_SIZE,
     DetectionDecoder,
     Detections,
     Outputs,
@@ -52,7 +53,7 @@ class UltraFace(DetectionDecoder):
         super().__post_init__()
         require_sizes("strides", self.strides)
         for stride in self.strides:
-            require_range("strides", stride, 1, math.inf)
+            require_range("strides", stride, 1, LARGEST_SIZE)
         if len(self.min_boxes) != len(self.strides):
             raise DecoderError(
                 f"min_boxes has {len(self.min_boxes)} lists for {len(self.strides)} strides; give one for each stride"
