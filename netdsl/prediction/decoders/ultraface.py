@@ -92,7 +92,7 @@ class UltraFace(DetectionDecoder):
         return [(math.ceil(size[0] / stride), math.ceil(size[1] / stride)) for stride in self.strides]
 
     def _priors(self, size: Size) -> Numbers:
-        """Return the priors as fractions of the input. The published code cuts their centers and sides to 1."""
+        """Return the priors as fractions of the input. As in the published program, centers and sides are at most 1."""
         parts = list[Numbers]()
         for (height, width), stride, sizes in zip(self._grids(size), self.strides, self.min_boxes, strict=True):
             centers = np.repeat(grid_centers(height, width) * stride, len(sizes), 0)
