@@ -26,7 +26,7 @@ class CenterFace(DetectionDecoder):
     """Decodes each pixel of the heat map as the center of a face.
 
     The maps of scales, offsets and landmarks contain y before x. Scales are logarithms of a box's sides in cells of the
-    heat map, and landmarks are fractions of the box. A net without landmarks names no blob for them.
+    heat map, and landmarks are fractions of the box. If a net doesn't compute landmarks, `blobs` names none for them.
     """
 
     name = "centerface"
@@ -50,7 +50,7 @@ class CenterFace(DetectionDecoder):
         if landmarks is not None:
             parts = landmarks[:, row, column].T.reshape(len(row), len(landmarks) // 2, 2)
             points = (parts * sides[:, None] + first[:, None])[:, :, ::-1]
-        # The published code adds a pixel to the sides when it compares boxes.
+        # The published program adds a pixel to the sides when it compares boxes.
         return self.best(boxes, heat[0, row, column], np.zeros(len(row), np.int64), points, pixel=1)
 
     @classmethod

@@ -19,8 +19,10 @@ Outputs = Mapping[str, Numbers]  # the blobs of one image by name, without a bat
 Shapes = Mapping[str, tuple[int, ...]]  # the shapes of such blobs
 Size = tuple[int, int]  # height and width in pixels
 
-LARGEST_LIST = 10_000  # the most boxes that are compared with each other, since the time grows with the square
+LARGEST_LIST = 10_000  # maximum number of boxes to compare with each other, because the time grows with the square
 LARGEST_SIZE = 1 << 14  # the largest height, width, stride or anchor in pixels
+LARGEST_MAP = 1 << 10  # the largest height or width of a feature map
+_LONGEST_SETTING = 1000  # maximum length of a list of numbers
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ class Decoder(ABC):
         names = self.names_of(role)
         if count is not None and len(names) != count:
             raise DecoderError(f"blobs: '{role}' has {len(names)} blobs instead of {count}; name {count}")
-        return [_finite_blob(outputs, name, role) for name in names]
+        return [finite_blob(outputs, name) for name in names]
 
     def rows(self, outputs: Outputs, role: str, columns: int) -> Numbers:
         """Return the values of a role's blobs, one blob after the other, as rows with this number of columns."""
@@ -209,11 +211,11 @@ class Decoder(ABC):
 class DetectionDecoder(Decoder):
     """Decodes detections: the best boxes of each label after non-maximum suppression."""
 
-    threshold: float = 0.5  # the least score
+    threshold: float = 0.5  # minimum score
     overlap: float = 0.45  # intersection over union above which only the better box stays
-    candidates: int = 400  # the boxes of a label that are considered, best first
-    most: int = 200  # the detections of an image
-    names: tuple[str, ...] = ()  # of the labels
+    candidates: int = 400  # number of boxes of a label that are considered, best first
+    most: int = 200  # maximum number of detections in an image
+    names: tuple[str, ...] = ()  # the names of the labels
     one_label: bool = False  # whether a box has only its likeliest label
     across_labels: bool = False  # whether boxes of different labels suppress each other
 
@@ -246,7 +248,7 @@ class DetectionDecoder(Decoder):
         """
         foreground = np.delete(np.arange(scores.shape[1]), () if background is None else background)
         scores = scores[:, foreground]
-        if self.one_label:
+        if self.one_label and len(foreground):
             label = scores.argmax(1)
             box = np.arange(len(boxes))
         else:
@@ -265,13 +267,15 @@ def require_sizes(setting: str, values: Sequence[float], count: int | None = Non
     if not values or (count is not None and len(values) != count):
         expected = "at least one number" if count is None else f"{count} numbers"
         raise DecoderError(f"{setting} has {len(values)} numbers; give {expected}")
+    if len(values) > _LONGEST_SETTING:
+        raise DecoderError(f"{setting} has {len(values)} numbers; give at most {_LONGEST_SETTING}")
     for value in values:
         if not 0 < value <= LARGEST_SIZE:
             raise DecoderError(f"{setting} contains {value:g}; use numbers above 0 and at most {LARGEST_SIZE}")
 
 
 def require_count(what: str, predicted: int, expected: int) -> None:
-    """Raise a `DecoderError` unless a net predicts as many boxes as the settings describe."""
+    """Raise a `DecoderError` unless a net predicts the number of boxes that the settings describe."""
     if predicted != expected:
         raise DecoderError(
             f"the net predicts {predicted} boxes, but {what} and the size of the net's input describe {expected}; "
@@ -286,9 +290,10 @@ def require_pairs(setting: str, values: Sequence[float]) -> None:
         raise DecoderError(f"{setting} has {len(values)} numbers; give a width and a height for each anchor")
 
 
-def _finite_blob(outputs: Outputs, name: str, role: str) -> Numbers:
+def finite_blob(outputs: Outputs, name: str) -> Numbers:
+    """Return a blob. Raises a `DecoderError` if it is missing or isn't finite."""
     if name not in outputs:
-        raise DecoderError(f"blobs: the net has no output '{name}' for {role}; name one of {', '.join(outputs)}")
+        raise DecoderError(f"blobs: the net doesn't compute '{name}'; name one of {', '.join(outputs)}")
     values = outputs[name]
     if not np.isfinite(values).all():
         raise DecoderError(f"blob '{name}': the net's output for this image isn't finite; check the weights")

@@ -10,6 +10,7 @@ import numpy as np
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import BoxCode, Numbers, boxes_on_grid, decoded_boxes
 from netdsl.prediction.decoders.decoder import (
+    LARGEST_MAP,
     DetectionDecoder,
     Detections,
     Outputs,
@@ -20,8 +21,6 @@ from netdsl.prediction.decoders.decoder import (
     require_range,
     require_sizes,
 )
-
-_LARGEST_MAP = 1 << 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +60,7 @@ class FaceMask(DetectionDecoder):
             for values in lists:
                 require_sizes(setting, values)
         for length in (length for each in self.feature_maps for length in each):
-            require_range("feature_maps", length, 1, _LARGEST_MAP)
+            require_range("feature_maps", length, 1, LARGEST_MAP)
         require_sizes("variances", self.variances, 4)
 
     @property

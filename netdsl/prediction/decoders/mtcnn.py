@@ -11,12 +11,12 @@ import numpy as np
 
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import Numbers, sides_of, suppressed
-from netdsl.prediction.decoders.decoder import LARGEST_LIST, LARGEST_SIZE, Detections, require_range
+from netdsl.prediction.decoders.decoder import LARGEST_LIST, LARGEST_SIZE, Detections, finite_blob, require_range
 
 BatchNet = Callable[[Numbers], Mapping[str, Numbers]]  # runs a net on a batch of any size and any height and width
 
 _CELL, _STRIDE = 12, 2  # the receptive field and the stride of the first net
-_LARGEST_IMAGE = 1 << 26  # the most pixels of the largest image in the pyramid
+_LARGEST_IMAGE = 1 << 26  # maximum number of pixels of the largest image in the pyramid
 _REFINED, _LAST = 24, 48  # height and width of the other nets' inputs
 _WITHIN_SCALE, _PER_STAGE = 0.5, 0.7  # overlaps above which only the better box stays
 _POINTS = 5
@@ -26,9 +26,9 @@ _POINTS = 5
 class Mtcnn:
     """Runs the three nets, whose published files are det1, det2 and det3.
 
-    The published nets read images with the channels in the order RGB and with height and width exchanged, and the
-    values (x - `mean`) * `scale`. `threshold` contains the least score of each net. Faces smaller than `smallest_face`
-    pixels aren't found, and the images of the pyramid shrink by `factor`. The first net proposes at most `most`
+    The published nets read images in RGB with height and width exchanged, as (x - `mean`) * `scale`. `threshold`
+    contains the minimum score of each net. Faces smaller than `smallest_face` pixels aren't found. Each image of the
+    pyramid is smaller than the previous one by `factor`. The first net proposes at most `most`
     boxes, so memory is limited.
     """
 
@@ -42,7 +42,7 @@ class Mtcnn:
     scale: float = 0.0078125
     transposed: bool = True
     most: int = 2000
-    scores: tuple[str, str, str] = ("prob1", "prob1", "prob1")  # blobs
+    scores: tuple[str, str, str] = ("prob1", "prob1", "prob1")  # the blobs of each net
     boxes: tuple[str, str, str] = ("conv4-2", "conv5-2", "conv6-2")
     landmarks: str = "conv6-3"
     names: tuple[str, ...] = ("face",)
@@ -55,6 +55,12 @@ class Mtcnn:
         require_range("mean", self.mean, -LARGEST_SIZE, LARGEST_SIZE)
         require_range("scale", self.scale, 1e-6, LARGEST_SIZE)
         require_range("most", self.most, 1, LARGEST_LIST)
+
+    @property
+    def blobs(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the blobs that each net must compute."""
+        more = (), (), (self.landmarks,)
+        return tuple((*pair, *rest) for *pair, rest in zip(self.scores, self.boxes, more, strict=True))
 
     def detect(self, image: Numbers, nets: tuple[BatchNet, BatchNet, BatchNet]) -> Detections:
         """Return the faces in an image (height, width, RGB) with values from 0 to 255, in pixels of that image."""
@@ -95,7 +101,7 @@ class Mtcnn:
             return np.empty((0, 4)), np.empty(0)
         boxes, codes, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
         kept = self._suppressed(boxes, scores, _PER_STAGE)
-        # The published first stage measures sides without the last pixel.
+        # The published program measures the first net's sides without the last pixel.
         boxes = _moved(boxes[kept], codes[kept], pixel=1)
         return _whole(_squares(boxes)), scores[kept]
 
@@ -105,7 +111,7 @@ class Mtcnn:
         size = math.ceil(height * scale), math.ceil(width * scale)
         whole = np.array([[0, 0, width, height]])
         outputs = net(self._input(_crops(image, whole, size)))
-        scores, codes = (self._blob(outputs, names[0]) for names in (self.scores, self.boxes))
+        scores, codes = (finite_blob(outputs, names[0]) for names in (self.scores, self.boxes))
         if scores.shape[:2] != (1, 2) or codes.shape != (1, 4, *scores.shape[2:]) or scores.ndim != 4:
             raise DecoderError(
                 f"blobs '{self.scores[0]}' and '{self.boxes[0]}': the first net computes shapes {scores.shape} and "
@@ -145,21 +151,13 @@ class Mtcnn:
         return suppressed(boxes, scores, labels, overlap, candidates=self.most, of_smaller=of_smaller)
 
     def _rows(self, outputs: Mapping[str, Numbers], name: str, count: int, columns: int) -> Numbers:
-        values = self._blob(outputs, name)
+        values = finite_blob(outputs, name)
         if values.size != count * columns:
             raise DecoderError(
                 f"blob '{name}': its shape is {values.shape} for {count} images instead of ({count}, {columns}); name "
                 "another blob"
             )
         return values.reshape(count, columns)
-
-    @staticmethod
-    def _blob(outputs: Mapping[str, Numbers], name: str) -> Numbers:
-        if name not in outputs:
-            raise DecoderError(f"the net has no output '{name}'; name one of {', '.join(outputs)}")
-        if not np.isfinite(outputs[name]).all():
-            raise DecoderError(f"blob '{name}': the net's output for this image isn't finite; check the weights")
-        return outputs[name]
 
 
 def _moved(boxes: Numbers, codes: Numbers, pixel: float = 0) -> Numbers:
@@ -176,7 +174,10 @@ def _squares(boxes: Numbers) -> Numbers:
 
 
 def _whole(boxes: Numbers) -> Numbers:
-    """Return boxes of whole pixels. Published code cuts the numbers of the first and the last pixel, from 1."""
+    """Return boxes of whole pixels.
+
+    The published program counts pixels from 1 and drops the fractions of both corners.
+    """
     return np.concatenate([np.fix(boxes[:, :2] + 1) - 1, np.fix(boxes[:, 2:])], 1)
 
 

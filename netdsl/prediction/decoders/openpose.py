@@ -23,26 +23,26 @@ from netdsl.prediction.decoders.decoder import (
 )
 
 _STRIDE = 8
-_LARGEST_MAPS = 1 << 27  # the most values of all maps at the input's size
-_MOST_PEAKS = 127  # of a part; more are noise
+_LARGEST_MAPS = 1 << 27  # maximum number of values of all maps at the input's size
+_MOST_PEAKS = 127  # maximum number of peaks of a part, because more are noise
 _AROUND = 3  # a peak's position is averaged over this many pixels in each direction
-_FEWEST_SAMPLES, _MOST_SAMPLES = 5, 25  # points between two peaks
-_CLOSE = 150  # peaks nearer than this part of the input's mean side may be connected without a field
+_FEWEST_SAMPLES, _MOST_SAMPLES = 5, 25  # number of points between two peaks
+_CLOSE = 150  # the input's mean side divided by the distance at which peaks are connected without a field
 _CUBIC = -0.75  # the coefficient of OpenCV's bicubic interpolation
 
 
 class _Body(NamedTuple):
     """A body: its parts, its limbs as pairs of parts, and the channel of each limb's field.
 
-    `late` limbs connect only parts that the person already has or lacks. Parts after `counted` don't make a person.
+    A person needs parts among the first `counted`, because feet are often found where there are none.
     """
 
     parts: tuple[str, ...]
     limbs: tuple[tuple[int, int], ...]
     fields: tuple[int, ...]
-    threshold: float  # of peaks
-    alignment: float  # the least projection of a field on a limb
-    drawn: int  # the first limbs that are drawn
+    threshold: float  # minimum height of a peak
+    alignment: float  # minimum projection of a field on a limb
+    drawn: int  # number of limbs that are drawn, which are the first ones
     counted: int
 
     @property
@@ -116,7 +116,7 @@ class _Connection(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenPose(Decoder):
-    """Decodes people from heat maps of parts and fields of limbs.
+    """Decodes people from heat maps of parts and from fields of limbs.
 
     The maps are one blob with the heat maps, the background and the fields, or the two roles `heatmaps`, which includes
     the background, and `fields`. A part is a peak of at least `threshold`, which by default is the one published for

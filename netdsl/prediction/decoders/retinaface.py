@@ -36,8 +36,9 @@ _POINTS = 5
 class RetinaFace(DetectionDecoder):
     """Decodes the heads of several feature maps: scores, box codes and, if named, landmarks.
 
-    The anchors of a map are squares of `base_size` pixels around the middle of the first such square, in each of the
-    `ratios` of height to width, times each of the map's `scales`. Neighboring anchors are a stride apart. A blob of
+    The first anchors of a map have the center of a square of `base_size` pixels in the image's corner. Their sizes are
+    this square's in each of the `ratios` of height to width, times each of the map's `scales`. Neighboring anchors are
+    a stride apart. A blob of
     scores contains the probabilities of the background for each anchor, then those of a face. Box codes are multiplied
     by `box_scale` and landmarks by `landmark_scale`, which is 0.2 for some later models.
     """

@@ -12,6 +12,7 @@ import numpy as np
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import Activation, BoxCode, Numbers, corners, decoded_boxes, grid_centers
 from netdsl.prediction.decoders.decoder import (
+    LARGEST_MAP,
     LARGEST_SIZE,
     DetectionDecoder,
     Detections,
@@ -25,11 +26,10 @@ from netdsl.prediction.decoders.decoder import (
 )
 
 _VARIANCES = (0.1, 0.1, 0.2, 0.2)
-_LARGEST_MAP = 1 << 10
 
 
 class PriorMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The priors of one feature map, with the settings that Caffe-SSD's layer for priors has in a prototxt.
+    """The priors of one feature map. The settings are those of Caffe-SSD's prototxt.
 
     `size` is the height and width of the map. `step` is the distance of its cells in pixels, by default the input's
     size divided by the map's.
@@ -48,10 +48,10 @@ class PriorMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require_sizes("priors.min_size", self.min_size)
         if self.max_size:
             require_sizes("priors.max_size", self.max_size, len(self.min_size))
-        for ratio in self.aspect_ratio:
-            require_range("priors.aspect_ratio", ratio, 0.01, 100)
+        if self.aspect_ratio:
+            require_sizes("priors.aspect_ratio", self.aspect_ratio)
         for length in self.size:
-            require_range("priors.size", length, 1, _LARGEST_MAP)
+            require_range("priors.size", length, 1, LARGEST_MAP)
         require_range("priors.step", self.step, 0, LARGEST_SIZE)
         require_range("priors.offset", self.offset, 0, 1)
 
@@ -93,10 +93,10 @@ class PriorMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Ssd(DetectionDecoder):
     """Decodes SSD's locations and scores. The priors are a blob of the net, or `priors` describes them.
 
-    `activation` applies to the scores, which the published nets compute before their last layer. `variances` replaces
-    those in the blob of priors. With `feature_maps`, locations and scores are blobs (channels, height, width), as
-    convolutions compute them, one for each feature map. Labels include the background, whose number is `background`, or
-    -1 if the net has none.
+    `activation` is for nets whose scores aren't probabilities. `variances` replaces the variances in the blob of
+    priors. With `feature_maps`, locations and scores have a blob (channels, height, width) for each feature map, as
+    convolutions compute them. Labels include the background. Its number is `background`, or -1 if the net doesn't
+    predict it.
     """
 
     name = "ssd"
@@ -128,9 +128,11 @@ class Ssd(DetectionDecoder):
     def decode(self, outputs: Outputs, size: Size) -> Detections:
         """Return the detections in an image."""
         codes = self._flat(outputs, "locations").reshape(-1, 4)
+        if self.priors:
+            require_count("priors", len(codes), sum(each.count for each in self.priors))
         boxes, variances = self._described_priors(size) if self.priors else self._priors_blob(outputs)
         variances = np.asarray(self.variances) if self.variances else variances
-        require_count("priors", len(codes), len(boxes))
+        require_count("the blob of priors", len(codes), len(boxes))
         scores = self._flat(outputs, "scores")
         if scores.size % len(codes):
             raise DecoderError(
@@ -160,7 +162,7 @@ class Ssd(DetectionDecoder):
         return np.concatenate([each.boxes(size) for each in self.priors]), np.asarray(_VARIANCES)
 
     def _priors_blob(self, outputs: Outputs) -> tuple[Numbers, Numbers]:
-        """Return the boxes and the variances in the blobs of priors, each of which contains first all its boxes."""
+        """Return the boxes and the variances in the blobs of priors. A blob contains boxes and then variances."""
         halves = list[Numbers]()
         for blob in self.blobs_of(outputs, "priors"):
             if not blob.size or blob.size % 8:

@@ -17,6 +17,7 @@ from netdsl.prediction.decoders.boxes import (
     grid_centers,
 )
 from netdsl.prediction.decoders.decoder import (
+    LARGEST_SIZE,
     DetectionDecoder,
     Detections,
     Outputs,
@@ -52,7 +53,7 @@ class UltraFace(DetectionDecoder):
         super().__post_init__()
         require_sizes("strides", self.strides)
         for stride in self.strides:
-            require_range("strides", stride, 1, math.inf)
+            require_range("strides", stride, 1, LARGEST_SIZE)
         if len(self.min_boxes) != len(self.strides):
             raise DecoderError(
                 f"min_boxes has {len(self.min_boxes)} lists for {len(self.strides)} strides; give one for each stride"
@@ -91,7 +92,7 @@ class UltraFace(DetectionDecoder):
         return [(math.ceil(size[0] / stride), math.ceil(size[1] / stride)) for stride in self.strides]
 
     def _priors(self, size: Size) -> Numbers:
-        """Return the priors as fractions of the input. The published code cuts their centers and sides to 1."""
+        """Return the priors as fractions of the input. As in the published program, centers and sides are at most 1."""
         parts = list[Numbers]()
         for (height, width), stride, sizes in zip(self._grids(size), self.strides, self.min_boxes, strict=True):
             centers = np.repeat(grid_centers(height, width) * stride, len(sizes), 0)

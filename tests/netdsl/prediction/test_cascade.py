@@ -1,0 +1,85 @@
+"""The three nets of a folder find the faces that the same computation in numpy finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import netdsl.pycaffe as caffe
+from caffe_proto.errors import CaffeError
+from netdsl.errors import NetError
+from netdsl.model.opening import open_model
+from netdsl.prediction.cascade import FaceCascade, batch_net
+from netdsl.prediction.decoders.mtcnn import Mtcnn
+
+SETTINGS = Mtcnn(threshold=(0.5, 0.4, 0.4), smallest_face=24)
+
+
+def head(name: str, bottom: str, outputs: int, side: int) -> str:
+    return f"""layer {{ name: '{name}' type: 'Convolution' bottom: '{bottom}' top: '{name}' convolution_param {{
+        num_output: {outputs} kernel_size: {side} stride: 2 }} }} """
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with three nets of one convolution for each of their outputs."""
+    draw = np.random.default_rng(1)
+    for index, (name, side) in enumerate(zip(Mtcnn.nets, (12, 24, 48), strict=True)):
+        shape = f"input_param {{ shape {{ dim: [1, 3, {side}, {side}] }} }}"
+        text = f"layer {{ name: 'data' type: 'Input' top: 'data' {shape} }}"
+        text += head("score", "data", 2, side) + head(SETTINGS.boxes[index], "data", 4, side)
+        text += "layer { name: 'prob1' type: 'Softmax' bottom: 'score' top: 'prob1' }"
+        if index == 2:
+            text += head(SETTINGS.landmarks, "data", 10, side)
+        path = tmp_path / f"{name}.prototxt"
+        path.write_text(text)
+        net = caffe.Net(str(path), caffe.TEST)
+        for blob in (blob for params in net.params.values() for blob in params):
+            blob.data[...] = draw.normal(0, 0.5 / side, blob.data.shape)
+        net.save(str(path.with_suffix(".caffemodel")))
+    return tmp_path
+
+
+def numpy_net(path: Path):
+    net = caffe.Net(f"{path}.prototxt", caffe.TEST, weights=f"{path}.caffemodel")
+    blobs = {name: [blob.data.copy() for blob in params] for name, params in net.params.items()}
+
+    def run(batch: np.ndarray) -> dict[str, np.ndarray]:
+        side = next(iter(blobs.values()))[0].shape[-1]
+        windows = np.lib.stride_tricks.sliding_window_view(batch, (side, side), (2, 3))[:, :, ::2, ::2]
+        outputs = {
+            name: np.einsum("nchwij,ocij->nohw", windows, weights) + bias[:, None, None]
+            for name, (weights, bias) in blobs.items()
+        }
+        powers = np.exp(outputs.pop("score"))
+        return outputs | {"prob1": powers / powers.sum(1, keepdims=True)}
+
+    return run
+
+
+def test_the_nets_find_what_numpy_finds(folder: Path) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+    expected = SETTINGS.detect(image, tuple(numpy_net(folder / name) for name in Mtcnn.nets))
+    found = FaceCascade(folder, SETTINGS).detect(image)
+    assert len(expected.boxes)
+    np.testing.assert_allclose(found.boxes, expected.boxes, atol=1e-3)
+    np.testing.assert_allclose(found.points, expected.points, atol=1e-3)
+
+
+def test_a_missing_net_is_named(folder: Path) -> None:
+    (folder / "det2.caffemodel").unlink()
+    with pytest.raises(CaffeError, match=r"det2\.caffemodel"):
+        FaceCascade(folder)
+
+
+def test_a_net_with_several_inputs_is_refused(tmp_path: Path) -> None:
+    shape = "input_param { shape { dim: [1, 2] } }"
+    path = tmp_path / "net.prototxt"
+    path.write_text(
+        f"layer {{ name: 'in' type: 'Input' top: 'a' top: 'b' {shape} }}"
+        "layer { name: 'sum' type: 'Eltwise' bottom: 'a' bottom: 'b' top: 'sum' }"
+    )
+    with pytest.raises(NetError, match="has 2 inputs; name a net that reads images"):
+        batch_net(open_model(path), ("sum",))
