@@ -7,7 +7,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.decode import COLORS, GRAY
-from netdsl.data.transforms.image_settings import crop_of, resize_of, resize_to
+from netdsl.data.transforms.image_settings import crop_of, is_padded, resize_of, resize_to
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.resizing import ShortSide
 from netdsl.errors import NetError
@@ -27,7 +27,7 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
             f"{folder}: the card crops images of {dimensions(resized)} to {dimensions(image.size)}; let its "
             "`size` be above 0 and no larger than its `resize`"
         )
-    resize_to(transform, *resized)
+    resize_to(transform, *resized, padded=image.padded)
     if resized != image.size:
         transform.crop_h, transform.crop_w = image.size
     if image.scale != 1:
@@ -46,9 +46,9 @@ def short_side_of(image: ImageInput, folder: Path) -> ShortSide:
             f"{folder}: the card names '{image.mean}' as a mean, but the net accepts images of any size; let "
             "the card's `mean` be a value for each channel"
         )
-    if image.resize not in (None, image.size):
+    if image.padded or image.resize not in (None, image.size):
         raise NetError(
-            f"{folder}: the card sets `resize`, but the net reads whole images; remove `resize` and keep `size`"
+            f"{folder}: the card sets `resize` or `padded`, but the net reads whole images; keep only `size`"
         )
     _check_values(image.mean, folder, GRAY if image.channels is Channels.GRAY else COLORS)
     shorter, longer = sorted(image.size)
@@ -89,12 +89,17 @@ def _check_values(mean: Sequence[float], folder: Path, channels: int) -> None:
 def image_input(transform: pb.TransformationParameter) -> ImageInput | None:
     """Return the card's form of settings for images in Caffe's channel order. The mean file is in the card's folder.
 
-    Returns `None` for settings that only a data layer can express: images that keep their sizes, or that aren't resized
-    linearly.
+    Returns `None` for settings that only a data layer can express: images that keep their sizes, have borders that
+    aren't black, or aren't resized linearly.
     """
     resized = resize_of(transform)
     modes = {mode for resize in transform.resize_param for mode in resize.interp_mode}
     if resized is None or modes - {pb.ResizeParameter.LINEAR}:
+        return None
+    padded = is_padded(transform)
+    if padded and any(
+        resize.pad_mode != pb.ResizeParameter.CONSTANT or any(resize.pad_value) for resize in transform.resize_param
+    ):
         return None
     size = crop_of(transform) or resized
     return ImageInput(
@@ -103,7 +108,12 @@ def image_input(transform: pb.TransformationParameter) -> ImageInput | None:
         None if resized == size else resized,
         Path(transform.mean_file).name if transform.mean_file else tuple(transform.mean_value),
         transform.scale,
+        padded,
     )
+
+
+def _has_black_borders(resize: pb.ResizeParameter) -> bool:
+    return resize.pad_mode == pb.ResizeParameter.CONSTANT and not any(resize.pad_value)
 
 
 def unlike_layer(image: ImageInput, layer: pb.TransformationParameter | None) -> list[str]:

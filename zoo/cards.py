@@ -55,6 +55,7 @@ class ImageInput:
     resize: tuple[int, int] | None = None  # height and width before the crop, by default `size`
     mean: tuple[float, ...] | str = ()  # one value, a value for each channel, or a file in the model's folder
     scale: float = 1.0
+    padded: bool = False  # whether images keep their proportions, between black borders
 
     @property
     def item(self) -> tuple[int, int, int]:

@@ -45,9 +45,9 @@ class Placement:
     scale: float | None = None
 
     def window(self) -> tuple[slice, slice]:
-        """Return the rows and columns of the resized image that the net sees. As in Caffe, half pixels are rounded
-        down."""
-        top, left = ((whole - part) // 2 for whole, part in zip(self.resized, self.crop, strict=True))
+        """Return the rows and columns of the resized image that the net sees. They begin below 0 if the image has
+        borders. As in Caffe, half pixels are rounded toward 0."""
+        top, left = (int((whole - part) / 2) for whole, part in zip(self.resized, self.crop, strict=True))
         return slice(top, top + self.crop.height), slice(left, left + self.crop.width)
 
     def corners(self, left: float, top: float, right: float, bottom: float) -> Corners:

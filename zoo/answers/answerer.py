@@ -50,7 +50,7 @@ from zoo.answers.images import (
     image_of,
     open_images,
 )
-from zoo.answers.outputs import NetOutput, StatedOutput, features_output, find_output
+from zoo.answers.outputs import NetOutput, StatedOutput, features_output, find_output, keeps_apart
 from zoo.answers.readers import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels, card_decoder
@@ -231,26 +231,28 @@ class Answerer:
         return CaptionReader(output.edge, ClassNames(names), generator, output.predictor.outputs)
 
     def _batch_of_images(self, request: AnswererRequest, listen: Listener) -> int:
-        """Return the batch size of the request, or the largest useful one. It is 1 if image sizes differ."""
-        if not self._sizes:
-            return request.batch or self._possible_batch()
+        """Return the batch size of the request, or the largest useful one. It is 1 if the net reads single images."""
+        height, width = self.preparation.size
+        batch = request.batch or max(1, min(_BATCH, _PIXELS // (height * width)))
+        if not self._sizes and self._can_read(batch):
+            return batch
         if (request.batch or 1) > 1:
-            listen(Notice(f"{request.model}: the net reads one image at a time, since image sizes differ"))
+            reason = "image sizes differ" if self._sizes else "its layers fix the number"
+            listen(Notice(f"{request.model}: the net reads one image at a time, since {reason}"))
         return 1
 
-    def _possible_batch(self) -> int:
-        """Return the default batch size for images of this size, or 1 if the net's layers fix another number."""
-        height, width = self.preparation.size
-        batch = max(1, min(_BATCH, _PIXELS // (height * width)))
+    def _can_read(self, batch: int) -> bool:
+        """Return whether the net's outputs keep the images of a batch apart. Layers may fix the number of images."""
         built = self._predictor.built
         before = list(built.shapes)
         try:
             reshape(built, {self._image.edge: (batch, *before[self._image.edge][1:])})
+            own = before[self._image.edge][0]
+            return all(keeps_apart(before[edge], built.shapes[edge], own, batch) for edge in built.graph.outputs)
         except NetError:
-            return 1
+            return False
         finally:
             built.shapes[:] = before
-        return batch
 
 
 def stated_output(

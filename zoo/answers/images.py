@@ -22,7 +22,7 @@ from netdsl.data.sources.source_name import Content
 from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color, decode, in_color
 from netdsl.data.transforms.image_settings import crop_of, describe, resize_of
-from netdsl.data.transforms.resizing import ShortSide
+from netdsl.data.transforms.resizing import ImageResizing, ShortSide
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 from zoo.answers.answer import ImageSize, Numbers, Placement
@@ -245,6 +245,7 @@ class LayerPreparation(Preparation):
         super().__init__(channels)
         self._settings = settings
         self._transform = Transform(settings, train=False)
+        self._resizing = ImageResizing(settings.resize_param[0]) if settings.resize_param else None
         resized = resize_of(settings)
         size = crop_of(settings) or resized
         assert size is not None
@@ -254,7 +255,8 @@ class LayerPreparation(Preparation):
 
     def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
         own = ImageSize(*pixels.shape[1:])
-        placement = Placement(own, ImageSize(*(resize_of(self._settings) or own)), self.size)
+        resized = ImageSize(*self._resizing.size_without_borders(*own)) if self._resizing else own
+        placement = Placement(own, resized, self.size)
         return self._transform(pixels, np.random.default_rng(_SEED)), placement
 
     def _described_changes(self) -> str:

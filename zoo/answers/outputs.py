@@ -305,7 +305,17 @@ def _places(built: Built, image: int, edges: Mapping[str, int]) -> dict[str, Blo
         return {name: BlobPlace(edge, 0) for name, edge in edges.items()}
     finally:
         built.shapes[:] = before
+    if not all(keeps_apart(before[edge], after[edge], batch, batch + 1) for edge in edges.values()):
+        return {name: BlobPlace(edge, 0) for name, edge in edges.items()}
     return {name: BlobPlace(edge, _changed_axis(before[edge], after[edge])) for name, edge in edges.items()}
+
+
+def keeps_apart(before: Shape, after: Shape, old: int, new: int) -> bool:
+    """Return whether a blob keeps images apart when their number changes: the lengths of its axes stay, or follow the
+    number of images. A reshape to one row instead joins the values of all images."""
+    return len(before) == len(after) and all(
+        length == changed or (length, changed) == (old, new) for length, changed in zip(before, after, strict=True)
+    )
 
 
 def _changed_axis(before: Shape, after: Shape) -> int | None:

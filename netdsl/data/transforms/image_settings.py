@@ -45,9 +45,15 @@ def settings_in_tests(
     return made
 
 
-def resize_to(param: pb.TransformationParameter, height: int, width: int) -> None:
-    """Resize images to this size, without keeping their proportions."""
-    param.resize_param.add(resize_mode=pb.ResizeParameter.WARP, height=height, width=width)
+def resize_to(param: pb.TransformationParameter, height: int, width: int, *, padded: bool = False) -> None:
+    """Resize images to this size. With `padded`, they keep their proportions between black borders."""
+    mode = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD if padded else pb.ResizeParameter.WARP
+    param.resize_param.add(resize_mode=mode, height=height, width=width)
+
+
+def is_padded(param: pb.TransformationParameter) -> bool:
+    """Return whether images keep their proportions between borders."""
+    return any(resize.resize_mode == pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD for resize in param.resize_param)
 
 
 def resize_of(param: pb.TransformationParameter) -> Size | None:
@@ -64,7 +70,8 @@ def crop_of(param: pb.TransformationParameter) -> Size | None:
 def describe(param: pb.TransformationParameter) -> str:
     """Return a description of the transform in words."""
     resized, crop = resize_of(param), crop_of(param)
-    parts = [f"resized to {_in_words(resized)}"] if resized else []
+    fitted = "fitted into" if is_padded(param) else "resized to"
+    parts = [f"{fitted} {_in_words(resized)}"] if resized else []
     parts += (
         [f"cropped to {_in_words(crop)}{'' if resized else ' in their own size'}"] if crop and crop != resized else []
     )

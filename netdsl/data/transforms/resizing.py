@@ -50,14 +50,14 @@ class ImageResizing:
 
     def size(self, height: int, width: int) -> Size:
         """Return the size that an image of this size is resized to."""
-        return self.fixed_size or self._whole_pixels(height, width)
+        return self.fixed_size or self.size_without_borders(height, width)
 
     def __call__(self, image: Array, random: Random) -> Array:
         """Return the image in its new size. The interpolation is drawn from those in the settings."""
         if image.shape[1:] == (self._p.height, self._p.width):
             return image
         mode = self._modes[int(random.integers(len(self._modes)))] if len(self._modes) > 1 else self._modes[0]
-        resized = resize(as_bytes(image), *self._whole_pixels(image.shape[1], image.shape[2]), mode)
+        resized = resize(as_bytes(image), *self.size_without_borders(image.shape[1], image.shape[2]), mode)
         return self._padded(resized) if self._keeps_size else resized
 
     def boxes(self, boxes: Boxes, height: int, width: int) -> Boxes:
@@ -99,7 +99,8 @@ class ImageResizing:
         keeps_width = is_wide if self._keeps_size else is_narrow
         return np.array([full[0], full[0] / aspect] if keeps_width else [aspect * full[1], full[1]], np.float32)
 
-    def _whole_pixels(self, height: int, width: int) -> Size:
+    def size_without_borders(self, height: int, width: int) -> Size:
+        """Return the size that an image of this size is resized to before borders are added."""
         wide, high = self._scaled(height, width)
         return max(1, int(high)), max(1, int(wide))
 

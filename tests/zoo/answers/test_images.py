@@ -228,9 +228,14 @@ def test_a_card_states_settings_or_none(tmp_path) -> None:
         ImageInput((10, 8), Channels.BGR, (12, 11), MEANS, 0.5),
         ImageInput((12, 11), Channels.BGR, None, "mean.binaryproto"),
         ImageInput((10, 8), Channels.GRAY, None, (3.0,)),
+        ImageInput((10, 8), padded=True),
     ):
         assert image_input(transform_of(card, tmp_path)) == card
-    for settings in ("crop_size: 8", "resize_param { height: 9 width: 9 interp_mode: AREA }"):
+    for settings in (
+        "crop_size: 8",
+        "resize_param { height: 9 width: 9 interp_mode: AREA }",
+        "resize_param { height: 9 width: 9 resize_mode: FIT_LARGE_SIZE_AND_PAD pad_value: 7 }",
+    ):
         assert image_input(from_text(settings, pb.TransformationParameter, where="test")) is None
 
 
@@ -252,3 +257,16 @@ def test_a_card_that_cannot_be_followed_is_refused(card, says, tmp_path: Path) -
     mean_of(tmp_path, 3, 12, 11)
     with pytest.raises(CaffeError, match=says):
         transform_of(card, tmp_path)
+
+
+@pytest.mark.parametrize(("height", "width", "borders"), [(20, 40, (5, 0)), (40, 20, (0, 5)), (19, 40, (5, 0))])
+def test_a_padded_image_keeps_its_proportions_and_places_map_back_to_it(height, width, borders, tmp_path) -> None:
+    card = ImageInput((20, 20), padded=True)
+    prepare = LayerPreparation(transform_of(card, tmp_path), card.channels)
+    prepared = prepare(np.full((3, height, width), 200, np.uint8), "test")
+    top, left = borders
+    inside = prepared.values[:, top : 20 - top - (height == 19), left : 20 - left]
+    assert (inside == 200).all() and prepared.values.sum() == inside.sum()
+    corner = prepared.placement.points_on_image(np.array([[float(left), float(top)]]))
+    assert np.allclose(corner, 0)
+    assert prepared.placement.corners(left / 20, top / 20, 0.5, 0.5)[:2] == (0, 0)
