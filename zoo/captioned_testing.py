@@ -12,7 +12,6 @@ from netdsl.scores.bleu import bleu
 from zoo.answers.answer import AnswerSettings, Captions
 from zoo.answers.answerer import Answerer, answers_on
 from zoo.answers.images import ImageFiles
-from zoo.answers.readers import CaptionReader
 
 
 def captioned_images(data: SourceName) -> list[CaptionedImage]:
@@ -27,7 +26,7 @@ def captioned_images(data: SourceName) -> list[CaptionedImage]:
 
 def score_captions(answerer: Answerer, images: Sequence[CaptionedImage]) -> list[float]:
     """Return BLEU-1 to BLEU-4 of captions in which each word is the likeliest one."""
-    if answerer.reads is not CaptionReader:
+    if answerer.answers is not Captions:
         raise DataError(
             "the model doesn't write captions, but the images only have captions; choose images with labels or "
             "marked objects"

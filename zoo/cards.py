@@ -7,13 +7,18 @@ text until a field sets their type, so that a hash of digits stays a hash. Nothi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from caffe_proto.errors import FileError
 from netdsl.data.sources.files import file_errors, regular_file
+from netdsl.errors import DecoderError
+
+if TYPE_CHECKING:
+    from netdsl.prediction.decoders.decoder import Decoder
+    from netdsl.prediction.decoders.mtcnn import Mtcnn
 
 CARD = "README.md"  # the file of a card in a model's folder
 
@@ -87,6 +92,7 @@ class Card:
     sha1: str = ""
     sha256: str = ""
     text: str = ""  # the text after the fields
+    output: Mapping[str, Any] = field(default_factory=dict)  # a decoder's name, its blobs and its settings
 
 
 def read_card(path: str | Path) -> Card:
@@ -114,14 +120,43 @@ def parse_card(text: str, where: str) -> Card:
         values = yaml.load(front, yaml.BaseLoader)  # returns every value as text
         if not isinstance(values, dict):
             raise FileError(f"{where}: the card contains no fields; write fields such as 'name: LeNet'")
-        return msgspec.convert({**_filled_fields(values), "text": body.strip()}, Card, strict=False)
+        card = msgspec.convert({**_filled_fields(values), "text": body.strip()}, Card, strict=False)
     except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as problem:
         raise FileError(f"{where}: the card can't be read: {' '.join(str(problem).split())}; correct it") from None
+    if card.output and card_cascade(card, where) is None:
+        card_decoder(card, where)
+    return card
+
+
+def card_cascade(card: Card, where: str) -> Mtcnn | None:
+    """Return the cascade that the field `output` describes, or `None` if it describes a decoder of one net."""
+    from netdsl.prediction.decoders import cascade_of
+
+    try:
+        return cascade_of(card.output)
+    except DecoderError as problem:
+        raise FileError(f"{where}: {problem}") from None
+
+
+def card_decoder(card: Card, where: str, folder: Path = Path()) -> Decoder:
+    """Return the decoder that the field `output` describes, whose files are in a folder. Errors begin with `where`."""
+    from netdsl.prediction.decoders import decoder_of
+
+    try:
+        decoder = decoder_of(card.output)
+    except DecoderError as problem:
+        raise FileError(f"{where}: {problem}") from None
+    files = {setting: getattr(decoder, setting) for setting in decoder.files if getattr(decoder, setting)}
+    for setting, name in files.items():
+        if Path(name).name != name:
+            raise FileError(f"{where}: output.{setting}: '{name}' isn't a file in the model's folder; put it there")
+    placed: dict[str, Any] = {setting: str(folder / name) for setting, name in files.items()}
+    return replace(decoder, **placed)
 
 
 def _filled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that belong to fields of a card and aren't empty."""
-    names = {field.name for field in fields(Card)}
+    names = {each.name for each in fields(Card)}
     return {name: value for name, value in values.items() if name in names and value not in ("", None, "null")}
 
 
@@ -131,6 +166,6 @@ def card_text(card: Card) -> str:
     import yaml
 
     values = msgspec.to_builtins(card)
-    filled = {name: value for name, value in values.items() if name != "text" and value not in ("", [], (), None)}
+    filled = {name: value for name, value in values.items() if name != "text" and value not in ("", [], (), {}, None)}
     front = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=100)
     return f"{_FENCE}\n{front}{_FENCE}\n\n{card.text}\n" if card.text else f"{_FENCE}\n{front}{_FENCE}\n"

@@ -18,7 +18,6 @@ from netdsl.solver.events import Listener, Notice
 from zoo.answers.answer import AnswerSettings, Boxes, ImageAnswer, Segments
 from zoo.answers.answerer import Answerer, answers_on
 from zoo.answers.images import MarkedImages
-from zoo.answers.readers import DetectionReader, RegionReader, SegmentReader
 from zoo.score_tables import ScoreTable, detection_table, segmentation_table
 
 _MOST = 100  # maximum number of detections in an image, as in Faster R-CNN and COCO
@@ -47,9 +46,9 @@ class MarkedTest:
 
     def table(self) -> ScoreTable:
         """Return the scores of all images."""
-        if issubclass(self.answerer.reads, SegmentReader):
+        if self.answerer.answers is Segments:
             return self._segmentation()
-        if issubclass(self.answerer.reads, (DetectionReader, RegionReader)):
+        if self.answerer.answers is Boxes:
             return self._detection()
         raise DataError(
             "the model neither detects nor segments objects; to test on images with marked objects, choose a model "
@@ -58,7 +57,7 @@ class MarkedTest:
 
     def _answers(self) -> Iterator[tuple[AnnotatedImage, ImageAnswer]]:
         source = MarkedImages(self.marked, self.answerer.preparation.color)
-        settings = AnswerSettings(threshold=self.answerer.reads.LEAST_SCORE)
+        settings = AnswerSettings(threshold=self.answerer.least_score)
         for index, answer in enumerate(answers_on(self.answerer, source, settings)):
             yield self.marked.image(index), answer
 

@@ -15,6 +15,7 @@ TRAIN_VAL = "train_val.prototxt"
 SOLVER = "solver.prototxt"
 WEIGHTS = "weights.caffemodel"
 
+_OWN_CARD = ".card.md"  # follows the name of a net whose card isn't that of its folder
 _OTHER_NETS = ("*.prototxt", "*.onnx", "*.caffemodel")  # used if a folder contains neither of Caffe's two names
 
 
@@ -94,6 +95,43 @@ class ModelFolder:
     def _file(self, name: str) -> Path | None:
         path = self.path / name
         return path if Path(name).name == name and path.is_file() else None
+
+
+@dataclass(frozen=True)
+class DescribedNet(ModelFolder):
+    """A net in a folder of any files, with a card that is only about this net."""
+
+    file: Path
+
+    @property
+    def origin(self) -> str:
+        """The net's path."""
+        return str(self.file)
+
+    @property
+    def deployed(self) -> Path:
+        """The net itself."""
+        return self.file
+
+    @property
+    def net(self) -> Path:
+        """The net itself."""
+        return self.file
+
+
+def model_of_file(path: Path) -> ModelFolder | None:
+    """Return the model that a file is the net of, or `None` if no card describes the file.
+
+    The card is NAME.card.md next to NAME.prototxt, or the card of the file's folder if the file is the folder's net to
+    use or to train.
+    """
+    own = path.with_name(f"{path.stem}{_OWN_CARD}")
+    if own.is_file():
+        return DescribedNet(path.parent, read_card(own), path)
+    if not (is_model_folder(path.parent) and (path.parent / CARD).is_file()):
+        return None
+    folder = open_folder(path.parent)
+    return folder if path in (folder.deployed, folder.net) else None
 
 
 def is_model_folder(path: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from caffe_proto.errors import in_file
@@ -16,13 +16,14 @@ from netdsl.html_table import image_address
 from netdsl.model.opening import open_model
 from netdsl.prediction.add_columns import ColumnNames
 from netdsl.prediction.captions import CaptionSettings
+from netdsl.prediction.decoders.decoder import Embedding, Picture
 from netdsl.prediction.generation import TextGenerator
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.solver.events import Notice
-from zoo.answers.answer import AnswerSettings, ImageAnswer
-from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
+from zoo.answers.answer import AnswerSettings, Captions, ImageAnswer, Similarity
+from zoo.answers.answerer import AnswererRequest, answer_images
+from zoo.answers.cascade import open_answerer
 from zoo.answers.drawing import Pictures, picture
-from zoo.answers.readers import CaptionReader
 from zoo.answers.writing import AnswerForm, form_of, head, text_of
 from zoo.devices import one_device
 from zoo.names import classes_of_model
@@ -32,7 +33,7 @@ from zoo.requests.using import PredictRequest
 from zoo.table_columns import add_columns
 
 _NAMES = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
-_TOP, _THRESHOLD, _WORDS, _CHARACTERS = 5, 0.5, 20, 200
+_TOP, _WORDS, _CHARACTERS = 5, 20, 200
 
 
 @dataclass(frozen=True)
@@ -95,17 +96,19 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
         device=one_device(request.device, listen),
         batch=request.batch,
         blob=request.blob,
+        read_as=request.read_as,
         vocabulary=request.vocabulary,
         features_net=request.features_net,
         dialect=request.dialect,
     )
-    answerer = Answerer(asked, listen)
-    request.check_writing(answerer.reads is CaptionReader)
+    answerer = open_answerer(asked, listen)
+    request.check_writing(answerer.answers is Captions)
     form = _form(request)
-    pictures = None if request.draw is None else Pictures(request.draw, answerer.reads)
+    pictures = None if request.draw is None else Pictures(request.draw, answerer.answers)
     invalid = InvalidRows(request.invalid or InvalidRows.SKIP)
-    if beginning := head(form, answerer.reads):
+    if beginning := head(form, answerer.answers):
         yield Predicted(beginning)
+    first: tuple[str, Embedding] | None = None  # the embedding with which all others are compared
     for answer in answer_images(
         answerer,
         request.inputs,
@@ -118,10 +121,14 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
     ):
         if answer.problem:
             listen(Notice(answer.problem))
+        if pictures is not None and (drawn := pictures.add(answer)) is not None and answerer.answers is Picture:
+            answer = replace(answer, drawn=str(drawn))
+        if isinstance(answer.answer, Embedding):
+            first = first or (answer.image, answer.answer)
+            if first[1] is not answer.answer:
+                answer = replace(answer, similarity=Similarity.of(answer.answer, *first))
         is_written = invalid is InvalidRows.KEEP or not answer.problem
-        yield Predicted(text_of(answer, form, answerer.reads, answerer.data) if is_written else "", answer)
-        if pictures is not None:
-            pictures.add(answer)
+        yield Predicted(text_of(answer, form, answerer.answers, answerer.data) if is_written else "", answer)
 
 
 def _form(request: PredictRequest) -> AnswerForm:
@@ -135,7 +142,7 @@ def _settings(request: PredictRequest) -> AnswerSettings:
     captions = CaptionSettings(
         request.length or _WORDS, request.beam or 1, request.temperature or 0.0, request.seed or 0
     )
-    return AnswerSettings(request.top or _TOP, _THRESHOLD if request.threshold is None else request.threshold, captions)
+    return AnswerSettings(request.top or _TOP, request.threshold, captions)
 
 
 @contextmanager

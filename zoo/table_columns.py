@@ -23,13 +23,15 @@ from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Notice, WeightsLoaded
 from netdsl.spark.backend import SparkBackend
 from netdsl.training.backends import LocalBackend
+from zoo.answers.answerer import AnswererRequest, described_model, stated_output
+from zoo.answers.outputs import NetOutput
 from zoo.devices import one_device, remote_devices_of
 from zoo.names import classes_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.groups import OnSpark
 from zoo.requests.request import answers
 from zoo.requests.results import KnowsData
-from zoo.requests.using import FeaturesRequest, PredictRequest
+from zoo.requests.using import FeaturesRequest, PredictRequest, View
 
 if TYPE_CHECKING:
     import torch
@@ -111,8 +113,13 @@ class _Adding:
     def here(self, model: Model, table: TableFiles, device: torch.device | None) -> Predictor:
         """Add the columns in this process."""
         predictor = self._predictor(model, table.schema.names)
-        predictor.take_items(infer_shapes(table.first(), predictor.inputs))
-        names = self._new_columns(predictor, table.schema.names)
+        items = infer_shapes(table.first(), predictor.inputs)
+        predictor.take_items(items)
+        as_read = self._as_read(model, predictor)
+        if as_read is not self:
+            predictor = as_read._predictor(model, table.schema.names)
+            predictor.take_items(items)
+        names = as_read._new_columns(predictor, table.schema.names)
         predictor.load(device or "cpu")
         self._report_weights(model, predictor)
         adder = ColumnAdder(names, self.request.batch or predictor.batch, invalid=self.invalid)
@@ -135,8 +142,11 @@ class _Adding:
             sample = parquet.sample(frame, [net_input.blob.column for net_input in predictor.inputs])
             items = infer_shapes(sample, predictor.inputs)
             predictor.take_items(items)
-            names, net = self._new_columns(predictor, frame.columns), model.with_items(items).net
-            net_model = NetModel(net, model.weights, bindings=self.request.columns, outputs=self.names.blobs)
+            as_read = self._as_read(model, predictor)
+            names, net = as_read.names, model.with_items(items).net
+            if as_read is self:
+                names = self._new_columns(predictor, frame.columns)
+            net_model = NetModel(net, model.weights, bindings=self.request.columns, outputs=names.blobs)
             self._report_weights(model, predictor)
             net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
             net_model.setClassCol(names.predicted_class).setClasses(names.classes)
@@ -147,6 +157,27 @@ class _Adding:
                 net_model.setBatchSize(self.request.batch)
             parquet.write(session, net_model.transform(frame), self.output)
         return predictor
+
+    def _as_read(self, model: Model, predictor: Predictor) -> _Adding:
+        """Return columns with the values of the prediction if it is a vector, but not known to contain scores of
+        classes. Otherwise, return the columns unchanged."""
+        if not self.names.prediction or predictor.prediction is None or predictor.classes() < 2:
+            return self
+        request, sentences = self.request, list[str]()
+        read_as = request.read_as if isinstance(request, PredictRequest) else None
+        asked = AnswererRequest(request.net, tuple(request.weights), read_as=read_as)
+        stated = stated_output(asked, described_model(Path(request.net)), model)
+        output = NetOutput(predictor, (), stated, (predictor.built.graph.blobs[predictor.prediction],))
+        if output.view(predictor.prediction, None, sentences.append) is View.CLASSES:
+            return self
+        for sentence in sentences:
+            self.listen(Notice(f"{request.net}: {sentence}"))
+        (blob,) = output.outputs
+        if blob not in model.graphs[0].blobs:
+            raise NetError(
+                "the net's loss predicts classes; to write a blob's values as a column, use `zoo features --blob`"
+            )
+        return replace(self, names=ColumnNames({blob: self.names.prediction}, "", ""))
 
     def _report_weights(self, model: Model, predictor: Predictor) -> None:
         self.listen(WeightsLoaded(model.files, match_names(model, predictor.built)))

@@ -37,6 +37,7 @@ from netdsl.spark.backend import SparkBackend
 from netdsl.training.backends import LocalBackend
 from netdsl.training.data_sources import data_layers, set_source, source_for
 from zoo.answers.answerer import Answerer, AnswererRequest
+from zoo.answers.cascade import open_answerer
 from zoo.captioned_testing import captioned_images, score_captions
 from zoo.marked_testing import MarkedTest
 from zoo.names import classes_of_model
@@ -130,9 +131,12 @@ def _check_once(request: TestRequest, backend: LocalBackend | SparkBackend) -> N
         raise DataError(f"{request.data}: all images are tested once, on this machine; remove {names}")
 
 
-def _answerer(request: TestRequest, device: torch.device | None, listen: Listener) -> Answerer:
+def _answerer(
+    request: TestRequest, device: torch.device | None, listen: Listener, classes: int | None = None
+) -> Answerer:
     weights = tuple(split_names(request.weights))
-    return Answerer(AnswererRequest(request.net, weights, device or "cpu", dialect=request.dialect), listen)
+    asked = AnswererRequest(request.net, weights, device or "cpu", classes=classes, dialect=request.dialect)
+    return open_answerer(asked, listen)
 
 
 def _on_captions(request: TestRequest, data: SourceName, device: torch.device | None, listen: Listener) -> TestResult:
@@ -144,7 +148,8 @@ def _on_captions(request: TestRequest, data: SourceName, device: torch.device | 
 
 
 def _on_pictures(request: TestRequest, data: SourceName, device: torch.device | None, listen: Listener) -> TestResult:
-    answerer, marked = _answerer(request, device, listen), data.open_marked()
+    marked = data.open_marked()
+    answerer = _answerer(request, device, listen, len(marked.classes))
     listen(DataOpened(str(request.data), len(marked), tuple(marked.classes), tests=True))
     return TestResult(None, (), (MarkedTest.of(answerer, marked, listen).table(),), data=answerer.data)
 

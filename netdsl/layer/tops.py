@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,24 @@ from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
 from netdsl.scores.precision import JudgedDetections
 
 Rows = tuple[tuple[float, ...], ...]
+
+
+class Meaning(Enum):
+    """What the values of a blob are."""
+
+    CLASSES = "scores of classes"
+    VALUES = "values that were trained as such"
+    EMBEDDING = "an embedding"
+
+
+class ShowsMeaning(Layer):
+    """A layer whose type shows the meaning of a net's answer.
+
+    The answer is the bottoms in `predictions` for a layer that isn't deployed. For other layers, it is the first bottom
+    and the first top, if no layer after them reads the top.
+    """
+
+    meaning: ClassVar[Meaning]
 
 
 class MakesDetections(Layer):
@@ -74,9 +93,10 @@ class JudgesDetections(NotDeployed):
         return None
 
 
-class ComparesClasses(NotDeployed):
+class ComparesClasses(NotDeployed, ShowsMeaning):
     """A layer that compares the scores of classes, its first bottom, with labels, its second bottom."""
 
+    meaning = Meaning.CLASSES
     axis: int  # the axis of the classes
 
     def ignored_labels(self) -> Sequence[int]:

@@ -13,12 +13,13 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, scaled, whole
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import MORE_OUTPUTS, LabelLoss, check_one_label_each, classes_of, within
 
 _DOUBT = "CenterLoss is assumed to be caffe-face's; happynear's moves a center by the full step for each of its items"
 
 
-class CenterLoss(LabelLoss, HasOnnxForm):
+class CenterLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes half the mean squared distance between items and the centers of their classes.
 
     With happynear's `distance_type: "L1"`, it is the mean absolute distance instead. The centers don't follow the
@@ -26,6 +27,7 @@ class CenterLoss(LabelLoss, HasOnnxForm):
     happynear's Caffe, it moves by that step for each of these items. Without a `loss_weight`, the weight is 0.
     """
 
+    meaning = Meaning.EMBEDDING
     config = pb.CenterLossParameter
     blobs = ("centers",)
     unset_weight = 0.0

@@ -13,15 +13,17 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled, whole
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import LabelLoss
 
 
-class ContrastiveLoss(LabelLoss, HasOnnxForm):
+class ContrastiveLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes the mean of d^2 / 2 for similar pairs and max(margin - d, 0)^2 / 2 for other pairs with the distance d.
 
     The legacy version has max(margin - d^2, 0) / 2 for other pairs.
     """
 
+    meaning = Meaning.EMBEDDING
     config = pb.ContrastiveLossParameter
     bottoms = (3, 3)
     no_gradient = (2,)

@@ -12,12 +12,14 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import LabelLoss
 
 
-class EuclideanLoss(LabelLoss, HasOnnxForm):
+class EuclideanLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
 
+    meaning = Meaning.VALUES
     no_gradient = ()
     predictions = (0, 1)
 

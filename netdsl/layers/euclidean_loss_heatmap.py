@@ -10,14 +10,17 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import LabelLoss, stated
 
 
-class EuclideanLossHeatmap(LabelLoss):
+class EuclideanLossHeatmap(LabelLoss, ShowsMeaning):
     """Computes the mean of (x - y)^2. The third bottom is only for visualisation.
 
     As in the fork, the gradient is x - y, whatever the divisor and the loss_weight are.
     """
+
+    meaning = Meaning.VALUES
 
     origin = "caffe-heatmap"
     bottoms = (2, 3)

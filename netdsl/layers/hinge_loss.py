@@ -14,13 +14,15 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped, scaled, whole
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import LabelLoss, check_one_label_each, classes_of, within
 
 
-class HingeLoss(LabelLoss, HasOnnxForm):
+class HingeLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes the sum of max(0, 1 - x) for true classes and max(0, 1 + x) for all others, or of their squares, over
     N."""
 
+    meaning = Meaning.CLASSES
     config = pb.HingeLossParameter
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -11,18 +11,20 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import LabelLoss
 from netdsl.layers._settings import refuse
 
 _OF_FLOWNET = ("l2_per_location", "l2_prescale_by_channels", "normalize_by_num_entries", "epsilon", "plateau")
 
 
-class L1Loss(LabelLoss, HasOnnxForm):
+class L1Loss(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes sum |x - y| / N. Both bottoms get a gradient.
 
     FlowNet's type of this name is supported only without its own settings.
     """
 
+    meaning = Meaning.VALUES
     config = pb.L1LossParameter
     origin = "NVIDIA"
     no_gradient = ()

@@ -11,13 +11,16 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped, scaled, whole
 from netdsl.layer.running import Reads, ReadsInBackward
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import LabelLoss, check_one_label_each, classes_of, cut_off, of_class
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 
 
-class MultinomialLogisticLoss(LabelLoss, HasOnnxForm, ReadsInBackward):
+class MultinomialLogisticLoss(LabelLoss, HasOnnxForm, ReadsInBackward, ShowsMeaning):
     """Computes the mean of -log x[label] over the batch. The bottom contains probabilities, not scores."""
+
+    meaning = Meaning.CLASSES
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -14,6 +14,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
 from netdsl.layer.running import Reads, ReadsInBackward, in_single
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._settings import refuse
 
 
@@ -33,7 +34,7 @@ _DOUBT = (
 _EPS_OF_HAPPYNEAR = 1e-6
 
 
-class Normalize(HasOnnxForm, ReadsInBackward):
+class Normalize(HasOnnxForm, ReadsInBackward, ShowsMeaning):
     """Computes scale * x / sqrt(sum of x² + eps).
 
     The sum is over channels, or over the whole item with `across_spatial`. With Synopsys' `add_eps_before_sqrt: false`,
@@ -45,6 +46,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
     these two versions has four axes.
     """
 
+    meaning = Meaning.EMBEDDING
     config = pb.NormalizeParameter
     blobs = ("scale",)
     tops = (1, 2)

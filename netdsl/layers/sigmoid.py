@@ -9,12 +9,14 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph
 from netdsl.layer.running import Reads, ReadsInBackward
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._elementwise import Elementwise
 
 
-class Sigmoid(Elementwise, ReadsInBackward):
+class Sigmoid(Elementwise, ReadsInBackward, ShowsMeaning):
     """Computes 1 / (1 + exp(-x))."""
 
+    meaning = Meaning.CLASSES
     config = pb.SigmoidParameter
 
     def forward(self, x: Tensor) -> Tensor:

@@ -13,16 +13,18 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped, whole
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import LabelLoss, Normaliser, counted, counted_onnx, normalised_onnx
 
 
-class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm):
+class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes the sum of -t log s(x) - (1 - t) log(1 - s(x)). By default, only the batch size divides it.
 
     HED's fork balances the few edge pixels of an image with all others. It multiplies the loss of each edge by the
     share of zeros in the targets, and that of each other pixel by the share of ones.
     """
 
+    meaning = Meaning.CLASSES
     config = pb.SigmoidParameter
     deploys_as = "Sigmoid"
 

@@ -11,6 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import (
     WEIGHTLESS,
     LabelLoss,
@@ -30,7 +31,7 @@ _DOUBT_OF_NONE = (
 )
 
 
-class SmoothL1Loss(LabelLoss, HasOnnxForm):
+class SmoothL1Loss(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes the smooth L1 loss of the differences of two bottoms, divided by the batch size.
 
     A third bottom weights the differences and a fourth the losses. Caffe's rule: without the fourth, the gradient
@@ -39,6 +40,7 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm):
     isn't divided. Other forks ignore this setting. The default `loss_weight` is 1, but 0 in forks of Faster R-CNN.
     """
 
+    meaning = Meaning.VALUES
     config = pb.SmoothL1LossParameter
     bottoms = (2, 4)
     tops = (1, 2)

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import (
     LabelLoss,
     Normaliser,
@@ -23,12 +24,14 @@ from netdsl.layers._loss import (
 )
 
 
-class SmoothL1LossOHEM(LabelLoss, HasOnnxForm):
+class SmoothL1LossOHEM(LabelLoss, HasOnnxForm, ShowsMeaning):
     """Computes the normalized sum of the smooth L1 of the differences of two bottoms. A third bottom can weight them.
 
     The second top contains the sums over channels and gets no gradient. Caffe's rule: the gradient ignores the weights,
     and the default `loss_weight` is 0.
     """
+
+    meaning = Meaning.VALUES
 
     origin = "R-FCN"
     bottoms = (2, 3)

@@ -9,13 +9,15 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape, axis_of
 from netdsl.layer.running import Reads, ReadsInBackward
+from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._settings import refuse
 
 
-class Softmax(Elementwise, ReadsInBackward):
+class Softmax(Elementwise, ReadsInBackward, ShowsMeaning):
     """Computes exp(x), divided by its sum along an axis."""
 
+    meaning = Meaning.CLASSES
     config = pb.SoftmaxParameter
     any_layout = False  # torch would copy such a bottom and return a top with channels first
 

@@ -1,8 +1,9 @@
-"""The answer of a model about an image: classes, boxes, segments or numbers, with their places in the image."""
+"""The answer of a model about an image, such as classes or boxes, with places in the image's own pixels."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.prediction.captions import Caption, CaptionSettings
+from netdsl.prediction.decoders.decoder import Embedding, People, Picture, Points, Text
 
 Numbers = NDArray[Any]
 
@@ -62,9 +64,14 @@ class Placement:
 
     def boxes_on_image(self, boxes: Numbers) -> Numbers:
         """Return boxes in the image's own pixels. The arguments are in pixels of the crop."""
+        return self.points_on_image(boxes.reshape(-1, 2, 2)).reshape(boxes.shape)
+
+    def points_on_image(self, points: Numbers) -> Numbers:
+        """Return points, x and y on the last axis, in the image's own pixels. The arguments are in pixels of the
+        crop."""
         rows, columns = self.window()
         scales = [self.scale or whole / own for whole, own in zip(self.resized, self.image, strict=True)]
-        moved: Numbers = (boxes + [columns.start, rows.start] * 2) / (scales[::-1] * 2)
+        moved: Numbers = (points + np.array([columns.start, rows.start])) / scales[::-1]
         return moved
 
     def on_image(self, labels: Numbers) -> Numbers:
@@ -99,12 +106,13 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Box:
-    """A detected object with its place in the image's own pixels."""
+    """A detected object with its place in the image's own pixels, and the places of its landmarks, x and y."""
 
     label: int
     name: str
     score: float
     corners: Corners
+    points: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Values:
-    """All values of a net whose answers are neither classes nor places, such as features."""
+    """All values of a blob that shows neither classes nor places."""
 
     values: Numbers
 
@@ -159,28 +167,88 @@ class Captions:
     best: tuple[Caption, ...]
 
 
-Answer = Classes | Boxes | Segments | Number | Values | Captions
+@dataclass(frozen=True)
+class Traits:
+    """The attributes of an object by name: the best classes of a group, or a number."""
+
+    found: Mapping[str, Classes | Number]
+
+
+@dataclass(frozen=True)
+class Several:
+    """The answers of a net with several outputs, by blob."""
+
+    by_blob: Mapping[str, Answer]
+
+
+Answer = (
+    Classes
+    | Boxes
+    | Segments
+    | Number
+    | Values
+    | Captions
+    | Traits
+    | Several
+    | Points
+    | People
+    | Picture
+    | Embedding
+    | Text
+)
+
+_USUAL_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
 class AnswerSettings:
     """The maximum number of classes in an answer, the minimum score of a box or of an object's pixel, and the settings
-    for captions."""
+    for captions.
+
+    A threshold of `None` is that of the model's decoder, or else 0.5.
+    """
 
     top: int = 5
-    threshold: float = 0.5
+    threshold: float | None = None
     captions: CaptionSettings = field(default_factory=CaptionSettings)
+
+    @property
+    def least_score(self) -> float:
+        """The minimum score for readers that have no threshold of their own."""
+        return _USUAL_THRESHOLD if self.threshold is None else self.threshold
+
+
+class Similarity(NamedTuple):
+    """The similarity of an embedding to that of another image."""
+
+    image: str
+    distance: float
+    cosine: float
+
+    @classmethod
+    def of(cls, embedding: Embedding, image: str, other: Embedding) -> Similarity:
+        """Return the Euclidean distance and the cosine of the angle between two embeddings. `image` is the name of the
+        other one's image."""
+        one, two = (each.values.astype(np.float64) for each in (embedding, other))
+        norms = float(np.linalg.norm(one) * np.linalg.norm(two))
+        return cls(image, float(np.linalg.norm(one - two)), float(one @ two) / norms if norms else 0.0)
 
 
 @dataclass(frozen=True)
 class ImageAnswer:
-    """The answer about an image, or a sentence about a problem with the image."""
+    """The answer about an image, or a sentence about a problem with the image.
+
+    `drawn` is the path of the picture that was written for the answer. `similarity` compares an embedding with that of
+    the first image.
+    """
 
     image: str
     placement: Placement | None = None
     answer: Answer | None = None
     problem: str = ""
     pixels: Numbers | None = None  # kept only if pictures will be drawn
+    drawn: str = ""
+    similarity: Similarity | None = None
 
     @property
     def size(self) -> ImageSize | None:
@@ -193,23 +261,94 @@ def as_plain(answer: ImageAnswer) -> dict[str, Any]:
     plain: dict[str, Any] = {"image": answer.image}
     if answer.size is not None:
         plain |= {"width": answer.size.width, "height": answer.size.height}
-    match answer.answer:
-        case None:
-            plain["error"] = answer.problem
+    if answer.answer is None:
+        return plain | {"error": answer.problem}
+    plain |= _plain(answer.answer)
+    if answer.similarity is not None:
+        plain["similarity"] = answer.similarity._asdict()
+    return plain | {"drawn": answer.drawn} if answer.drawn else plain
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    match answer:
         case Classes(best):
-            plain["classes"] = [{"label": each.label, "name": each.name, "score": each.score} for each in best]
-        case Boxes(found):
-            plain["boxes"] = [
-                {"label": box.label, "name": box.name, "score": box.score, **box.corners._asdict()} for box in found
-            ]
-        case Segments(found):
-            plain["segments"] = [{"label": each.label, "name": each.name, "share": each.share} for each in found]
+            return {"classes": [{"label": each.label, "name": each.name, "score": each.score} for each in best]}
+        case Boxes(boxes):
+            return {"boxes": [_plain_box(box) for box in boxes]}
+        case Segments(segments):
+            return {"segments": [{"label": each.label, "name": each.name, "share": each.share} for each in segments]}
         case Number(value):
-            plain["value"] = value
+            return {"value": value}
         case Values(values):
-            plain |= {"shape": list(values.shape), "values": values.ravel().tolist()}
-        case Captions(best):
-            plain["captions"] = [
-                {"caption": str(each), "score": math.exp(each.log_likelihood), "ended": each.ended} for each in best
-            ]
-    return plain
+            return {"shape": list(values.shape), "values": values.ravel().tolist()}
+        case Captions(captions):
+            return {
+                "captions": [
+                    {"caption": str(each), "score": math.exp(each.log_likelihood), "ended": each.ended}
+                    for each in captions
+                ]
+            }
+        case Traits(traits):
+            return {"attributes": {name: _plain(each) for name, each in traits.items()}}
+        case Several(by_blob):
+            return {"outputs": {blob: _plain(each) for blob, each in by_blob.items()}}
+        case Points():
+            return {"points": [point._asdict() for point in points_of(answer)]}
+        case People():
+            return {
+                "people": [
+                    {"score": float(total), "points": [point._asdict() for point in points]}
+                    for total, points in zip(answer.totals, people_of(answer), strict=True)
+                ]
+            }
+        case Picture(pixels, kind):
+            channels, height, width = pixels.shape
+            return {"picture": {"width": width, "height": height, "channels": channels, "kind": kind.value}}
+        case Embedding(vector):
+            return {"norm": norm_of(answer), "shape": list(vector.shape), "values": vector.ravel().tolist()}
+        case Text(symbols, scores):
+            return {"text": str(answer), "symbols": list(symbols), "scores": list(scores)}
+
+
+def _plain_box(box: Box) -> dict[str, Any]:
+    plain = {"label": box.label, "name": box.name, "score": box.score, **box.corners._asdict()}
+    return plain | {"points": [list(point) for point in box.points]} if box.points else plain
+
+
+class NamedPoint(NamedTuple):
+    """A landmark in the image's own pixels. The score is `None` if the net computes none."""
+
+    name: str
+    x: float
+    y: float
+    score: float | None
+
+
+def points_of(points: Points) -> list[NamedPoint]:
+    """Return the landmarks of an object with their names, or else their numbers."""
+    scores = [None] * len(points.points) if points.scores is None else points.scores.tolist()
+    return [
+        NamedPoint(_name_of(number, points.names), x, y, score)
+        for number, ((x, y), score) in enumerate(zip(points.points.tolist(), scores, strict=True))
+    ]
+
+
+def people_of(people: People) -> list[list[NamedPoint]]:
+    """Return the body parts of each person that were found, with their names or else their numbers."""
+    return [
+        [
+            NamedPoint(_name_of(number, people.names), x, y, score)
+            for number, ((x, y), score) in enumerate(zip(places.tolist(), scores.tolist(), strict=True))
+            if not math.isnan(x)
+        ]
+        for places, scores in zip(people.points, people.scores, strict=True)
+    ]
+
+
+def _name_of(number: int, names: tuple[str, ...]) -> str:
+    return names[number] if number < len(names) else str(number)
+
+
+def norm_of(embedding: Embedding) -> float:
+    """Return the Euclidean length of an embedding."""
+    return float(np.linalg.norm(embedding.values.astype(np.float64)))

@@ -22,23 +22,26 @@ from netdsl.data.transforms.decode import GRAY, decode
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.writing.map_items import map_items
-from netdsl.errors import DataError, NetError, memory_shortage
+from netdsl.errors import DataError, DecoderError, NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
 from netdsl.model.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.deploy.joined_captioner import join_captioner
+from netdsl.model.deploy.predictions import loss_predictions, measured_predictions
 from netdsl.model.model import Model, open_net
 from netdsl.model.opening import add_weights, match_names, open_model
 from netdsl.net.build import reshape
-from netdsl.net.graph import Phase
+from netdsl.net.graph import Graph, Phase
 from netdsl.net.sample_inputs import input_kinds, is_image
 from netdsl.prediction.captions import CaptionGenerator
+from netdsl.prediction.decoders import DECODERS
+from netdsl.prediction.decoders.decoder import Decoder
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
-from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Numbers, Placement
+from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, ImageSize, Numbers, Placement
 from zoo.answers.images import (
     LayerPreparation,
     Preparation,
@@ -48,19 +51,14 @@ from zoo.answers.images import (
     image_of,
     open_images,
 )
-from zoo.answers.readers import (
-    CaptionReader,
-    ClassNames,
-    NetOutput,
-    OutputReader,
-    Outputs,
-    features_output,
-    find_output,
-)
+from zoo.answers.outputs import NetOutput, StatedOutput, features_output, find_output
+from zoo.answers.readers import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.card_input import short_side_of, transform_of, unlike_layer
-from zoo.cards import Card, Channels
+from zoo.cards import Card, Channels, card_decoder
+from zoo.model_folder import model_of_file
 from zoo.names import ZooModel, classes_of_model, find_model
 from zoo.requests.events import Listen, work
+from zoo.requests.using import View
 
 _BATCH, _PIXELS = 16, 1 << 20  # default numbers of images and pixels in a batch, if the net allows them
 
@@ -70,14 +68,19 @@ NamedImage = tuple[str, PreparedImage | DataError]  # an image prepared for the 
 
 @dataclass(frozen=True)
 class AnswererRequest:
-    """A request for an answerer: the model, its weights, the device, the batch size, the blob to read, the file with
-    the words of captions, and the net that computes the features for captions."""
+    """A request for an answerer: the model, its weights, the device, the batch size, the blob to read, the way to read
+    it, the file with the words of captions, and the net that computes the features for captions.
+
+    `read_as` is a `View` or the name of a decoder. `classes` are the classes that a test set distinguishes.
+    """
 
     model: str
     weights: tuple[str, ...] = ()
     device: str | torch.device = "cpu"
     batch: int | None = None
     blob: str | None = None
+    read_as: str | None = None
+    classes: int | None = None
     vocabulary: str | Path | None = None
     features_net: str | None = None
     dialect: str | None = None
@@ -87,15 +90,20 @@ class Answerer:
     """A model that answers images. Many threads may call `prepare`, but only one at a time may call `run`."""
 
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
-        self._named = find_model(Path(request.model))
+        self._named = described_model(Path(request.model))
+        self._origin = request.model
         self.card = Card(Path(request.model).stem) if self._named is None else self._named.card
-        self._named_for_images = find_model(Path(request.features_net)) if request.features_net else self._named
+        self._named_for_images = described_model(Path(request.features_net)) if request.features_net else self._named
         model, image_model = _open_models(request)
         try:
-            deployed = deploy_model(model)
+            deployed = _deployed(model)
             self.data = deployed.data(Phase.TEST, stub_unknown=True)  # the input shapes, and how they are known
             parts = split_captioner(deployed)
-            output = find_output(deployed, request.blob, self.card.task) if parts is None else features_output(parts)
+            if parts is None:
+                stated = stated_output(request, self._named, model, deployed)
+                output = find_output(deployed, stated, _input_size(deployed))
+            else:
+                output = features_output(parts)
             if output.note:
                 listen(Notice(f"{request.model}: {output.note}"))
             self._predictor = output.predictor.load(request.device)
@@ -104,11 +112,15 @@ class Answerer:
             self._image, self._sizes = _inputs_for_images(self._predictor)
             self.preparation = self._preparation_of_images(image_model, listen)
             if parts is None:
-                self._reader = output.reader(self._fitting_names(output, request, listen), self.preparation.size)
+                self._reader = output.reader(
+                    self._image.edge,
+                    self.preparation.size,
+                    lambda sentence: listen(Notice(f"{request.model}: {sentence}")),
+                )
             else:
                 self._reader = self._caption_reader(parts, output, request)
             self.batch = self._batch_of_images(request, listen)
-        except NetError as problem:
+        except (NetError, DecoderError) as problem:
             raise type(problem)(in_file(request.model, problem)) from None
 
     @property
@@ -127,9 +139,14 @@ class Answerer:
         return self._reader.names.names
 
     @property
-    def reads(self) -> type[OutputReader]:
-        """The class that reads the net's output."""
-        return type(self._reader)
+    def answers(self) -> type:
+        """The type of the answers."""
+        return self._reader.answers
+
+    @property
+    def least_score(self) -> float:
+        """The minimum score of detections in tests."""
+        return self._reader.LEAST_SCORE
 
     def image_column(self, columns: Mapping[str, str]) -> BlobColumn:
         """Return the image blob with its column in tables. `columns` maps blobs to columns."""
@@ -151,16 +168,20 @@ class Answerer:
             numbers = math.prod(self._predictor.built.shapes[edge][1:])
             edges[edge] = torch.tensor([_size_numbers(image.placement, numbers) for image in images])
         try:
-            return self._predictor.run(edges)
+            outputs = self._predictor.run(edges)
         except RuntimeError as problem:
             shortage = memory_shortage(problem)
             if shortage is None:
                 raise
             raise NetError(shortage) from None
+        return {self._image.edge: edges[self._image.edge].numpy(), **outputs}
 
     def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Answer:
         """Return the answer about the image at this index of the batch."""
-        return self._reader.read(outputs, index, image.placement, settings)
+        try:
+            return self._reader.read(outputs, index, image.placement, settings)
+        except DecoderError as problem:
+            raise NetError(in_file(self._origin, problem)) from None
 
     def _preparation_of_images(self, model: Model, listen: Listener) -> Preparation:
         blob = self._image.blob.name
@@ -210,17 +231,6 @@ class Answerer:
         generator = CaptionGenerator(parts.sentence, Vocabulary(names), request.device)
         return CaptionReader(output.edge, ClassNames(names), generator, output.predictor.outputs)
 
-    def _fitting_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
-        names = classes_of_model(request.model, request.weights)
-        fitting = output.names(names)
-        if fitting is None:
-            text = (
-                f"the net distinguishes {output.labels} classes, but the labels next to it name {len(names)}; they "
-                "aren't used"
-            )
-            listen(Notice(f"{request.model}: {text}"))
-        return fitting or ClassNames()
-
     def _batch_of_images(self, request: AnswererRequest, listen: Listener) -> int:
         """Return the batch size of the request, or the largest useful one. It is 1 if image sizes differ."""
         if not self._sizes:
@@ -244,6 +254,53 @@ class Answerer:
         return batch
 
 
+def stated_output(
+    request: AnswererRequest, named: ZooModel | None, model: Model, deployed: Model | None = None
+) -> StatedOutput:
+    """Return the facts about a net's output from the request, the card and the files next to the net."""
+    view, decoder = _chosen_reading(request.read_as)
+    if named is not None and named.card.output and view is None and decoder is None:
+        decoder = card_decoder(named.card, named.origin, named.path)
+
+    def trained() -> list[Graph]:
+        """Return the graphs of the net as it is used and trained, if the training net can be read."""
+        graphs = [*(() if deployed is None else deployed.graphs), *model.graphs]
+        sources = [] if model.file is None else [model.file.message]
+        for source in sources if named is None else [*sources, named.net]:
+            with suppress(CaffeError):
+                graphs += open_net(source).graphs
+        return graphs
+
+    task = None if named is None or view is not None or decoder is not None else named.card.task
+    names = classes_of_model(request.model, request.weights)
+    return StatedOutput(request.blob, view, decoder, task, names, request.classes, trained)
+
+
+def _chosen_reading(read_as: str | None) -> tuple[View | None, Decoder | None]:
+    """Return the view or the decoder that the user names."""
+    if read_as is None:
+        return None, None
+    views = {view.value: view for view in View}
+    try:
+        return (views[read_as], None) if read_as in views else (None, DECODERS[read_as]())
+    except DecoderError as problem:
+        raise NetError(
+            f"--as {read_as}: the decoder needs settings, so describe it in the field `output` of a card: {problem}"
+        ) from None
+
+
+def _input_size(deployed: Model) -> ImageSize | None:
+    """Return the size of a net's only image input, or `None`."""
+    built = deployed.settled(Phase.TEST, stub_unknown=True).built
+    sizes = [built.shapes[edge][2:] for edge in built.input_edges() if len(built.shapes[edge]) == 4]
+    return ImageSize(*sizes[0]) if len(sizes) == 1 else None
+
+
+def described_model(path: Path) -> ZooModel | None:
+    """Return the model of a name or a folder, or of a net with a card next to it."""
+    return model_of_file(path) if path.is_file() else find_model(path)
+
+
 def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
     """Return the model with its weights, and the model that reads the images. They are the same model unless another
     net computes features."""
@@ -258,6 +315,18 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     return add_weights(joined, request.weights), image
+
+
+def _deployed(model: Model) -> Model:
+    """Return a model's deploy net. A net without losses keeps its outputs that nothing learns, such as priors, because
+    decoders read them."""
+    deployed, graph = deploy_model(model), model.graphs[0]
+    if loss_predictions(model.graphs) or measured_predictions(graph):
+        return deployed
+    computed = {edge for node in graph.nodes if node.bottoms for edge in node.tops}
+    outputs = [graph.blobs[edge] for edge in graph.outputs if edge in computed]
+    kept = {deployed.graphs[0].blobs[edge] for edge in deployed.graphs[0].outputs}
+    return deployed if kept.issuperset(outputs) else deploy_model(model, outputs=outputs)
 
 
 def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:

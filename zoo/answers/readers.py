@@ -1,26 +1,26 @@
-"""Readers, which turn a net's outputs into answers, and the choice of blobs and reader.
-
-The choice depends on layer types, or on a card.
-"""
+"""Readers, which turn a net's outputs into answers."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, get_type_hints
 
 import numpy as np
 
-from netdsl.errors import DataError, NetError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.tops import MakesDetections, MakesIndices, MakesRegions
-from netdsl.model.deploy.captioner import CaptionerParts
-from netdsl.model.model import Model
-from netdsl.net.build import Built
+from netdsl.errors import DataError
 from netdsl.prediction.captions import CaptionGenerator
-from netdsl.prediction.predictor import Predictor
+from netdsl.prediction.decoders.decoder import (
+    Attributes,
+    ClassScores,
+    Decoded,
+    Decoder,
+    Detections,
+    Embedding,
+    People,
+    Points,
+)
 from zoo.answers.answer import (
     Answer,
     AnswerSettings,
@@ -36,19 +36,15 @@ from zoo.answers.answer import (
     Placement,
     Segment,
     Segments,
+    Several,
+    Traits,
     Values,
 )
-from zoo.cards import Task
 
-Outputs = Mapping[int, Numbers]  # a net's outputs for a batch, by edge
+Outputs = Mapping[int, Numbers]  # a net's outputs for a batch, and its images, by edge
 
 _OVERLAP = 0.3  # overlap above which only the better box stays, as in Faster R-CNN
 _LARGEST_GROWTH = np.log(1000 / 16)  # maximum growth of a box, as a logarithm, so that numbers don't overflow
-_MAP_TASKS = (Task.SEGMENTATION, Task.EDGES)  # tasks whose outputs may be smaller than their inputs
-_AGNOSTIC = (
-    8  # channels of box codes that are shared by all object classes: four for the background and four for objects
-)
-_VALUE_TASKS = (Task.EMBEDDING, Task.KEYPOINTS, Task.RECONSTRUCTION, Task.SEQUENCE)
 
 
 @dataclass(frozen=True)
@@ -74,15 +70,19 @@ class OutputReader(ABC):
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Answer:
         """Return the answer about the image at this index of the batch."""
 
+    @property
+    def answers(self) -> type:
+        """The type of the answers."""
+        returned: type = get_type_hints(type(self).read)["return"]
+        return returned
+
 
 class ClassReader(OutputReader):
     """Reads the scores of classes."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Classes:
         """Return the classes with the highest scores. Equal scores keep the order of classes."""
-        scores = finite(outputs[self.edge][index]).ravel()
-        best = np.argsort(-scores, kind="stable")[: settings.top].tolist()
-        return Classes(tuple(ClassScore(label, self.names[label], float(scores[label])) for label in best))
+        return best_classes(finite(outputs[self.edge][index]).ravel(), self.names, settings.top)
 
 
 class ScalarReader(OutputReader):
@@ -101,6 +101,14 @@ class ValueReader(OutputReader):
         return Values(finite(outputs[self.edge][index]))
 
 
+class EmbeddingReader(OutputReader):
+    """Reads a vector that is compared with those of other images."""
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Embedding:
+        """Return the vector."""
+        return Embedding(finite(outputs[self.edge][index]).ravel())
+
+
 class DetectionReader(OutputReader):
     """Reads rows with an image's index, a label, a score and a box in fractions of the crop."""
 
@@ -108,7 +116,7 @@ class DetectionReader(OutputReader):
         """Return the boxes of an image whose scores reach the threshold."""
         rows = outputs[self.edge].reshape(-1, 7)
         rows = finite(rows[(rows[:, 0] == index) & (rows[:, 1] >= 0)])
-        rows = rows[rows[:, 2] >= settings.threshold]
+        rows = rows[rows[:, 2] >= settings.least_score]
         return boxes_of(rows[:, 1:], self.names, placement)
 
 
@@ -137,12 +145,18 @@ class SegmentReader(OutputReader):
         if self.indices:
             labels = scores[0].astype(np.int64)
         elif len(scores) == 1:
-            labels = (scores[0] >= settings.threshold).astype(np.int64)
+            labels = (scores[0] >= settings.least_score).astype(np.int64)
         else:
             labels = scores.argmax(0)
         found, counts = np.unique(labels, return_counts=True)
         pairs = sorted(zip(found.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
         return Segments(tuple(Segment(label, self.names[label], count / labels.size) for label, count in pairs), labels)
+
+
+def best_classes(scores: Numbers, names: ClassNames, top: int) -> Classes:
+    """Return the classes with the highest scores. Equal scores keep the order of classes."""
+    best = np.argsort(-scores, kind="stable")[:top].tolist()
+    return Classes(tuple(ClassScore(label, names[label], float(scores[label])) for label in best))
 
 
 def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
@@ -183,7 +197,7 @@ class RegionReader(OutputReader):
         for label in range(1, scores.shape[1]):
             # Or shared by all classes, after the background.
             own = label if codes.shape[1] == 4 * scores.shape[1] else 1
-            sure = scores[:, label] >= settings.threshold
+            sure = scores[:, label] >= settings.least_score
             boxes = _within_image(_moved_boxes(regions[sure], codes[sure, 4 * own : 4 * own + 4]), placement.image)
             kept = _without_overlaps(boxes, scores[sure, label])
             edges = (boxes[kept] + [0, 0, 1, 1]).tolist()
@@ -225,126 +239,85 @@ def _overlaps(box: Numbers, others: Numbers) -> Numbers:
 
 
 @dataclass(frozen=True)
-class NetOutput:
-    """The blobs of a net's answer, or none if the answer is the net's prediction."""
+class SeveralReader(OutputReader):
+    """Reads each output of a net with its own reader."""
 
-    predictor: Predictor
-    blobs: tuple[str, ...]
-    task: Task | None
-    note: str = ""  # a notice for the user about the choice
+    by_blob: Mapping[str, OutputReader]
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Several:
+        """Return the answers by blob."""
+        readers = self.by_blob.items()
+        return Several({blob: reader.read(outputs, index, placement, settings) for blob, reader in readers})
+
+
+@dataclass(frozen=True)
+class BlobPlace:
+    """The edge of a blob, and the axis of its images. The axis is `None` if the blob is the same for all images."""
+
+    edge: int
+    axis: int | None
+
+
+@dataclass(frozen=True)
+class DecoderReader(OutputReader):
+    """Reads outputs with a decoder. `image` is the edge of the net's input, whose size decoders need."""
+
+    image: int
+    decoder: Decoder
+    places: Mapping[str, BlobPlace]
 
     @property
-    def edge(self) -> int:
-        """The edge of the answer's first blob."""
-        edge = self.predictor.outputs[self.blobs[0]] if self.blobs else self.predictor.prediction
-        assert edge is not None
-        return edge
+    def answers(self) -> type:
+        """The type of the answers."""
+        decoded: type = get_type_hints(type(self.decoder).decode).get("return", object)
+        return {Detections: Boxes, Attributes: Traits}.get(decoded, decoded)
 
-    @property
-    def _answer_layer(self) -> Layer:
-        return _maker_of(self.predictor.built, self.edge)
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Answer:
+        """Return the decoded answer with places in the image's own pixels."""
+        decoder, size = self._with_threshold(settings.threshold), outputs[self.image].shape[2:]
+        blobs = {name: finite(_of_image(outputs[place.edge], place, index)) for name, place in self.places.items()}
+        return self._answer(decoder.decode(blobs, (size[0], size[1])), placement, settings)
 
-    @property
-    def _answer_shape(self) -> Shape:
-        return self.predictor.built.shapes[self.edge]
+    def _with_threshold(self, threshold: float | None) -> Decoder:
+        """Return the decoder with the user's threshold in place of its own, if it has one."""
+        if threshold is None or "threshold" not in {setting.name for setting in fields(self.decoder)}:
+            return self.decoder
+        changed: dict[str, Any] = {"threshold": threshold}
+        return replace(self.decoder, **changed)
 
-    @property
-    def labels(self) -> int | None:
-        """The number of labels, including the background, or `None` if it is unknown."""
-        if isinstance(self._answer_layer, MakesDetections):
-            return self._answer_layer.label_count()
-        if isinstance(self._answer_layer, MakesRegions):
-            return self.predictor.built.shapes[self.predictor.outputs[self.blobs[1]]][1]
-        if isinstance(self._answer_layer, MakesIndices) and self._answer_layer.makes_indices():
-            return None
-        return self._answer_shape[1] if len(self._answer_shape) > 1 else None
-
-    def names(self, names: Sequence[str]) -> ClassNames | None:
-        """Return the names of labels. If only the background lacks a name, add it. Returns `None` if the numbers of
-        names and labels differ."""
-        if not names or self.labels in (None, len(names)):
-            return ClassNames(tuple(names))
-        background = self._answer_layer.background() if isinstance(self._answer_layer, MakesDetections) else None
-        background = 0 if isinstance(self._answer_layer, MakesRegions) else background
-        if background is None or self.labels != len(names) + 1:
-            return None
-        return ClassNames((*names[:background], "background", *names[background:]))
-
-    def reader(self, names: ClassNames, size: ImageSize) -> OutputReader:
-        """Return a reader for the answer of a net with images of this size."""
-        layer, shape = self._answer_layer, self._answer_shape
-        if isinstance(layer, MakesDetections):
-            return DetectionReader(self.edge, names)
-        if isinstance(layer, MakesRegions):
-            _, scores, codes = (self.predictor.outputs[blob] for blob in self.blobs)
-            return RegionReader(self.edge, names, scores, codes)
-        if self.task not in _VALUE_TASKS and _is_map(shape) and (shape[2:] == size or self.task in _MAP_TASKS):
-            return SegmentReader(self.edge, names, isinstance(layer, MakesIndices) and layer.makes_indices())
-        if self.task in _VALUE_TASKS or math.prod(shape[2:]) != 1:
-            return ValueReader(self.edge, names)
-        return (ClassReader if math.prod(shape[1:]) > 1 else ScalarReader)(self.edge, names)
+    def _answer(self, decoded: Decoded, placement: Placement, settings: AnswerSettings) -> Answer:
+        match decoded:
+            case Detections():
+                return boxes_on_image(decoded, ClassNames(decoded.names or self.names.names), placement)
+            case Attributes(groups):
+                return Traits({name: _trait(group, settings.top) for name, group in groups.items()})
+            case Points() | People():
+                return replace(decoded, points=placement.points_on_image(decoded.points))
+        return decoded
 
 
-def find_output(model: Model, blob: str | None, task: Task | None) -> NetOutput:
-    """Return the answer of a deployed model: the named blob, the model's prediction, or the output of a detector's
-    layers."""
-    if blob is not None:
-        return NetOutput(Predictor(model, (blob,)), (blob,), task)
-    predictor = Predictor(model)
-    if predictor.prediction is not None:
-        return NetOutput(predictor, (), task)
-    built = model.settled(model.phases[0]).built
-    outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
-    blobs = _detecting_blobs(built, outputs)
-    if not blobs and task in _MAP_TASKS and outputs:  # earlier outputs only help training
-        last = outputs[max(outputs)]
-        note = (
-            f"the net has several outputs, {_output_names(outputs)}; the answer is the last one, or the one that "
-            "--blob names"
+def _of_image(blob: Numbers, place: BlobPlace, index: int) -> Numbers:
+    """Return the part of a batch's blob that belongs to one image."""
+    part: Numbers = blob[0] if place.axis is None else blob.take(index, place.axis)
+    return part
+
+
+def _trait(group: ClassScores | float, top: int) -> Classes | Number:
+    if isinstance(group, ClassScores):
+        return best_classes(group.scores, ClassNames(group.names), top)
+    return Number(float(group))
+
+
+def boxes_on_image(found: Detections, names: ClassNames, placement: Placement) -> Boxes:
+    """Return detections as boxes that are clipped to the image."""
+    height, width = placement.image
+    edges = np.clip(placement.boxes_on_image(found.boxes), 0, [width, height, width, height]).tolist()
+    points = [()] * len(edges) if found.points is None else placement.points_on_image(found.points).tolist()
+    return Boxes(
+        tuple(
+            Box(label, names[label], score, Corners(*corners), tuple((x, y) for x, y in places))
+            for label, score, corners, places in zip(
+                found.labels.tolist(), found.scores.tolist(), edges, points, strict=True
+            )
         )
-        return NetOutput(Predictor(model, (last,)), (last,), task, note)
-    if not blobs:
-        raise NetError(f"the net has several outputs, {_output_names(outputs)}; name the one to read with --blob")
-    return NetOutput(Predictor(model, blobs), blobs, task)
-
-
-def features_output(parts: CaptionerParts) -> NetOutput:
-    """Return the image features that a model computes for captions."""
-    if not any(layer.bottom for layer in parts.image.net.layer):
-        features = ", ".join(f"'{name}'" for name in parts.features)
-        raise NetError(
-            f"the net reads features of an image, {features}, that another net computes; name that net with "
-            "--features-net"
-        )
-    return NetOutput(Predictor(parts.image, parts.features), parts.features, None)
-
-
-def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the names of the blobs in a detector's answer, or nothing if the net isn't a detector."""
-    for edge, name in outputs.items():
-        if isinstance(_maker_of(built, edge), MakesDetections):
-            return (name,)
-    regions = [built.graph.blobs[node.tops[0]] for node, layer in built.pairs() if isinstance(layer, MakesRegions)]
-    flat = {edge: built.shapes[edge][1] for edge in outputs if math.prod(built.shapes[edge][2:]) == 1}
-    if regions and len(flat) == 2:
-        scores, codes = sorted(flat, key=lambda edge: _are_codes(flat[edge], flat.values()))
-        return regions[0], outputs[scores], outputs[codes]
-    return ()
-
-
-def _are_codes(channels: int, of_both: Collection[int]) -> bool:
-    """Return whether an output contains box codes: four numbers for each class or, as in R-FCN, for the background and
-    for objects."""
-    return channels == 4 * min(of_both) or (channels == _AGNOSTIC and 4 * channels not in of_both)
-
-
-def _output_names(outputs: Mapping[int, str]) -> str:
-    return ", ".join(outputs.values()) or "none"
-
-
-def _maker_of(built: Built, edge: int) -> Layer:
-    return next(layer for node, layer in built.pairs() if edge in node.tops)
-
-
-def _is_map(shape: Shape) -> bool:
-    return len(shape) == 4 and math.prod(shape[2:]) > 1
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -16,7 +17,7 @@ from zoo.requests.groups import (
     OnSpark,
     WithWeights,
 )
-from zoo.requests.request import RequestError, argument, option, request
+from zoo.requests.request import RequestError, argument, fields_of, option, request
 
 InvalidRows = Literal["error", "skip", "keep"]  # how to handle rows and images without an answer
 
@@ -35,23 +36,49 @@ _ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
 _FOR_IMAGES = ("top", "threshold", "draw", "blob", "features_net")
 _FOR_WRITING = ("beam", "vocabulary", "length", "temperature", "seed")
 _NOT_FOR_TEXT = (
-    *("inputs", *_FOR_IMAGES, "batch", "columns", "invalid", "as_json", "as_csv", "backend", "beam", "vocabulary"),
+    *("inputs", *_FOR_IMAGES, "read_as", "batch", "columns", "invalid", "as_json", "as_csv", "backend"),
+    *("beam", "vocabulary"),
 )
+
+
+class View(Enum):
+    """A way to read a blob, which users name with --as."""
+
+    CLASSES = "classes"
+    SEGMENTS = "segments"
+    VALUES = "values"
+    EMBEDDING = "embedding"
+
+
+def reading_of(name: str) -> str:
+    """Return the name of a view or a decoder. Raises an error for an unknown name."""
+    from netdsl.prediction.decoders import DECODERS  # imports numpy, which would slow down --help
+
+    views = [view.value for view in View]
+    if name not in views and name not in DECODERS:
+        raise ValueError(
+            f"'{name}' is neither a meaning nor a decoder; use one of {', '.join(dict.fromkeys([*views, *DECODERS]))}"
+        )
+    return name
 
 
 @request
 class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
-    """Predict what images show: the best classes or, if the net has layers for them, boxes or the classes of pixels.
+    """Predict what images show: classes, boxes, the classes of pixels, points, pictures or other values.
+
+    The net's layers and losses, its card or --as determine the meaning of its output. If none of them does, the output
+    is shown as values.
 
     MODEL is a name, a model's folder or a net. In a model's folder, the card describes how to turn images into input,
     and labels.txt names the classes. Without a card, the settings of the net's test data layer are used. If an image
     can't be read, the command reports it in a line, continues with the others, and ends with exit code 1.
 
     With `-o OUT.parquet`, a table gets two new columns: `probability` with the probabilities of all classes, and
-    `prediction` with the best class, or with the predicted number if the net has one output. If the names of the
-    classes are in the net's folder, in NAME_labels.txt or labels.txt, a third column, `predicted_class`, contains the
-    name of the best class. All other columns stay unchanged. The net's data layers read the columns that are named like
-    their tops, and losses become their predictions.
+    `prediction` with the best class, or with the predicted number if the net has one output. Values that aren't classes
+    become an array in `prediction`. If the names of the classes are in the net's folder, in NAME_labels.txt or
+    labels.txt, a third column, `predicted_class`, contains the name of the best class. All other columns stay
+    unchanged. The net's data layers read the columns that are named like their tops, and losses become their
+    predictions.
 
     A recurrent net that reads words and an image writes a caption. If it reads features instead of images,
     --features-net names the net that computes them, with its own weights or weights in the same --weights. With
@@ -70,11 +97,19 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     as_json: bool = option("Print a line of JSON for each image.", default=False, name="json")
     as_csv: bool = option("Print CSV, with a row for each class or box.", default=False, name="csv")
     top: int | None = option("Number of classes in an answer; by default 5.", default=None, least=1, metavar="K")
-    threshold: float | None = option("Minimum score of a box; by default 0.5.", default=None, metavar="X")
-    draw: Path | None = option("Folder for images with boxes or masks drawn on them.", default=None, metavar="FOLDER")
+    threshold: float | None = option("Minimum score of a box; by default 0.5 or the card's.", default=None, metavar="X")
+    draw: Path | None = option(
+        "Folder for images with boxes, points or masks on them, or for pictures that the net computes.",
+        default=None, metavar="FOLDER",
+    )  # fmt: skip
     blob: str | None = option(
         "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"
     )
+    read_as: str | None = option(
+        "Meaning of the net's output, classes, segments, values or embedding, or the decoder that reads it; by default "
+        "as the card or the net shows.",
+        default=None, name="as", metavar="WHAT", parse=reading_of,
+    )  # fmt: skip
     text: str | None = option("Beginning of a text for a recurrent net to continue.", default=None, metavar="BEGINNING")
     length: int | None = option(
 
@@ -117,8 +152,10 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
 
     def given(self, names: tuple[str, ...]) -> str:
         """Return the first of these options that is given, as users write it, or an empty string."""
-        given = (name for name in names if getattr(self, name) not in (None, (), False) and getattr(self, name) != {})
-        return next((f"--{name.replace('_', '-')}" for name in given), "")
+        values = {each.name: getattr(self, each.name) for each in fields_of(type(self))}
+        given = {name for name, value in values.items() if value not in (None, (), False) and value != {}}
+        options = {each.name: each.option_name for each in fields_of(type(self))}
+        return next((f"--{options[name]}" for name in names if name in given), "")
 
     def check(self) -> None:
         """Refuse options that belong to another kind of answer."""
@@ -143,7 +180,9 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
             raise RequestError("--backend is for tables; add -o OUT.parquet, and name a table as INPUT.")
 
     def _check_table(self) -> None:
-        """Refuse options that are for images."""
+        """Refuse options and readings that are for images."""
+        if self.read_as not in (None, View.CLASSES.value, View.VALUES.value):
+            raise RequestError(f"--as {self.read_as} is for images; a table's columns are classes or values.")
         option_name = self.given((*_FOR_IMAGES, *_FOR_WRITING))
         several = "several inputs must be images" if self.inputs[1:] else ""
         problem = f"{option_name} is for images" if option_name else several
@@ -195,7 +234,7 @@ class ProposeRequest(WithWeights, OnDevice, AboutNet):
 
 @request
 class ServeRequest(WithWeights, OnDevice, AboutNet):
-    """Serve a net over HTTP. POST an image to /predict, and the answer is JSON with classes, boxes or segments.
+    """Serve a net over HTTP. POST an image to /predict, and the answer is JSON with classes, boxes or other answers.
 
     Requests that arrive at the same time are answered in one batch. GET / is a page on which you can drop an image,
     /card is the model's card, /health and /ready are for monitoring, and /metrics is for Prometheus. Only this machine
@@ -215,10 +254,15 @@ class ServeRequest(WithWeights, OnDevice, AboutNet):
         "Time for which a request waits for others to share its batch.", default=10, least=0, most=10_000, metavar="MS"
     )
     top: int = option("Number of classes in an answer.", default=5, least=1, metavar="K")
-    threshold: float = option("Minimum score of a box.", default=0.5, metavar="X")
+    threshold: float | None = option("Minimum score of a box; by default 0.5 or the card's.", default=None, metavar="X")
     blob: str | None = option(
         "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"
     )
+    read_as: str | None = option(
+        "Meaning of the net's output, classes, segments, values or embedding, or the decoder that reads it; by default "
+        "as the card or the net shows.",
+        default=None, name="as", metavar="WHAT", parse=reading_of,
+    )  # fmt: skip
     largest: int = option("Maximum size of a request.", default=16, least=1, metavar="MB")
     queue: int = option("Maximum number of requests in progress.", default=64, least=1, metavar="N")
     rate: float = option(

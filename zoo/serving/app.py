@@ -26,9 +26,10 @@ from starlette.types import ASGIApp
 
 from netdsl.errors import DataError
 from netdsl.model.data_shapes import plain_data
+from netdsl.prediction.decoders.decoder import Picture
 from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Segments, as_plain
 from zoo.answers.answerer import Answerer
-from zoo.answers.drawing import mask_png
+from zoo.answers.drawing import mask_png, picture_png
 from zoo.answers.images import PreparedImage
 from zoo.serving.guard import Guard, RefusedError
 from zoo.serving.metrics import Metrics
@@ -193,7 +194,7 @@ class Service:
     async def _plain_answer(self, data: bytes, settings: AnswerSettings) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         try:
-            image = await loop.run_in_executor(self._decoders, self._answerer.decode, data, "the image")
+            image = await loop.run_in_executor(self._decoders, self._decoded_image, data)
             answer = await self._batcher.answer(image, settings)
         except DataError as problem:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem)) from None
@@ -202,7 +203,14 @@ class Service:
         if isinstance(answer, Segments) and answer.labels.max() < _MOST_MASK_LABELS:
             mask = await loop.run_in_executor(self._decoders, mask_png, image.placement.on_image(answer.labels))
             plain["mask"] = base64.b64encode(mask).decode()
+        if isinstance(answer, Picture) and image.image is not None:
+            png = await loop.run_in_executor(self._decoders, picture_png, answer, image.image)
+            plain["picture"]["png"] = base64.b64encode(png).decode()
         return plain
+
+    def _decoded_image(self, data: bytes) -> PreparedImage:
+        """Return the net's input for an image. The image itself is kept if the answer is drawn from it."""
+        return self._answerer.decode(data, "the image", keep=self._answerer.answers is Picture)
 
     async def _show_page(self, request: Request) -> Response:
         return HTMLResponse(self._page, headers={"Content-Security-Policy": self._policy})
@@ -243,7 +251,7 @@ def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettin
             settings = replace(settings, threshold=float(threshold))
     except ValueError:
         settings = replace(settings, top=0)
-    if settings.top < 1 or settings.threshold != settings.threshold:
+    if settings.top < 1 or settings.least_score != settings.least_score:
         raise RefusedError(
             HTTPStatus.BAD_REQUEST, "?top= must be a number of classes, and ?threshold= a score such as 0.5"
         )

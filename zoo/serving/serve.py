@@ -43,6 +43,7 @@ def serve(request: ServeRequest, listen: Listen) -> Server:
         device=one_device(request.device, listen),
         batch=request.batch,
         blob=request.blob,
+        read_as=request.read_as,
         dialect=request.dialect,
     )
     return open_server(asked, settings, listen, lambda problem: listen(Notice(problem)))

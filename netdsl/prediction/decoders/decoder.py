@@ -70,11 +70,14 @@ class PictureKind(Enum):
     RGB = "RGB"
     BGR = "BGR"
     GRAY = "gray"
+    LUMA = "Y"  # the brightness; the colors are those of the net's input image
+    CHROMA = "ab"  # a and b of CIE Lab; the lightness is that of the net's input image
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An image that a net computes: values from 0 to 255 as (channels, height, width)."""
+    """An image that a net computes: values from 0 to 255 as (channels, height, width). Values of `CHROMA` are a and b
+    themselves."""
 
     values: Numbers
     kind: PictureKind
@@ -135,6 +138,7 @@ class Decoder(ABC):
 
     name: ClassVar[str]
     published: ClassVar[Mapping[str, tuple[str, ...]]]
+    files: ClassVar[tuple[str, ...]] = ()  # the settings that name files in the model's folder
 
     blobs: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
 

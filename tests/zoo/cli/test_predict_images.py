@@ -266,7 +266,10 @@ def test_a_number_and_an_embedding_are_not_classes(outputs, task, key, zoo, tmp_
         (["a.png", "b.png", "-o", "out.parquet"], "several inputs must be images, and out.parquet will be a table"),
         (["a.png", "--top", "2", "-o", "out.parquet"], "--top is for images, and out.parquet will be a table"),
         (["a.png", "--backend", "spark"], "--backend is for tables; add -o OUT.parquet"),
-        (["a.png", "--draw", "drawn"], "predicts neither boxes nor segments, so there is nothing to draw"),
+        (
+            ["a.png", "--draw", "drawn"],
+            "predicts neither boxes nor segments, points or pictures, so there is nothing to draw",
+        ),
         (["empty"], "empty: there are no images in this folder or below it"),
         (["*.gif"], "*.gif: no file matches the pattern"),
         (["a.png", "-o", "missing/out.csv"], "missing/out.csv: can't be written"),
