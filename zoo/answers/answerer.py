@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -262,10 +263,12 @@ def stated_output(
     if named is not None and named.card.output and view is None and decoder is None:
         decoder = card_decoder(named.card, named.origin, named.path)
 
+    @cache
     def trained() -> list[Graph]:
         """Return the graphs of the net as it is used and trained, if the training net can be read."""
         graphs = [*(() if deployed is None else deployed.graphs), *model.graphs]
-        sources = [] if model.file is None else [model.file.message]
+        is_own = model.file is None or Path(request.model) in model.sources.values()
+        sources = [] if is_own or model.file is None else [model.file.message]
         for source in sources if named is None else [*sources, named.net]:
             with suppress(CaffeError):
                 graphs += open_net(source).graphs
