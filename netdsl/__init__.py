@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from netdsl.model.weights.match import LoadReport
     from netdsl.net.graph import Phase
     from netdsl.prediction.captions import CaptionGenerator, CaptionSettings
+    from netdsl.prediction.cascade import FaceCascade
+    from netdsl.prediction.decoders import decoder_of
+    from netdsl.prediction.decoders.mtcnn import Mtcnn
     from netdsl.prediction.generation import TextGenerator
     from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
     from netdsl.scores.coco import score_as_coco
@@ -68,10 +71,12 @@ _MODULES = {
     "CaptionSettings": "netdsl.prediction.captions",
     "DetectedBoxes": "netdsl.scores.boxes",
     "EarlyStopping": "netdsl.training.callbacks",
+    "FaceCascade": "netdsl.prediction.cascade",
     "History": "netdsl.training.callbacks",
     "Layer": "netdsl.layer",
     "LoadReport": "netdsl.model.weights.match",
     "Model": "netdsl.model.model",
+    "Mtcnn": "netdsl.prediction.decoders.mtcnn",
     "Net": "netdsl.training.net",
     "ObjectBoxes": "netdsl.scores.boxes",
     "Phase": "netdsl.net.graph",
@@ -81,6 +86,7 @@ _MODULES = {
     "TextGenerator": "netdsl.prediction.generation",
     "Vocabulary": "netdsl.data.sources.vocabulary",
     "WeightCollection": "netdsl.model.collection",
+    "decoder_of": "netdsl.prediction.decoders",
     "deploy_model": "netdsl.model.deploy.deploy_net",
     "finetune": "zoo.finetuning.fine_tune",  # which resolves the names of models
     "judge_as_voc": "netdsl.scores.voc",
@@ -103,12 +109,14 @@ __all__ = [
     "ConvLayer",
     "DetectedBoxes",
     "EarlyStopping",
+    "FaceCascade",
     "History",
     "Layer",
     "LinearLayer",
     "LoadReport",
     "Max",
     "Model",
+    "Mtcnn",
     "Net",
     "NetParams",
     "ObjectBoxes",
@@ -122,6 +130,7 @@ __all__ = [
     "TextGenerator",
     "Vocabulary",
     "WeightCollection",
+    "decoder_of",
     "deploy_model",
     "finetune",
     "judge_as_voc",

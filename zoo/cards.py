@@ -18,6 +18,7 @@ from netdsl.errors import DecoderError
 
 if TYPE_CHECKING:
     from netdsl.prediction.decoders.decoder import Decoder
+    from netdsl.prediction.decoders.mtcnn import Mtcnn
 
 CARD = "README.md"  # the file of a card in a model's folder
 
@@ -39,11 +40,20 @@ class Task(Enum):
 
 
 class Channels(Enum):
-    """The channel order of a net's input images."""
+    """The channels of a net's input images, in their order.
+
+    `LIGHTNESS` is L of CIE Lab as a byte, so 255 is white. Nets for colorization read it.
+    """
 
     BGR = "BGR"
     RGB = "RGB"
     GRAY = "gray"
+    LIGHTNESS = "L"
+
+    @property
+    def count(self) -> int:
+        """The number of channels."""
+        return 1 if self in (Channels.GRAY, Channels.LIGHTNESS) else 3
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class ImageInput:
     @property
     def item(self) -> tuple[int, int, int]:
         """The channels, height and width of the input."""
-        return (1 if self.channels is Channels.GRAY else 3, *self.size)
+        return (self.channels.count, *self.size)
 
 
 @dataclass(frozen=True)
@@ -123,9 +133,19 @@ def parse_card(text: str, where: str) -> Card:
         card = msgspec.convert({**_filled_fields(values), "text": body.strip()}, Card, strict=False)
     except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as problem:
         raise FileError(f"{where}: the card can't be read: {' '.join(str(problem).split())}; correct it") from None
-    if card.output:
+    if card.output and card_cascade(card, where) is None:
         card_decoder(card, where)
     return card
+
+
+def card_cascade(card: Card, where: str) -> Mtcnn | None:
+    """Return the cascade that the field `output` describes, or `None` if it describes a decoder of one net."""
+    from netdsl.prediction.decoders import cascade_of
+
+    try:
+        return cascade_of(card.output)
+    except DecoderError as problem:
+        raise FileError(f"{where}: {problem}") from None
 
 
 def card_decoder(card: Card, where: str, folder: Path = Path()) -> Decoder:

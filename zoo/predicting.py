@@ -21,7 +21,8 @@ from netdsl.prediction.generation import TextGenerator
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.solver.events import Notice
 from zoo.answers.answer import AnswerSettings, Captions, ImageAnswer, Similarity
-from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
+from zoo.answers.answerer import AnswererRequest, answer_images
+from zoo.answers.cascade import open_answerer
 from zoo.answers.drawing import Pictures, picture
 from zoo.answers.writing import AnswerForm, form_of, head, text_of
 from zoo.devices import one_device
@@ -100,7 +101,7 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
         features_net=request.features_net,
         dialect=request.dialect,
     )
-    answerer = Answerer(asked, listen)
+    answerer = open_answerer(asked, listen)
     request.check_writing(answerer.answers is Captions)
     form = _form(request)
     pictures = None if request.draw is None else Pictures(request.draw, answerer.answers)

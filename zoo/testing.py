@@ -37,6 +37,7 @@ from netdsl.spark.backend import SparkBackend
 from netdsl.training.backends import LocalBackend
 from netdsl.training.data_sources import data_layers, set_source, source_for
 from zoo.answers.answerer import Answerer, AnswererRequest
+from zoo.answers.cascade import open_answerer
 from zoo.captioned_testing import captioned_images, score_captions
 from zoo.marked_testing import MarkedTest
 from zoo.names import classes_of_model
@@ -135,7 +136,7 @@ def _answerer(
 ) -> Answerer:
     weights = tuple(split_names(request.weights))
     asked = AnswererRequest(request.net, weights, device or "cpu", classes=classes, dialect=request.dialect)
-    return Answerer(asked, listen)
+    return open_answerer(asked, listen)
 
 
 def _on_captions(request: TestRequest, data: SourceName, device: torch.device | None, listen: Listener) -> TestResult:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,7 @@ from netdsl.layer.samples import BlobKind
 from netdsl.model.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.deploy.joined_captioner import join_captioner
+from netdsl.model.deploy.predictions import loss_predictions, measured_predictions
 from netdsl.model.model import Model, open_net
 from netdsl.model.opening import add_weights, match_names, open_model
 from netdsl.net.build import reshape
@@ -95,7 +97,7 @@ class Answerer:
         self._named_for_images = described_model(Path(request.features_net)) if request.features_net else self._named
         model, image_model = _open_models(request)
         try:
-            deployed = deploy_model(model)
+            deployed = _deployed(model)
             self.data = deployed.data(Phase.TEST, stub_unknown=True)  # the input shapes, and how they are known
             parts = split_captioner(deployed)
             if parts is None:
@@ -263,10 +265,12 @@ def stated_output(
     if named is not None and named.card.output and view is None and decoder is None:
         decoder = card_decoder(named.card, named.origin, named.path)
 
+    @cache
     def trained() -> list[Graph]:
         """Return the graphs of the net as it is used and trained, if the training net can be read."""
         graphs = [*(() if deployed is None else deployed.graphs), *model.graphs]
-        sources = [] if model.file is None else [model.file.message]
+        is_own = model.file is None or Path(request.model) in model.sources.values()
+        sources = [] if is_own or model.file is None else [model.file.message]
         for source in sources if named is None else [*sources, named.net]:
             with suppress(CaffeError):
                 graphs += open_net(source).graphs
@@ -316,6 +320,18 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     return add_weights(joined, request.weights), image
+
+
+def _deployed(model: Model) -> Model:
+    """Return a model's deploy net. A net without losses keeps its outputs that nothing learns, such as priors, because
+    decoders read them."""
+    deployed, graph = deploy_model(model), model.graphs[0]
+    if loss_predictions(model.graphs) or measured_predictions(graph):
+        return deployed
+    computed = {edge for node in graph.nodes if node.bottoms for edge in node.tops}
+    outputs = [graph.blobs[edge] for edge in graph.outputs if edge in computed]
+    kept = {deployed.graphs[0].blobs[edge] for edge in deployed.graphs[0].outputs}
+    return deployed if kept.issuperset(outputs) else deploy_model(model, outputs=outputs)
 
 
 def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:

@@ -103,6 +103,10 @@ def _with_mask(pixels: Numbers, labels: Numbers) -> Numbers:
 
 
 def _draw_box(image: Any, box: Box) -> None:
+    if (
+        box.corners.left > box.corners.right or box.corners.top > box.corners.bottom
+    ):  # nets can compute boxes of a negative size
+        return
     draw, side = _pillow().ImageDraw.Draw(image), max(image.size)
     color = tuple(palette()[box.label % (_COLORS - 1) + 1].tolist())
     draw.rectangle(tuple(box.corners), outline=color, width=max(1, side // _LINE))

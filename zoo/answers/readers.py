@@ -288,7 +288,7 @@ class DecoderReader(OutputReader):
     def _answer(self, decoded: Decoded, placement: Placement, settings: AnswerSettings) -> Answer:
         match decoded:
             case Detections():
-                return _boxes_on_image(decoded, ClassNames(decoded.names or self.names.names), placement)
+                return boxes_on_image(decoded, ClassNames(decoded.names or self.names.names), placement)
             case Attributes(groups):
                 return Traits({name: _trait(group, settings.top) for name, group in groups.items()})
             case Points() | People():
@@ -308,7 +308,7 @@ def _trait(group: ClassScores | float, top: int) -> Classes | Number:
     return Number(float(group))
 
 
-def _boxes_on_image(found: Detections, names: ClassNames, placement: Placement) -> Boxes:
+def boxes_on_image(found: Detections, names: ClassNames, placement: Placement) -> Boxes:
     """Return detections as boxes that are clipped to the image."""
     height, width = placement.image
     edges = np.clip(placement.boxes_on_image(found.boxes), 0, [width, height, width, height]).tolist()

@@ -45,6 +45,7 @@ def _card_lines(card: Card) -> Iterator[str]:
     facts = {
         "task": card.task.value if card.task else "",
         "input": _input_text(card.input) if card.input else "",
+        "output": f"read by the decoder {card.output['decoder']}" if card.output else "",
         "classes": card.labels,
         "parameters": _parameters(card),
         "weights": card.caffemodel_url,

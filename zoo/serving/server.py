@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from netdsl.errors import NetError
 from netdsl.solver.events import Listener
 from zoo.answers.answerer import Answerer, AnswererRequest
+from zoo.answers.cascade import open_answerer
 from zoo.serving.app import Service
 from zoo.serving.settings import ServerSettings
 
@@ -66,7 +67,7 @@ def open_server(
     """Return a server of a model. It binds its address before the model is opened, and starts listening later."""
     bound = _bound(settings)
     try:
-        return Server(bound, Answerer(request, listen), settings, complain)
+        return Server(bound, open_answerer(request, listen), settings, complain)
     except BaseException:
         bound.close()
         raise

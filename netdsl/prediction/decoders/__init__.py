@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from netdsl.prediction.decoders.decoder import Decoder, Recognized, Shapes, Size
 from netdsl.prediction.decoders.embedding import EmbeddingDecoder
 from netdsl.prediction.decoders.facemask import FaceMask
 from netdsl.prediction.decoders.landmarks import LandmarkDecoder
+from netdsl.prediction.decoders.mtcnn import Mtcnn
 from netdsl.prediction.decoders.openpose import OpenPose
 from netdsl.prediction.decoders.picture import PictureDecoder
 from netdsl.prediction.decoders.retinaface import RetinaFace
@@ -40,6 +41,7 @@ OWN: tuple[type[Decoder], ...] = (
     UltraFace,
     Yolo,
 )
+Described = TypeVar("Described", Decoder, Mtcnn)
 DECODERS = Registry[type[Decoder]]("decoder")
 
 for _decoder_class in OWN:
@@ -57,13 +59,25 @@ def decoder_of(output: Mapping[str, Any]) -> Decoder:
         near = DECODERS.near(name)
         advice = f"did you mean {near}?" if near else f"choose one of {', '.join(DECODERS)}"
         raise DecoderError(f"output.decoder: there is no decoder '{name}'; {advice}")
-    decoder_class = DECODERS[name]
-    known = [setting.name for setting in fields(decoder_class)]
+    return _with_settings(DECODERS[name], settings)
+
+
+def cascade_of(output: Mapping[str, Any]) -> Mtcnn | None:
+    """Return the cascade that the field `output` of a card describes, or `None` if it describes something else."""
+    settings = dict(output)
+    return _with_settings(Mtcnn, settings) if settings.pop("decoder", "") == Mtcnn.name else None
+
+
+def _with_settings(kind: type[Described], settings: Mapping[str, Any]) -> Described:
+    """Return a decoder or a cascade with the settings of a card."""
+    known = [setting.name for setting in fields(kind)]
     for setting in settings:
         if setting not in known:
-            raise DecoderError(f"output.{setting}: the decoder '{name}' has no such setting; use {', '.join(known)}")
+            raise DecoderError(
+                f"output.{setting}: the decoder '{kind.name}' has no such setting; use {', '.join(known)}"
+            )
     try:
-        return msgspec.convert(settings, decoder_class, strict=False)
+        return msgspec.convert(settings, kind, strict=False)
     except msgspec.ValidationError as problem:
         what, _, place = str(problem).partition(" - at `$")
         raise DecoderError(f"output{place.rstrip('`')}: {what[:1].lower()}{what[1:]}; correct it") from None

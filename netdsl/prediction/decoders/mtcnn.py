@@ -28,8 +28,8 @@ class Mtcnn:
 
     The published nets read images in RGB with height and width exchanged, as (x - `mean`) * `scale`. `threshold`
     contains the minimum score of each net. Faces smaller than `smallest_face` pixels aren't found. Each image of the
-    pyramid is smaller than the previous one by `factor`. The first net proposes at most `most`
-    boxes, so memory is limited.
+    pyramid is smaller than the previous one by `factor`. At most `most`
+    boxes of the first net are considered.
     """
 
     name: ClassVar[str] = "mtcnn"

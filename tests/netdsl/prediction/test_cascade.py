@@ -13,33 +13,13 @@ from netdsl.errors import NetError
 from netdsl.model.opening import open_model
 from netdsl.prediction.cascade import FaceCascade, batch_net
 from netdsl.prediction.decoders.mtcnn import Mtcnn
-
-SETTINGS = Mtcnn(threshold=(0.5, 0.4, 0.4), smallest_face=24)
-
-
-def head(name: str, bottom: str, outputs: int, side: int) -> str:
-    return f"""layer {{ name: '{name}' type: 'Convolution' bottom: '{bottom}' top: '{name}' convolution_param {{
-        num_output: {outputs} kernel_size: {side} stride: 2 }} }} """
+from tests.small_mtcnn import SETTINGS, write_mtcnn
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a folder with three nets of one convolution for each of their outputs."""
-    draw = np.random.default_rng(1)
-    for index, (name, side) in enumerate(zip(Mtcnn.nets, (12, 24, 48), strict=True)):
-        shape = f"input_param {{ shape {{ dim: [1, 3, {side}, {side}] }} }}"
-        text = f"layer {{ name: 'data' type: 'Input' top: 'data' {shape} }}"
-        text += head("score", "data", 2, side) + head(SETTINGS.boxes[index], "data", 4, side)
-        text += "layer { name: 'prob1' type: 'Softmax' bottom: 'score' top: 'prob1' }"
-        if index == 2:
-            text += head(SETTINGS.landmarks, "data", 10, side)
-        path = tmp_path / f"{name}.prototxt"
-        path.write_text(text)
-        net = caffe.Net(str(path), caffe.TEST)
-        for blob in (blob for params in net.params.values() for blob in params):
-            blob.data[...] = draw.normal(0, 0.5 / side, blob.data.shape)
-        net.save(str(path.with_suffix(".caffemodel")))
-    return tmp_path
+    return write_mtcnn(tmp_path)
 
 
 def numpy_net(path: Path):

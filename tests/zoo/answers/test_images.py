@@ -270,3 +270,14 @@ def test_a_padded_image_keeps_its_proportions_and_places_map_back_to_it(height, 
     corner = prepared.placement.points_on_image(np.array([[float(left), float(top)]]))
     assert np.allclose(corner, 0)
     assert prepared.placement.corners(left / 20, top / 20, 0.5, 0.5)[:2] == (0, 0)
+
+
+def test_the_lightness_of_an_image_can_be_the_input(tmp_path) -> None:
+    image = np.random.default_rng(7).integers(0, 256, (3, 10, 8), np.uint8)
+    card = ImageInput((10, 8), Channels.LIGHTNESS, mean=(127.5,), scale=0.5)
+    made = LayerPreparation(transform_of(card, tmp_path), card.channels)(image, "").values
+    wanted = cv2.cvtColor(image.transpose(1, 2, 0), cv2.COLOR_BGR2Lab)[None, ..., 0]
+    assert made.shape == card.item == (1, 10, 8)
+    assert np.array_equal(made, (wanted - 127.5) / 2)
+    gray = LayerPreparation(transform_of(card, tmp_path), card.channels)(image[:1], "").values
+    assert gray.shape == (1, 10, 8)

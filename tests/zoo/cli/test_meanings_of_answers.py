@@ -14,6 +14,9 @@ import pytest
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
 from netdsl.dsl import ContrastiveLoss, EuclideanLoss, Flatten, InnerProduct, Sigmoid, SigmoidCrossEntropyLoss
 from netdsl.dsl import Normalize as NormalizeLayer
+from netdsl.prediction.cascade import FaceCascade
+from tests.small_mtcnn import SETTINGS, write_mtcnn
+from tests.voc_folder import VocImage, VocObject, write_voc
 from tests.zoo.models import write_folder
 from zoo.cards import Card, ImageInput, Task
 
@@ -393,3 +396,53 @@ def test_a_published_detector_is_recognized_and_its_boxes_are_on_the_image(zoo) 
     assert box["name"] == "face" and box["score"] == pytest.approx(0.9)
     assert "no card describes the output; the outputs 'boxes' and 'scores' describe" in told
     assert answer(zoo, *words, "--threshold", "0.95")[0]["boxes"] == []
+
+
+def test_a_folder_with_mtcnns_nets_finds_faces_with_landmarks(zoo) -> None:
+    folder = write_mtcnn(Path("mtcnn"))
+    noise = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+    assert cv2.imwrite("a.png", noise)
+    card = "---\nname: faces\noutput: {decoder: mtcnn, threshold: [0.5, 0.4, 0.4], smallest_face: 24}\n---\n"
+    (folder / "README.md").write_text(card)
+    expected = FaceCascade(folder, SETTINGS).detect(noise[..., ::-1])
+    plain, told = answer(zoo, "mtcnn", "a.png", "--draw", "drawn")
+    assert len(plain["boxes"]) == len(expected.boxes) > 0 and "no card" not in told
+    edges = [[box[side] for side in ("left", "top", "right", "bottom")] for box in plain["boxes"]]
+    np.testing.assert_allclose(edges, np.clip(expected.boxes, 0, [80, 60, 80, 60]), atol=1e-3)
+    np.testing.assert_allclose([box["points"] for box in plain["boxes"]], expected.points, atol=1e-3)
+    assert (cv2.imread("drawn/a.png") != noise).any()
+    (folder / "README.md").unlink()
+    assert "det1, det2 and det3 are read as MTCNN's cascade" in zoo("predict", "mtcnn", "a.png").err
+    (folder / "README.md").write_text(card.replace("24", "big"))
+    refused = zoo("predict", "mtcnn", "a.png")
+    assert refused.code == 2 and "mtcnn/README.md: output.smallest_face: expected `float`" in refused.err
+
+
+def test_the_boxes_of_a_decoder_are_tested_on_marked_objects(zoo) -> None:
+    layers = """
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 16 dim: 16 } } }
+    layer { name: "small" type: "Pooling" bottom: "data" top: "small" pooling_param { pool: AVE global_pooling: true } }
+    layer { name: "boxes" type: "InnerProduct" bottom: "small" top: "boxes" inner_product_param { num_output: 4 } }
+    layer { name: "scores" type: "InnerProduct" bottom: "small" top: "scores" inner_product_param { num_output: 2 } }
+    layer { name: "priors" type: "PriorBox" bottom: "small" bottom: "data" top: "priors"
+            prior_box_param { min_size: 8 variance: 0.1 variance: 0.1 variance: 0.2 variance: 0.2 } }
+    """
+    Path("net.prototxt").write_text(layers)
+    net = Net("net.prototxt")
+    weights = {name: [np.zeros_like(blob) for blob in blobs] for name, blobs in net.get_weights().items()}
+    weights["scores"][1][1] = 5
+    net.set_weights(weights)
+    net.save("net.caffemodel")
+    blobs = "{locations: boxes, scores: scores, priors: priors}"
+    output = f"{{decoder: ssd, activation: softmax, names: [background, cat], blobs: {blobs}}}"
+    Path("net.card.md").write_text(f"---\nname: net\ninput: {{size: [16, 16]}}\noutput: {output}\n---\n")
+    middle, corner = (5, 5, 12, 12), (1, 1, 4, 4)
+    images = [
+        VocImage("a", 16, 16, [VocObject("cat", middle)]),
+        VocImage("b", 16, 16, [VocObject("cat", corner)]),
+    ]
+    write_voc(Path("voc"), images)
+    done = zoo("test", "net.prototxt", "--weights", "net.caffemodel", "--data", "voc:voc", "--json")
+    assert done.code == 0, done.err
+    (scores,) = json.loads(done.out)["scores"]
+    assert scores["scores"]["mAP VOC 2010"] == pytest.approx(0.5)

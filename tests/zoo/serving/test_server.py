@@ -22,13 +22,16 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import cv2
+import numpy as np
 import pytest
 
+from netdsl import ConvLayer, NetParams, RDDLayer
 from netdsl.errors import NetError
 from netdsl.solver.solver import ignore_event
-from tests.zoo.models import classifier, detector, photo, quarters, segmenter
+from tests.zoo.models import classifier, detector, photo, quarters, segmenter, write_folder
 from tests.zoo.serving.conftest import SETTINGS, TOKEN, serving
 from zoo.answers.answerer import Answerer, AnswererRequest
+from zoo.cards import Card, ImageInput
 from zoo.serving.server import Server, open_server
 from zoo.serving.settings import ServerSettings
 
@@ -102,6 +105,23 @@ def test_simultaneous_requests_are_answered_in_one_batch(model, tmp_path) -> Non
         assert one["classes"][0]["score"] == pytest.approx(reply.json["classes"][0]["score"], rel=1e-4)
     batches = int(re.search(r"zoo_batch_images_count (\d+)", counted)[1])
     assert "zoo_batch_images_sum 14.000000" in counted and batches < 14
+
+
+def test_a_picture_that_a_net_computes_is_returned_as_a_png(tmp_path) -> None:
+    params = NetParams(
+        "copy", RDDLayer("data", shape=[1, 3, 4, 6]), ConvLayer("out", ["data"], num_filters=3, kernel=1)
+    )
+    weight = np.zeros((3, 3, 1, 1), np.float32)
+    weight[[0, 1, 2], [0, 1, 2]] = 0.5
+    card = Card("copy", input=ImageInput((4, 6)), output={"decoder": "picture"})
+    folder = write_folder(tmp_path / "copy", params, {"out": [weight, np.zeros(3)]}, card)
+    file = tmp_path / "gray.png"
+    assert cv2.imwrite(str(file), np.full((4, 6, 3), 200, np.uint8))
+    with serving(folder) as server:
+        answer = ask(server, "predict", file.read_bytes(), Content_Type="image/png").json
+    assert (answer["picture"]["width"], answer["picture"]["kind"]) == (6, "BGR")
+    picture = cv2.imdecode(np.frombuffer(base64.b64decode(answer["picture"]["png"]), np.uint8), cv2.IMREAD_COLOR)
+    assert picture.shape == (4, 6, 3) and picture[1, 1].tolist() == [100, 100, 100]
 
 
 def test_boxes_and_masks_are_returned_as_json(tmp_path) -> None:

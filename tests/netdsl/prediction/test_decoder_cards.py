@@ -1,0 +1,42 @@
+"""The cards that docs/decoders.md shows are valid and describe the published nets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from netdsl.prediction.decoders import cascade_of, decoder_of
+from netdsl.prediction.decoders.decoder import Decoder
+from netdsl.prediction.decoders.mtcnn import Mtcnn
+from netdsl.prediction.decoders.ssd import Ssd
+
+PAGE = Path(__file__).parents[3] / "docs" / "decoders.md"
+
+
+def shown_decoders() -> list[Decoder | Mtcnn]:
+    """Return the decoders of the page's cards, whose values are text as in a card."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    cards: list[dict[str, Any]] = [yaml.load(block, yaml.BaseLoader) for block in blocks]
+    outputs = [card["output"] for card in cards if "output" in card]
+    return [cascade_of(output) or decoder_of(output) for output in outputs]
+
+
+def test_every_family_of_the_page_has_a_valid_card() -> None:
+    named = set(re.findall(r"^\| `(\w+)` \| \[", PAGE.read_text(), re.M))
+    assert {decoder.name for decoder in shown_decoders()} == named
+
+
+def test_the_card_for_ssd_has_the_published_number_of_priors() -> None:
+    (decoder,) = (decoder for decoder in shown_decoders() if isinstance(decoder, Ssd))
+    assert sum(prior_map.count for prior_map in decoder.priors) == 1917
+
+
+def test_cards_of_recognized_families_state_the_default_settings() -> None:
+    for decoder in shown_decoders():
+        if isinstance(decoder, Decoder) and decoder.name in ("ultraface", "facemask", "centerface"):
+            names = {role: decoder.names_of(role) for role in decoder.published}
+            assert names == type(decoder).published
+            assert decoder == type(decoder)(blobs=decoder.blobs)

@@ -1,0 +1,87 @@
+"""The answerer of MTCNN's cascade, whose three nets find faces together, and the choice of a model's answerer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from caffe_proto.errors import in_file
+from netdsl.data.tables.table import BlobColumn
+from netdsl.errors import DecoderError, NetError
+from netdsl.model.data_shapes import DataShape
+from netdsl.prediction.cascade import FaceCascade
+from netdsl.prediction.decoders.mtcnn import Mtcnn
+from netdsl.solver.events import Listener, Notice
+from netdsl.solver.solver import ignore_event
+from zoo.answers.answer import AnswerSettings, Boxes, ImageSize, Numbers, Placement
+from zoo.answers.answerer import Answerer, AnswererRequest
+from zoo.answers.images import Preparation, PreparedImage
+from zoo.answers.readers import ClassNames, OutputReader, Outputs, boxes_on_image
+from zoo.cards import CARD, Card, Channels, card_cascade, read_card
+from zoo.model_folder import is_model_folder
+
+_INPUT = "data"
+
+
+class _WholeImages(Preparation):
+    """Leaves images as they are, since the cascade resizes them itself."""
+
+    def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+        size = ImageSize(*pixels.shape[1:])
+        return pixels, Placement(size, size, size)
+
+    def _described_changes(self) -> str:
+        return "at their own size"
+
+
+class CascadeAnswerer(Answerer):
+    """A folder with MTCNN's nets det1, det2 and det3. Its answers are faces with five landmarks."""
+
+    answers: type = Boxes
+    least_score = OutputReader.LEAST_SCORE
+    blob = "faces"
+
+    def __init__(self, request: AnswererRequest, listen: Listener) -> None:
+        folder, given = Path(request.model), (request.blob, request.read_as, request.weights or None)
+        if given != (None, None, None):
+            raise NetError(f"{folder}: the cascade reads its own nets and blobs; remove --blob, --as and --weights")
+        self._origin, path = request.model, folder / CARD
+        self.card = read_card(path) if path.is_file() else Card(folder.resolve().name)
+        stated = card_cascade(self.card, str(path))
+        if stated is None:
+            listen(Notice(f"{folder}: no card describes the output; det1, det2 and det3 are read as MTCNN's cascade"))
+        self._settings = stated or Mtcnn()
+        self._cascade = FaceCascade(folder, self._settings, request.device)
+        self.preparation = _WholeImages(Channels.BGR)
+        self.batch = 1  # image sizes differ
+        self.data: Mapping[str, DataShape] = {}
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of labels."""
+        return self._settings.names
+
+    def image_column(self, columns: Mapping[str, str]) -> BlobColumn:
+        """Return the images' column in tables."""
+        return BlobColumn(_INPUT, columns.get(_INPUT, _INPUT), color=self.preparation.color)
+
+    def run(self, images: Sequence[PreparedImage]) -> Outputs:
+        """Return nothing, since `read` runs the nets."""
+        return {}
+
+    def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Boxes:
+        """Return the faces in an image. A threshold from the user limits their final scores."""
+        try:
+            found = self._cascade.detect(image.values[::-1].transpose(1, 2, 0))
+        except DecoderError as problem:
+            raise NetError(in_file(self._origin, problem)) from None
+        boxes = boxes_on_image(found, ClassNames(found.names), image.placement).found
+        return Boxes(tuple(box for box in boxes if settings.threshold is None or box.score >= settings.threshold))
+
+
+def open_answerer(request: AnswererRequest, listen: Listener = ignore_event) -> Answerer:
+    """Return the answerer of a model. A folder with the nets of MTCNN, but without a net of its own, is a cascade."""
+    folder = Path(request.model)
+    if not is_model_folder(folder) and all((folder / f"{name}.prototxt").is_file() for name in Mtcnn.nets):
+        return CascadeAnswerer(request, listen)
+    return Answerer(request, listen)
