@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import in_file
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content, SourceName
@@ -40,7 +39,7 @@ from zoo.accuracy import MeasuredAccuracy, count_answers
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.captioned_testing import captioned_images, score_captions
 from zoo.marked_testing import MarkedTest
-from zoo.names import classes_of_model
+from zoo.names import classes_of_model, problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.request import answers
 from zoo.requests.results import LEFT_OUT, KnowsData
@@ -93,7 +92,7 @@ def test(request: TestRequest, listen: Listen) -> TestResult:
 def _tested(request: TestRequest, listen: Listen) -> TestResult:
     """Return the results of the test, whichever process runs it."""
     backend, device = table_place(request, listen)
-    weights = split_names(request.weights)
+    weights = tuple(split_names(request.weights))
     opened = open_model(request.net, weights, dialect=request.dialect, level=request.level, stages=request.stages)
     model = opened.only(Phase.TEST)
     source = None if request.data is None else parse_source(request.data)
@@ -112,7 +111,8 @@ def _tested(request: TestRequest, listen: Listen) -> TestResult:
             return _on_this_machine(request, model, table, place, listen)
         return _test_batches(request, model, place, listen)
     except NetError as problem:
-        raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
+        text = problem_of_model(request.net, problem, weights)
+        raise type(problem)(f"{text}{_trained_net(request, model)}") from None
 
 
 def _are_pictures(data: SourceName, net: pb.NetParameter) -> bool:

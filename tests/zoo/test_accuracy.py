@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +23,8 @@ def test_an_accuracy_of_few_items_is_shown_with_its_interval_and_advice() -> Non
         "baseline 40.0%: the most frequent class",
         "next: the net may not be better than a plain baseline (the most frequent class); train it longer, or test on "
         "more items",
-        "next: 20 items can't tell the accuracy well; about 390 would tell it to within 5 points, so test on more, with "
-        "--test-data",
+        "next: 20 items can't tell the accuracy well; about 390 would tell it to within 5 points, so test on more, "
+        "with --test-data",
     ]
 
 

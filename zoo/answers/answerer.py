@@ -59,7 +59,7 @@ from zoo.answers.readers import (
 )
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels
-from zoo.names import ZooModel, classes_of_model, find_model
+from zoo.names import ZooModel, classes_of_model, find_model, problem_of_model
 from zoo.requests.events import Listen, work
 
 _BATCH, _PIXELS = 16, 1 << 20  # default numbers of images and pixels in a batch, if the net allows them
@@ -109,7 +109,7 @@ class Answerer:
                 self._reader = self._caption_reader(parts, output, request)
             self.batch = self._batch_of_images(request, listen)
         except NetError as problem:
-            raise type(problem)(in_file(request.model, problem)) from None
+            raise type(problem)(problem_of_model(request.model, problem, request.weights)) from None
 
     @property
     def name(self) -> str:

@@ -171,8 +171,9 @@ def test_a_stopped_run_resumes(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "problem"),
     [
         (
-            ["lenet", "--data", "photos"],
-            "lenet: the model has no weights to begin with; name a weights file with --weights",
+            ["squeezenet-1.1", "--data", "photos"],
+            "squeezenet-1.1: the model has no weights to begin with; `zoo pull squeezenet-1.1` downloads its published "
+            "weights; or name a file with `zoo finetune squeezenet-1.1 --weights FILE`",
         ),
         (["shapes", "--data", "nothing"], "nothing: there is no such file or folder"),
         (["shapes", "--data", "photos", "--replace", "fc8:3"], "has no layer 'fc8' to replace"),
