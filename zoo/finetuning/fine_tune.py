@@ -54,8 +54,8 @@ from zoo.finetuning.image_preparation import PreparedModel, prepare_images
 from zoo.finetuning.request import EPOCHS, PATIENCE, FineTuneRequest, Recipe, solver_settings, test_batch, train_batch
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_model, settings_of, weights_advice
+from zoo.report.tuned_model import REQUEST
 
-_REQUEST = "finetune.json"
 _PROOF = 1800.0  # time limit in seconds for the first worker to write and verify the model
 
 
@@ -219,7 +219,7 @@ def begin(
     try:
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
-        write_pieces(request.output / _REQUEST, [kept])
+        write_pieces(request.output / REQUEST, [kept])
         return tuning, job.begin(run, run_folder, backend, [model])
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the user can repeat the same command
@@ -296,7 +296,7 @@ def _short_name_of_data(data: str) -> str:
 
 def load(output: Path) -> tuple[FineTuning, Run]:
     """Return the fine-tuning that was started in a folder, and its run."""
-    path = output / _REQUEST
+    path = output / REQUEST
     try:
         tuning = msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
     except OSError as problem:

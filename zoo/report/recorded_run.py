@@ -21,6 +21,7 @@ from netdsl.solver.events import read_event_log
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.logs.summary import RunSummary, summarise
+from zoo.report.tuned_model import TunedModel, read_tuned_model
 
 Points = dict[float, float]  # by iteration, since repeated iterations replace the earlier ones
 
@@ -35,6 +36,7 @@ class RecordedRun:
     records: tuple[RoundRecord, ...]
     events: tuple[Mapping[str, Any], ...]
     plan: Plan | None = None
+    tuned: TunedModel | None = None  # the model that the run makes, if it is a fine-tuning
     notes: tuple[str, ...] = ()  # problems of files that couldn't be read
 
     @cached_property
@@ -44,8 +46,10 @@ class RecordedRun:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run reached its last iteration."""
-        return self.summary.iteration >= self.run.solver.param.max_iter
+        """Whether the run ended by its own rules: at its last iteration or, for a fine-tuning, when tests no longer
+        improved."""
+        is_written = self.tuned is not None and self.tuned.is_written
+        return is_written or self.summary.iteration >= self.run.solver.param.max_iter
 
     @property
     def name(self) -> str:
@@ -65,11 +69,15 @@ class RecordedRun:
 
     @cached_property
     def weights(self) -> Path | None:
-        """The model's file, or the newest complete snapshot if there is no model yet, or `None`."""
-        if (self.folder / MODEL).is_file():
-            return self.folder / MODEL
+        """The model's file, or the newest complete snapshot if there is no model yet, or `None`. A fine-tuning keeps
+        only the best snapshot, which becomes its model."""
+        model = self.folder / MODEL
+        if model.is_file() and self.tuned is None:
+            return model
         state = newest(str(self.folder / Path(self.run.solver.param.snapshot_prefix).name))
-        return None if state is None else open_snapshot(state).model
+        if state is not None:
+            return open_snapshot(state).model
+        return model if model.is_file() else None
 
 
 def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
@@ -89,7 +97,8 @@ def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
         plan = read_plan(folder / PLAN) if (folder / PLAN).exists() else None
     except PlanError as problem:
         notes.append(str(problem))
-    return RecordedRun(folder, run, starts, tuple(records), _events(folder / EVENTS, notes), plan, tuple(notes))
+    events, tuned = _events(folder / EVENTS, notes), read_tuned_model(folder)
+    return RecordedRun(folder, run, starts, tuple(records), events, plan, tuned, tuple(notes))
 
 
 def _events(log: Path, notes: list[str]) -> tuple[Mapping[str, Any], ...]:
