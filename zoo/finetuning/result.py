@@ -75,7 +75,7 @@ def write_model_folder(
     notes = [*notes, f"On held-out data, its accuracy is {measured.sentence} (95% interval)."]
     write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
     try:
-        write_report(read_run(folder / RUN, solver), folder / REPORT)
+        write_report(read_run(folder / RUN, solver, trained), folder / REPORT)
     except MissingExtraError as problem:
         notices.append(f"{REPORT} isn't written: {problem}")
     else:

@@ -188,6 +188,8 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
 
 def _weights_of(recorded: RecordedRun, model: Model) -> Model | str:
     """Return the model with the run's weights, or the reason why there are none."""
+    if recorded.trained is not None:
+        return recorded.trained
     path = recorded.weights
     if path is None:
         return "There are no weights yet: neither a model nor a snapshot."

@@ -15,6 +15,7 @@ from netdsl.distributed.run_log import EVENTS, RoundRecord, read_records
 from netdsl.distributed.run_starts import RunStart, read_starts
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError, PlanError
+from netdsl.model.model import Model
 from netdsl.planner.plan import Plan, read_plan
 from netdsl.planner.planned_run import PLAN
 from netdsl.solver.events import read_event_log
@@ -38,6 +39,7 @@ class RecordedRun:
     plan: Plan | None = None
     tuned: TunedModel | None = None  # the model that the run makes, if it is a fine-tuning
     notes: tuple[str, ...] = ()  # problems of files that couldn't be read
+    trained: Model | None = None  # the trained model, if it is already open
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -80,9 +82,9 @@ class RecordedRun:
         return model if model.is_file() else None
 
 
-def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
-    """Return the run in a folder. Raises an error unless at least one round is complete. `solver` is the run's solver
-    if it is already open."""
+def read_run(folder: Path, solver: SolverSettings | None = None, trained: Model | None = None) -> RecordedRun:
+    """Return the run in a folder. Raises an error unless at least one round is complete. `solver` and `trained` are the
+    run's solver and its trained model if they are already open."""
     run, records = Run.load(folder, solver), read_records(folder)
     if not records:
         raise DistributedError(f"{folder}: no round is complete yet; try again later")
@@ -98,7 +100,7 @@ def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
     except PlanError as problem:
         notes.append(str(problem))
     events, tuned = _events(folder / EVENTS, notes), read_tuned_model(folder)
-    return RecordedRun(folder, run, starts, tuple(records), events, plan, tuned, tuple(notes))
+    return RecordedRun(folder, run, starts, tuple(records), events, plan, tuned, tuple(notes), trained)
 
 
 def _events(log: Path, notes: list[str]) -> tuple[Mapping[str, Any], ...]:
