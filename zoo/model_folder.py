@@ -68,6 +68,14 @@ class ModelFolder:
         return files
 
     @property
+    def has_weights(self) -> bool:
+        """Whether the folder contains weights, in a separate file or in its net."""
+        try:
+            return bool(self.weights) or self.net.suffix == ".onnx"
+        except NetError:  # several weights files, or no net
+            return any(holds_weights(path) for path in self.path.iterdir())
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The class names in the folder, or nothing if it doesn't contain them."""
         return class_names_of_model(self.deployed)

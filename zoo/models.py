@@ -12,7 +12,7 @@ from caffe_proto.storage import write_pieces
 from netdsl.solver.events import Notice
 from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
-from zoo.names import all_cards, card_of, find_model
+from zoo.names import WeightsPlace, all_cards, card_of, find_model, weights_place
 from zoo.names import store as store_here
 from zoo.requests.events import Listen, work
 from zoo.requests.models import (
@@ -39,16 +39,17 @@ from zoo.store.upkeep import ListedModel, RemovedPath, added_files, check_model,
 
 @dataclass(frozen=True)
 class NamedCard:
-    """A card with the name of its model."""
+    """A card with the name of its model, and the place of the weights."""
 
     model: str
+    weights: WeightsPlace
     card: Card = field(metadata=MERGED)
 
 
 @answers(ListRequest)
 def list_cards(request: ListRequest, listen: Listen) -> tuple[NamedCard, ...]:
-    """Return the cards of all named models."""
-    return tuple(NamedCard(name, card) for name, card in all_cards().items())
+    """Return the cards of all named models, and the places of their weights."""
+    return tuple(NamedCard(name, weights_place(name), card) for name, card in all_cards().items())
 
 
 @answers(CardRequest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,15 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
+from caffe_proto.errors import CaffeError, in_file
 from caffe_proto.files import CaffeFile, read, read_solver
 from netdsl.data.sources.class_names import class_names_of_model
-from netdsl.errors import NetError
+from netdsl.errors import NetError, WeightsError
 from netdsl.model.formats import named_model
 from zoo import catalogue
 from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
-from zoo.model_folder import ModelFolder, is_model_folder, open_folder
+from zoo.model_folder import WEIGHTS, ModelFolder, is_model_folder, open_folder
 from zoo.store.local_store import Store
 
 if TYPE_CHECKING:
@@ -39,11 +41,47 @@ def find_model(path: Path) -> ZooModel | None:
     stored = store().model(path.name)
     if stored is not None:
         return stored
-    is_own = path.name in catalogue.names()
-    if not is_own and path.name in catalogue.MODELS:
+    if path.name not in catalogue.names() and path.name in catalogue.MODELS:
         return open_folder(catalogue.MODELS[path.name]())
-    # Some names contain a version: squeezenet-1.1.
-    return catalogue.model_of(path.name) if is_own or not path.suffix else None
+    return catalogue.model_of(path.name) if catalogue.could_be_name(path.name) else None
+
+
+class WeightsPlace(Enum):
+    """The place of a named model's weights."""
+
+    INCLUDED = "included"  # in the package, or in a plug-in
+    STORED = "stored"
+    PUBLISHED = "published"  # at the address in the card, from which `zoo pull` downloads them
+    NONE = "none"
+
+
+def weights_place(name: str) -> WeightsPlace:
+    """Return the place of a named model's weights. The store comes first."""
+    model = find_model(Path(name))
+    if model is not None and model.has_weights:
+        return WeightsPlace.STORED if store().has(name) else WeightsPlace.INCLUDED
+    return WeightsPlace.PUBLISHED if model is not None and model.card.caffemodel_url else WeightsPlace.NONE
+
+
+def weights_advice(name: str) -> str:
+    """Return the way to get the weights of a model without weights. The result is empty for a file, and for a model
+    with weights."""
+    model = find_model(Path(name))
+    if model is None or model.has_weights:
+        return ""
+    if model.card.caffemodel_url:
+        return f"`zoo pull {name}` downloads its published weights"
+    if isinstance(model, ModelFolder):
+        place = model.path / WEIGHTS
+        return f"the model is stored without weights; copy them to {place}, or train it with `zoo train {name}`"
+    return f"no published weights are known; train it with `zoo train {name}`, and name the result with --weights"
+
+
+def problem_of_model(name: str, problem: CaffeError, weights: Sequence[str]) -> str:
+    """Return the text of a problem with a model and the weights that the user named, if any. If weights are missing, it
+    ends with the way to get them."""
+    advice = weights_advice(name) if isinstance(problem, WeightsError) and not weights else ""
+    return "; ".join(filter(None, [in_file(name, problem), advice]))
 
 
 def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:

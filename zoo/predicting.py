@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
 
-from caffe_proto.errors import in_file
 from caffe_proto.storage import atomic_path
 from netdsl.data.sources.alphabet import Alphabet
 from netdsl.errors import NetError
@@ -26,7 +25,7 @@ from zoo.answers.cascade import open_answerer
 from zoo.answers.drawing import Pictures, picture
 from zoo.answers.writing import AnswerForm, form_of, head, text_of
 from zoo.devices import one_device
-from zoo.names import classes_of_model
+from zoo.names import classes_of_model, problem_of_model
 from zoo.requests.events import Listen
 from zoo.requests.request import answers
 from zoo.requests.using import PredictRequest
@@ -84,7 +83,7 @@ def _text(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
         yield Predicted(f"{request.text}{first}")
         yield from map(Predicted, following)
     except NetError as problem:
-        raise type(problem)(in_file(request.net, problem)) from None
+        raise type(problem)(problem_of_model(request.net, problem, request.weights)) from None
     yield Predicted("\n")
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from caffe_proto.errors import in_file
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, SetImages
 from netdsl.data.sources.annotations.proposals import Boxes, write_proposals
 from netdsl.data.sources.open_source import open_annotated_set
@@ -29,6 +28,7 @@ from netdsl.net.sample_inputs import input_kinds
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import WeightsLoaded
 from zoo.devices import one_device
+from zoo.names import problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.request import answers
 from zoo.requests.using import ProposeRequest
@@ -52,7 +52,7 @@ def propose(request: ProposeRequest, listen: Listen) -> ProposedRegions:
     try:
         proposer = _Proposer(Predictor(model, [_blob(model)]).load(device), request)
     except NetError as problem:
-        raise type(problem)(in_file(request.net, problem)) from None
+        raise type(problem)(problem_of_model(request.net, problem, request.weights)) from None
     listen(WeightsLoaded(model.files, match_names(model, proposer.predictor.built)))
     names, boxes = list[str](), list[Boxes]()
     with work(listen, "proposing", len(marked)) as advance:

@@ -8,7 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caffe_proto.errors import in_file
 from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.tables.arrow import write_parquet
 from netdsl.data.tables.table import check_columns
@@ -26,7 +25,7 @@ from netdsl.training.backends import LocalBackend
 from zoo.answers.answerer import AnswererRequest, described_model, stated_output
 from zoo.answers.outputs import NetOutput
 from zoo.devices import one_device, remote_devices_of
-from zoo.names import classes_of_model
+from zoo.names import classes_of_model, problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.groups import OnSpark
 from zoo.requests.request import answers
@@ -70,7 +69,7 @@ def add_columns(request: TableRequest, rows: str, names: ColumnNames, listen: Li
         else:
             predictor = adding.here(model, TableFiles(*table), device)
     except NetError as problem:
-        raise type(problem)(in_file(request.net, problem)) from None
+        raise type(problem)(problem_of_model(request.net, problem, request.weights)) from None
     return AddedColumns(adding.output, tuple(names.blobs), data=read_data(predictor.built))
 
 

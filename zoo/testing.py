@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import in_file
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content, SourceName
@@ -36,11 +35,12 @@ from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.spark.backend import SparkBackend
 from netdsl.training.backends import LocalBackend
 from netdsl.training.data_sources import data_layers, set_source, source_for
+from zoo.accuracy import MeasuredAccuracy, count_answers
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.cascade import open_answerer
 from zoo.captioned_testing import captioned_images, score_captions
 from zoo.marked_testing import MarkedTest
-from zoo.names import classes_of_model
+from zoo.names import classes_of_model, problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.request import answers
 from zoo.requests.results import LEFT_OUT, KnowsData
@@ -60,6 +60,7 @@ class TestResult(KnowsData):
     loss: float | None  # None for images with marked objects or captions, where only answers are scored
     blobs: tuple[Output, ...] = field(metadata=LEFT_OUT)
     scores: tuple[ScoreTable, ...] = ()
+    measured: MeasuredAccuracy | None = None  # of a net that classifies items, unless Spark tests it
     weights: str = ""
 
     @property
@@ -92,7 +93,7 @@ def test(request: TestRequest, listen: Listen) -> TestResult:
 def _tested(request: TestRequest, listen: Listen) -> TestResult:
     """Return the results of the test, whichever process runs it."""
     backend, device = table_place(request, listen)
-    weights = split_names(request.weights)
+    weights = tuple(split_names(request.weights))
     opened = open_model(request.net, weights, dialect=request.dialect, level=request.level, stages=request.stages)
     model = opened.only(Phase.TEST)
     source = None if request.data is None else parse_source(request.data)
@@ -111,7 +112,8 @@ def _tested(request: TestRequest, listen: Listen) -> TestResult:
             return _on_this_machine(request, model, table, place, listen)
         return _test_batches(request, model, place, listen)
     except NetError as problem:
-        raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
+        text = problem_of_model(request.net, problem, weights)
+        raise type(problem)(f"{text}{_trained_net(request, model)}") from None
 
 
 def _are_pictures(data: SourceName, net: pb.NetParameter) -> bool:
@@ -183,12 +185,14 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
         for event in data_events([running]):
             listen(event)
             _compare_names(request, event, listen)
-        with gather_scores(running.built) as scores:
+        opened = opened_data(running)
+        most = max((each.items for each in opened), default=None)
+        with gather_scores(running.built) as scores, count_answers(running.built, most) as answers:
             means = average_batches(running, request.iterations or TEST_BATCHES, listen=listen)
-        classes = next((opened.classes for opened in opened_data(running) if opened.classes), ())
+        classes = next((each.classes for each in opened if each.classes), ()) or _model_names(request)
     assert means is not None  # a test can't be interrupted
-    tables = score_tables(scores, classes or _model_names(request))
-    return TestResult(*means, tables, data=read_data(running.built))
+    measured = answers.measured(classes, "--iterations" if most and answers.items < most else "--data")
+    return TestResult(*means, score_tables(scores, classes), measured, data=read_data(running.built))
 
 
 def _model_names(request: TestRequest) -> tuple[str, ...]:
@@ -228,9 +232,11 @@ def _on_this_machine(
     _check_weights(request, model, model.settled(Phase.TEST).built, listen)
     classes = _report_rows(request, source[1], len(table), table.schema, listen)
     scorer = Scorer(model, request.columns, device)
-    with gather_scores(scorer.built) as scores:
+    with gather_scores(scorer.built) as scores, count_answers(scorer.built) as answers:
         means = _means(model, scorer.score(table.batches(scorer.batch), str(request.data)))
-    return replace(means, scores=score_tables(scores, classes or _model_names(request)))
+    classes = classes or _model_names(request)
+    measured = answers.measured(classes, "--data")
+    return replace(means, scores=score_tables(scores, classes), measured=measured)
 
 
 def _report_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> tuple[str, ...]:

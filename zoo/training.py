@@ -26,6 +26,7 @@ from netdsl.solver.events import (
     EventLog,
     IterationFinished,
     Listener,
+    NetCreated,
     Notice,
     SnapshotSaved,
     TestFinished,
@@ -34,10 +35,12 @@ from netdsl.solver.events import (
     WeightsLoaded,
     as_numbers,
 )
+from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
 from netdsl.training.backends import HERE, SPARK, Backend, backend_named, chosen_backend
-from netdsl.training.data_sources import holds_out, with_sources
+from netdsl.training.data_sources import NO_TESTS, holds_out, with_sources
+from zoo.accuracy import MeasuredAccuracy, TestedAccuracy, baselines_of
 from zoo.devices import training_devices
 from zoo.names import settings_to_train
 from zoo.requests.events import Listen, RunBegins, WhatNext
@@ -89,6 +92,8 @@ class TrainedRun:
     snapshot: LastSnapshot | None = None
     data: list[ReadData] = field(default_factory=list)
     weights: list[str] = field(default_factory=list)
+    measured: MeasuredAccuracy | None = None  # of the first test net, if it classifies items
+    tested_net: NetCreated | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def finished(self) -> bool:
@@ -103,6 +108,8 @@ class TrainedRun:
     def __call__(self, event: Event) -> None:
         """Store the facts of an event."""
         match event:
+            case NetCreated(test=0):
+                self.tested_net = event
             case DataOpened():
                 self.data.append(ReadData(event.source, event.items, event.tests))
             case WeightsLoaded():
@@ -120,6 +127,18 @@ class TrainedRun:
             case SnapshotSaved():
                 self.snapshot = LastSnapshot(event.iteration, event.model, event.state)
 
+    def measure(self, solver: SolverSettings) -> None:
+        """Compare the accuracy of the last test with baselines."""
+        last, read = self.tests_of_nets.get(0), {data.tests: data for data in reversed(self.data)}
+        if last is None or self.tested_net is None or True not in read:
+            return
+        accuracy = TestedAccuracy.of(solver.tested[0].net, self.tested_net)
+        if accuracy is not None and accuracy.blob in last.outputs:
+            items = min(read[True].items, solver.param.test_iter[0] * accuracy.batch)
+            baselines = baselines_of(read[False].source, read[True].source) if False in read else []
+            more_items = "test_iter in the solver" if items < read[True].items else "--test-data"
+            self.measured = MeasuredAccuracy.of(last.outputs[accuracy.blob], items, baselines, more_items)
+
 
 @answers(TrainRequest)
 def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
@@ -134,7 +153,7 @@ def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
     with ExitStack() as stack:
         listeners = list[Listener]()
         if backend.supervises:
-            listeners = [listen, result, *_logs(stack, request, run, folder, listen)]
+            listeners = [listen, result, _SilentTests(listen), *_logs(stack, request, run, folder, listen)]
         listen(RunBegins(run is not None and holds_out(run.solver.param, request.data, request.test_data)))
         if folder is not None:
             job.train(
@@ -152,7 +171,33 @@ def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
             job.train_on_devices(run, listeners=listeners, requested=requested)
         elif run is not None:
             job.train_alone(run, listeners=listeners, requested=requested)
-    return result if backend.supervises else None
+    if not backend.supervises:
+        return None
+    trained = Run.load(folder) if run is None and folder is not None else run
+    if trained is not None and result.tests_of_nets:
+        result.measure(trained.solver)
+    return result
+
+
+class _SilentTests:
+    """A listener that sends a notice if a test net has no output that a test can print."""
+
+    def __init__(self, listen: Listen) -> None:
+        self._listen = listen
+        self._nets = set[int]()
+
+    def __call__(self, event: Event) -> None:
+        """Check the results of a test net, once."""
+        if not isinstance(event, TestFinished) or event.net in self._nets:
+            return
+        self._nets.add(event.net)
+        if event.loss is None and not any(len(output.values) == 1 for output in event.outputs):
+            self._listen(
+                Notice(
+                    f"test net {event.net} has neither a loss nor an accuracy in the TEST phase, so its tests measure "
+                    "nothing; add an Accuracy layer with include { phase: TEST }"
+                )
+            )
 
 
 def backend_of(request: ByWorkers) -> Backend:
@@ -230,6 +275,12 @@ def _described_run(
         devices=tuple(devices),
         require_finite=not request.allow_nonfinite,
     )
+    if request.test_data not in (None, NO_TESTS) and not run.solver.tested:
+        listen(
+            Notice(
+                "--test-data isn't used, because the solver has no tests; set test_iter and test_interval in the solver"
+            )
+        )
     if request.data is None and request.test_data is None:
         return run
     return with_sources(run, request.data, request.test_data)

@@ -32,7 +32,7 @@ _SHOWN = 5  # the number of layers that an error names
 
 def open_model(
     net: NetSource,
-    weights: Iterable[str | Path] = (),
+    weights: str | Path | Iterable[str | Path] = (),
     *,
     deployed: bool = False,
     dialect: str | None = None,
@@ -40,14 +40,14 @@ def open_model(
     level: int = 0,
     stages: Sequence[str] = (),
 ) -> Model:
-    """Return a net of any age with weights from files of any format.
+    """Return a net of any age with weights from a file, or several files, of any format.
 
     Weights in the given files replace those in the net's own file. If several files contain a layer, the last file is
     used. A file without any of the net's layers is an error. The weights in a model's folder are used if no others are
     given. The folder's net is the one to train or, with `deployed`, the one to use. `shapes` contains the shapes of one
     item of blobs that data layers produce. `level` and `stages` are for the net's rules.
     """
-    paths = tuple(weights)
+    paths = (weights,) if isinstance(weights, (str, Path)) else tuple(weights)
     if isinstance(net, (str, Path)):
         named = named_model(net)
         paths = paths or named.weights

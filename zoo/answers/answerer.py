@@ -57,7 +57,7 @@ from zoo.answers.readers import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels, card_decoder
 from zoo.model_folder import model_of_file
-from zoo.names import ZooModel, classes_of_model, find_model
+from zoo.names import ZooModel, classes_of_model, find_model, problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.using import View
 
@@ -122,7 +122,7 @@ class Answerer:
                 self._reader = self._caption_reader(parts, output, request)
             self.batch = self._batch_of_images(request, listen)
         except (NetError, DecoderError) as problem:
-            raise type(problem)(in_file(request.model, problem)) from None
+            raise type(problem)(problem_of_model(request.model, problem, request.weights)) from None
 
     @property
     def name(self) -> str:

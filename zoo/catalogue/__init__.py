@@ -81,6 +81,13 @@ def names() -> list[str]:
     return list(_MODULES)
 
 
+def could_be_name(text: str) -> bool:
+    """Return whether a text has the form of a model's name, not that of a path or a file. Names may end in a version,
+    such as `squeezenet-1.1`."""
+    path = Path(text)
+    return len(path.parts) == 1 and (not path.suffix or path.suffix[1:].isdecimal())
+
+
 def card_of(name: str) -> Card:
     """Return the card of a net."""
     return read_card(card_file(name))
@@ -131,6 +138,11 @@ class CatalogueModel:
     def weights(self) -> tuple[Path, ...]:
         """The included weights file, or nothing."""
         return tuple(file for file in files_of(self.name) if holds_weights(file))
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether weights are included with the model."""
+        return bool(self.weights)
 
     @property
     def solver(self) -> pb.SolverParameter:

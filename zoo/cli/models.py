@@ -10,9 +10,18 @@ from zoo.cards import Card, ImageInput
 from zoo.cli.console import print_table
 from zoo.cli.output import complain, counted
 from zoo.models import CheckedFiles, GivenModel, ImportedFiles, ImportedProgram, NamedCard, StorePath
+from zoo.names import WeightsPlace
 from zoo.requests.request import Request
 from zoo.store.pull import PulledModel
 from zoo.store.upkeep import ListedModel, RemovedPath
+
+# The words of `zoo list` for the places of weights.
+_WEIGHTS = {
+    WeightsPlace.INCLUDED: "included",
+    WeightsPlace.STORED: "stored here",
+    WeightsPlace.PUBLISHED: "zoo pull",
+    WeightsPlace.NONE: "",
+}
 
 
 def show_list(cards: Sequence[NamedCard], request: Request) -> None:
@@ -23,6 +32,7 @@ def show_list(cards: Sequence[NamedCard], request: Request) -> None:
             "task": named.card.task.value if named.card.task else "",
             "input": _size_text(named.card.input.size) if named.card.input else "",
             "parameters": _parameters(named.card),
+            "weights": _WEIGHTS[named.weights],
             "": named.card.summary,
         }
         for named in cards
@@ -91,7 +101,7 @@ def show_imported(imported: ImportedFiles | ImportedProgram, request: Request) -
 def show_pulled(models: Sequence[PulledModel], request: Request) -> None:
     """Print the names and folders of the stored models."""
     for model in models:
-        how = "is stored" if model.is_new else "is stored already"
+        how = f"is stored{'' if model.is_new else ' already'}{'' if model.has_weights else ' without weights'}"
         what = f"{counted(len(model.record.files), 'file')}, {_readable_size(model.record.size)}"
         click.echo(f"{model.record.name} {how}: {what}, in {model.folder}")
 
@@ -104,7 +114,13 @@ def show_given(given: GivenModel, request: Request) -> None:
 def show_store(models: Sequence[ListedModel], request: Request) -> None:
     """Print the models in the store as a table."""
     rows = [
-        {"model": each.name, "size": _readable_size(each.size), "task": each.task, "from": each.source or "?"}
+        {
+            "model": each.name,
+            "size": _readable_size(each.size),
+            "weights": "yes" if each.has_weights else "no",
+            "task": each.task,
+            "from": each.source or "?",
+        }
         for each in models
     ]
     if rows:

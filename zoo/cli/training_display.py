@@ -34,6 +34,7 @@ from zoo.finetuning.result import FineTuned
 from zoo.requests.events import RunBegins, WhatNext
 from zoo.requests.request import Request
 from zoo.requests.training import TrainRequest, TuneRequest
+from zoo.training import TrainedRun
 
 _SHOWN = 10  # maximum number of classes in a line
 _HELD_OUT = "; they are every tenth item, and training leaves them out; choose others with --test-data, or none"
@@ -163,6 +164,13 @@ def _tuning_lines(tuning: FineTuning) -> Iterator[str]:
         yield f"{len(tuning.frozen)} layers keep their weights: {', '.join(tuning.frozen)}"
 
 
+def show_trained(trained: TrainedRun | None, request: TrainRequest) -> None:
+    """Print the accuracy of the last test with its interval, compared with baselines."""
+    if trained is not None and trained.measured is not None:
+        for line in trained.measured.lines:
+            click.echo(line)
+
+
 def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
     """Print the new model's accuracy and folder, and what to do next."""
     if tuned is None:
@@ -170,6 +178,8 @@ def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
     for name, difference in tuned.differences.items():
         click.echo(f"{name} computes the same values: outputs differ by {difference:.1e} of their spread")
     click.echo(f"accuracy {tuned.accuracy:.2%} on held-out items; the model is in {tuned.folder}")
+    for line in tuned.measured.lines:
+        click.echo(line)
     folder = shlex.quote(str(tuned.folder))
     click.echo(f"next: zoo predict {folder} IMAGE, or zoo serve {folder}")
 

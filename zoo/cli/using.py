@@ -56,6 +56,8 @@ def show_tested(result: TestResult, request: TestRequest) -> None:
     """Print the mean loss and outputs, and the scores of the whole set."""
     for line in _output_lines(result):
         click.echo(line)
+    for line in () if result.measured is None else result.measured.lines:
+        click.echo(line)
     for table in result.scores:
         _show_scores(table)
 

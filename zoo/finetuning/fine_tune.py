@@ -53,9 +53,9 @@ from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
 from zoo.finetuning.request import EPOCHS, PATIENCE, FineTuneRequest, Recipe, solver_settings, test_batch, train_batch
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
-from zoo.names import find_model, settings_of
+from zoo.names import find_model, settings_of, weights_advice
+from zoo.report.tuned_model import REQUEST
 
-_REQUEST = "finetune.json"
 _PROOF = 1800.0  # time limit in seconds for the first worker to write and verify the model
 
 
@@ -219,7 +219,7 @@ def begin(
     try:
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
-        write_pieces(request.output / _REQUEST, [kept])
+        write_pieces(request.output / REQUEST, [kept])
         return tuning, job.begin(run, run_folder, backend, [model])
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the user can repeat the same command
@@ -236,9 +236,9 @@ def _prepared_run(
     """Return the run to start, the description of the fine-tuning to store, and the model with its initial weights."""
     model = open_model(request.model, request.weights, dialect=request.dialect)
     if not model.weights:
-        raise WeightsError(
-            f"{request.model}: the model has no weights to begin with; name a weights file with --weights"
-        )
+        named_file = f"a file with `zoo finetune {request.model} --weights FILE`"
+        advice = "; or ".join(filter(None, [weights_advice(request.model), f"name {named_file}"]))
+        raise WeightsError(f"{request.model}: the model has no weights to begin with; {advice}")
     named = find_model(Path(request.model))
     count = WorkerCount(backend.started or 1) if request.workers is None else request.workers
     data = hold_out(request.data, request.tests, request.share, request.recipe.seed, run_folder, progress)
@@ -296,7 +296,7 @@ def _short_name_of_data(data: str) -> str:
 
 def load(output: Path) -> tuple[FineTuning, Run]:
     """Return the fine-tuning that was started in a folder, and its run."""
-    path = output / _REQUEST
+    path = output / REQUEST
     try:
         tuning = msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
     except OSError as problem:

@@ -16,6 +16,7 @@ from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
 from netdsl.model.opening import add_weights
 from netdsl.solver.settings import SolverSettings
+from zoo.accuracy import MeasuredAccuracy, baselines_of
 from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData
@@ -34,6 +35,7 @@ class FineTuned:
     folder: Path
     files: tuple[Path, ...]
     accuracy: float
+    measured: MeasuredAccuracy  # the same accuracy with its interval, compared with baselines
     differences: dict[str, float]  # by file, relative to the outputs' spread
     notices: tuple[str, ...] = ()  # missing files, and the reasons
 
@@ -69,14 +71,16 @@ def write_model_folder(
         if report is not None:
             differences[ONNX] = report.difference
         files.append(folder / ONNX)
+    measured = MeasuredAccuracy.of(accuracy, data.test_count, baselines_of(data.train, data.tests), "--test-data")
+    notes = [*notes, f"On held-out data, its accuracy is {measured.sentence} (95% interval)."]
     write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
     try:
-        write_report(read_run(folder / RUN, solver), folder / REPORT)
+        write_report(read_run(folder / RUN, solver, trained), folder / REPORT)
     except MissingExtraError as problem:
         notices.append(f"{REPORT} isn't written: {problem}")
     else:
         files.append(folder / REPORT)
-    return FineTuned(folder, (*files, folder / CARD), accuracy, differences, tuple(notices))
+    return FineTuned(folder, (*files, folder / CARD), accuracy, measured, differences, tuple(notices))
 
 
 def _settings_for_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:

@@ -11,11 +11,13 @@ from typing import TypeVar
 
 from caffe_proto.errors import CaffeError
 from netdsl.charts import Chart, less_is_better, loss_chart, score_chart
+from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Activity
 from netdsl.model.model import Model
 from netdsl.model.opening import open_weights
 from netdsl.net.graph import Phase
 from netdsl.planner.timing import LayerTime, time_net
+from zoo.accuracy import MeasuredAccuracy, baselines_of
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
 from zoo.drawing.svg import svg_of
@@ -25,6 +27,7 @@ from zoo.report.facts import (
     PlannedFigure,
     SummaryTile,
     command_of,
+    data_of,
     planned_figures,
     solver_facts,
     start_facts,
@@ -42,6 +45,7 @@ from zoo.report.predictions import (
 )
 from zoo.report.recorded_run import Points, RecordedRun
 from zoo.report.timeline import Timeline, timeline_of
+from zoo.report.tuned_model import TunedModel
 from zoo.score_tables import ScoreTable
 
 ITEMS = 2000  # number of test items, by default
@@ -66,6 +70,7 @@ class Classification:
     scores: tuple[ClassScores, ...]
     pairs: tuple[ConfusedPair, ...]
     is_whole: bool  # whether the matrix is shown
+    measured: MeasuredAccuracy | None  # None without items
 
     @property
     def items(self) -> int:
@@ -100,7 +105,8 @@ class ReportContents:
     """The contents of a report. A part without an answer is a sentence with the reason, or `None` if it doesn't
     apply."""
 
-    name: str
+    title: str
+    tuned: TunedModel | None
     folder: str
     made: str
     is_finished: bool
@@ -154,7 +160,8 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
     tested = _NOT_RUN if not items else weights if isinstance(weights, str) else TestedModel(recorded.run, weights)
     unopened = (f"the data can't be opened here, so shapes are guesses: {problem}",) if problem else ()
     contents = ReportContents(
-        name=recorded.name,
+        title=recorded.name if recorded.tuned is None else recorded.tuned.title,
+        tuned=recorded.tuned,
         folder=str(recorded.folder.resolve()),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         is_finished=recorded.is_finished,
@@ -167,7 +174,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
         drawing=svg_of(picture_of(boxes_of(model, Phase.TRAIN))),
         charts=tuple(_charts_of(recorded)),
-        classification=_answer(tested, lambda tested: _classification(tested, items)),
+        classification=_answer(tested, lambda tested: _classification(recorded.run, tested, items)),
         scores=_answer(tested, lambda tested: tested.scores(items)),
         filters=_answer(weights, lambda weights: first_filters(model, weights.weights)),
         slow_layers=_slow_layers(model, items),
@@ -181,6 +188,8 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
 
 def _weights_of(recorded: RecordedRun, model: Model) -> Model | str:
     """Return the model with the run's weights, or the reason why there are none."""
+    if recorded.trained is not None:
+        return recorded.trained
     path = recorded.weights
     if path is None:
         return "There are no weights yet: neither a model nor a snapshot."
@@ -197,13 +206,21 @@ def _answer(asked: Asked | str, question: Callable[[Asked], Answer]) -> Answer |
         return f"Not available: {problem}"
 
 
-def _classification(tested: TestedModel, items: int) -> Classification | None:
+def _classification(run: Run, tested: TestedModel, items: int) -> Classification | None:
     predictions = tested.predictions(items)
     if predictions is None:
         return None
     confusion = Confusion.of(predictions.labels, predictions.predicted, predictions.classes)
     scores, pairs = tuple(confusion.scores()), tuple(confusion.worst_pairs(_PAIRS))
-    return Classification(predictions, confusion, scores, pairs, len(confusion.classes) <= _WHOLE_MATRIX)
+    measured = None
+    if confusion.accuracy is not None:
+        train, tests = data_of(run, Phase.TRAIN), data_of(run, Phase.TEST)
+        baselines = baselines_of(train, tests) if train is not None and tests is not None else []
+        count = len(predictions.labels)
+        more_items = "--items" if count < predictions.total else "--test-data"
+        measured = MeasuredAccuracy.of(confusion.accuracy, count, baselines, more_items)
+    is_whole = len(confusion.classes) <= _WHOLE_MATRIX
+    return Classification(predictions, confusion, scores, pairs, is_whole, measured)
 
 
 def _slow_layers(model: Model, items: int) -> SlowLayers | str:
@@ -219,7 +236,8 @@ def _slow_layers(model: Model, items: int) -> SlowLayers | str:
 
 
 def _charts_of(recorded: RecordedRun) -> list[Chart]:
-    """Return charts of losses, test values, the learning rate, and the workers' distances from their mean."""
+    """Return charts of losses, test values, the learning rate, and the workers' distances from their mean. Values that
+    can't vary have no chart."""
     curves = RunCurves(recorded.records)
     tests = curves_of_tests(recorded)
     losses = {f"test {name}": points for name, points in tests.items() if less_is_better(name)}
@@ -229,11 +247,14 @@ def _charts_of(recorded: RecordedRun) -> list[Chart]:
     distances: dict[str, Points] = {"mean": {}, "largest": {}}
     for (iteration, _), values in curves.divergences().items():
         distances["mean"][iteration], distances["largest"][iteration] = fmean(values), max(values)
+    if not any(distances["largest"].values()):  # a single worker, or workers that are equal after each iteration
+        distances = {}
+    has_fixed_rate = recorded.run.solver.param.lr_policy == "fixed"
     charts = [
         loss_chart("Loss", {**({"training loss": training} if training else {}), **losses}),
         score_chart("Test", scores),
         score_chart("Test over time", over_time, "second"),
-        loss_chart("Learning rate", {"rate": recorded.logged("train", "rate")}),
+        None if has_fixed_rate else loss_chart("Learning rate", {"rate": recorded.logged("train", "rate")}),
         loss_chart("Distance of workers from their mean", distances),
     ]
     return [chart for chart in charts if chart is not None]

@@ -47,7 +47,10 @@ def tiles_of(recorded: RecordedRun) -> list[SummaryTile]:
     """Return the numbers at the top of a report."""
     summary, last = recorded.summary, recorded.run.solver.param.max_iter
     tiles = [_test_tile(test) for test in summary.tests]
-    progress = "finished" if recorded.is_finished else f"of {last:,}; not finished"
+    is_early = summary.iteration < last
+    progress = f"of {last:,}; not finished" if is_early else "finished"
+    if recorded.is_finished and is_early:
+        progress = f"of {last:,}; ended early, since tests no longer improved"
     tiles.append(SummaryTile("iterations", f"{summary.iteration:,}", progress))
     rate = f"{number(summary.iterations_per_second)} iterations/s in total"
     return [*tiles, SummaryTile("time", duration(summary.seconds), rate)]
@@ -63,6 +66,8 @@ def training_facts(recorded: RecordedRun) -> list[Fact]:
     """Return facts about the net, the data and the workers."""
     run, summary = recorded.run, recorded.summary
     facts = [Fact("Net", recorded.name), *_data_facts(run)]
+    if recorded.tuned is not None:
+        facts.insert(1, Fact("Began with", recorded.tuned.beginning))
     facts.append(Fact("Workers", _workers_text(recorded)))
     if run.workers > 1:
         facts.append(Fact("Strategy", text_of(run.strategy)))
@@ -93,6 +98,14 @@ def _data_facts(run: Run) -> Iterator[Fact]:
         sources = [*names] if table is None else [table.source]
         if sources:
             yield Fact("Trains on" if phase is Phase.TRAIN else "Tests on", ", ".join(dict.fromkeys(sources)))
+
+
+def data_of(run: Run, phase: Phase) -> str | None:
+    """Return the name of the data of the training net or of the first test net, or `None`."""
+    if phase in run.tables:
+        return run.tables[phase].source
+    models = [run.solver.trained] if phase is Phase.TRAIN else run.solver.tested[:1]
+    return next((name for model in models for name in _source_names(model.net)), None)
 
 
 def _source_names(net: pb.NetParameter) -> Iterator[str]:

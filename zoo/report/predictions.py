@@ -6,7 +6,8 @@ import heapq
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +17,8 @@ from torch import Tensor
 
 from caffe_proto.errors import CaffeError
 from netdsl.data.sources.class_names import class_names_of_model, classes_of
+from netdsl.data.sources.open_source import open_source
+from netdsl.data.sources.source import NamedItems, Source, StoredColors
 from netdsl.distributed.run import Run
 from netdsl.errors import NetError
 from netdsl.model.model import Model
@@ -60,6 +63,7 @@ class Mistake:
 
     probability: float  # of the predicted class
     item: int
+    name: str = field(compare=False)  # of the item's file; empty if it has none
     label: int = field(compare=False)
     predicted: int = field(compare=False)
     right_probability: float = field(compare=False)
@@ -175,7 +179,7 @@ class _Tester:
         labels, predicted = (np.concatenate(parts) for parts in (self._labels, self._predicted))
         classes = classes_of(reading.source) or self._classes
         names = (*classes, *map(str, range(len(classes), self._prediction.classes)))
-        mistakes = tuple(sorted(self._mistakes, reverse=True))
+        mistakes = tuple(_with_pictures(reading.name, sorted(self._mistakes, reverse=True)))
         return TestPredictions(reading.name, total, names, labels, predicted, mistakes, self._are_probabilities)
 
     def _next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float32], Tensor | None]:
@@ -215,8 +219,28 @@ class _Tester:
         if len(self._mistakes) == _MOST_MISTAKES and probability <= self._mistakes[0].probability:
             return
         image = None if images is None else pixels_of(images[index].numpy())
-        mistake = Mistake(probability, first + index, label, predicted, float(scores[index, label]), image)
+        mistake = Mistake(probability, first + index, "", label, predicted, float(scores[index, label]), image)
         (heapq.heappush if len(self._mistakes) < _MOST_MISTAKES else heapq.heappushpop)(self._mistakes, mistake)
+
+
+def _with_pictures(source_name: str, mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """Return mistakes with the names of their files and the pictures in them. If the data can't be opened a second
+    time, the pictures are the net's input."""
+    try:
+        with closing(open_source(source_name)) as source:
+            return [_with_picture(source, mistake) for mistake in mistakes]
+    except CaffeError:
+        return list(mistakes)
+
+
+def _with_picture(source: Source, mistake: Mistake) -> Mistake:
+    name = source.name(mistake.item) if isinstance(source, NamedItems) else ""
+    stored = source.item(source.fetch(mistake.item))[0]
+    if not is_image(stored.shape):
+        return replace(mistake, name=name)
+    if isinstance(source, StoredColors) and source.stored_rgb:
+        stored = stored[::-1]
+    return replace(mistake, name=name, image=pixels_of(np.asarray(stored, np.float32)))
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,14 @@ from netdsl.distributed.run_log import EVENTS, RoundRecord, read_records
 from netdsl.distributed.run_starts import RunStart, read_starts
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError, PlanError
+from netdsl.model.model import Model
 from netdsl.planner.plan import Plan, read_plan
 from netdsl.planner.planned_run import PLAN
 from netdsl.solver.events import read_event_log
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.logs.summary import RunSummary, summarise
+from zoo.report.tuned_model import TunedModel, read_tuned_model
 
 Points = dict[float, float]  # by iteration, since repeated iterations replace the earlier ones
 
@@ -35,7 +37,9 @@ class RecordedRun:
     records: tuple[RoundRecord, ...]
     events: tuple[Mapping[str, Any], ...]
     plan: Plan | None = None
+    tuned: TunedModel | None = None  # the model that the run makes, if it is a fine-tuning
     notes: tuple[str, ...] = ()  # problems of files that couldn't be read
+    trained: Model | None = None  # the trained model, if it is already open
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -44,8 +48,10 @@ class RecordedRun:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run reached its last iteration."""
-        return self.summary.iteration >= self.run.solver.param.max_iter
+        """Whether the run ended by its own rules: at its last iteration or, for a fine-tuning, when tests no longer
+        improved."""
+        is_written = self.tuned is not None and self.tuned.is_written
+        return is_written or self.summary.iteration >= self.run.solver.param.max_iter
 
     @property
     def name(self) -> str:
@@ -65,16 +71,20 @@ class RecordedRun:
 
     @cached_property
     def weights(self) -> Path | None:
-        """The model's file, or the newest complete snapshot if there is no model yet, or `None`."""
-        if (self.folder / MODEL).is_file():
-            return self.folder / MODEL
+        """The model's file, or the newest complete snapshot if there is no model yet, or `None`. A fine-tuning keeps
+        only the best snapshot, which becomes its model."""
+        model = self.folder / MODEL
+        if model.is_file() and self.tuned is None:
+            return model
         state = newest(str(self.folder / Path(self.run.solver.param.snapshot_prefix).name))
-        return None if state is None else open_snapshot(state).model
+        if state is not None:
+            return open_snapshot(state).model
+        return model if model.is_file() else None
 
 
-def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
-    """Return the run in a folder. Raises an error unless at least one round is complete. `solver` is the run's solver
-    if it is already open."""
+def read_run(folder: Path, solver: SolverSettings | None = None, trained: Model | None = None) -> RecordedRun:
+    """Return the run in a folder. Raises an error unless at least one round is complete. `solver` and `trained` are the
+    run's solver and its trained model if they are already open."""
     run, records = Run.load(folder, solver), read_records(folder)
     if not records:
         raise DistributedError(f"{folder}: no round is complete yet; try again later")
@@ -89,7 +99,8 @@ def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
         plan = read_plan(folder / PLAN) if (folder / PLAN).exists() else None
     except PlanError as problem:
         notes.append(str(problem))
-    return RecordedRun(folder, run, starts, tuple(records), _events(folder / EVENTS, notes), plan, tuple(notes))
+    events, tuned = _events(folder / EVENTS, notes), read_tuned_model(folder)
+    return RecordedRun(folder, run, starts, tuple(records), events, plan, tuned, tuple(notes), trained)
 
 
 def _events(log: Path, notes: list[str]) -> tuple[Mapping[str, Any], ...]:

@@ -96,6 +96,7 @@ class PulledModel:
     folder: Path
     record: StoreRecord = field(metadata=MERGED)
     is_new: bool = field(metadata={"json": "new"})  # whether this pull stored it
+    has_weights: bool
 
 
 def pull_locked(store: Store, locked: LockedModel, settings: TransferSettings) -> PulledModel:
@@ -118,7 +119,8 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
         record = _with_weights(store.folder(name), record, request, settings)
         if request.locked is not None:
             _check_locked(store, record, request.locked, is_new=is_new)
-        return PulledModel(store.folder(name), record, is_new)
+        model = open_stored(store.folder(name))
+        return PulledModel(model.path, record, is_new, model.has_weights)
 
 
 def _collect_model(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
@@ -231,7 +233,8 @@ def _with_weights(path: Path, record: StoreRecord, request: PullRequest, setting
         _fetch_weights(folder, weights)
     else:
         folder.tell(
-            f"{record.name}: the source of its weights is unknown; if you have them, copy them to {path / weights.name}"
+            f"{record.name}: no published weights are known, so the model can't predict, be tested or be fine-tuned "
+            f"yet; train it with `zoo train {record.name}`, or copy weights to {path / weights.name}"
         )
         return record
     files = sorted({**recorded, **folder.files}.values(), key=lambda file: file.name)
@@ -247,7 +250,9 @@ def _fetch_weights(folder: IncomingFolder, weights: _WeightsFile) -> None:
         folder.download(weights.name, weights.addresses, weights.expected)
     except DownloadError as problem:
         place = folder.path / weights.name
-        raise type(problem)(f"{problem}; if you have the file, copy it to {place}") from None
+        raise type(problem)(
+            f"{problem}; the net is stored without weights; if you have the file, copy it to {place}"
+        ) from None
 
 
 def _weights_in(model: ModelFolder) -> Path | None:

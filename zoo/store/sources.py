@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 
 from netdsl.data.sources.class_names import LABELS
 from zoo.cards import CARD, Card, read_card
+from zoo.catalogue import could_be_name
 from zoo.catalogue.writing import write_model
 from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
 from zoo.store.archives import report_left_out, unpack
@@ -272,6 +273,4 @@ def open_model_source(text: str, expected: ExpectedFile = ANY_FILE) -> ModelSour
         return GistSource(place.removeprefix(_GIST), revision)
     if "://" in text:
         return WebSource(text, expected)
-    if is_local(text) or Path(text).suffix or len(Path(text).parts) != 1:
-        return LocalSource(Path(text))
-    return CatalogueSource(text)
+    return LocalSource(Path(text)) if is_local(text) or not could_be_name(text) else CatalogueSource(text)

@@ -24,6 +24,7 @@ class ListedModel:
     revision: str
     task: str
     size: int
+    has_weights: bool = False
     problem: str = ""
 
 
@@ -50,10 +51,11 @@ def list_models(store: Store) -> list[ListedModel]:
 
 def _listed_model(store: Store, name: str) -> ListedModel:
     try:
-        record, card = store.record(name), open_stored(store.folder(name)).card
+        record, model = store.record(name), open_stored(store.folder(name))
     except CaffeError as problem:
-        return ListedModel(name, "", "", "", 0, str(problem))
-    return ListedModel(name, record.source, record.revision, card.task.value if card.task else "", record.size)
+        return ListedModel(name, "", "", "", 0, problem=str(problem))
+    task = model.card.task.value if model.card.task else ""
+    return ListedModel(name, record.source, record.revision, task, record.size, model.has_weights)
 
 
 def check_model(store: Store, name: str) -> CheckedModel:

@@ -61,6 +61,11 @@ def test_the_last_file_with_a_layer_counts(saved: None) -> None:
     assert not any(layer.blobs for layer in model.net.layer)
 
 
+def test_weights_may_be_a_single_string_or_path(saved: None) -> None:
+    for file in ("both.caffemodel", Path("both.caffemodel")):
+        assert values(open_model(PARAMS, file)) == {"one": 3, "other": 3}
+
+
 def test_a_file_with_exactly_the_weights_is_found(saved: None) -> None:
     for model in (open_model("both.caffemodel"), open_model(PARAMS, ["both.caffemodel"])):
         assert model.file is not None and model.file.message.layer[0].name == "one"

@@ -88,6 +88,26 @@ def test_training_ends_when_tests_do_not_get_better(zoo) -> None:
     words = ("--epochs", "60", "--patience", "2", "--base-lr", "1e-9", "--workers", "2", "--strategy", "averaging")
     zoo("finetune", "shapes", "--data", "photos", *words)
     assert 3 <= len(iterations_of_tests("shapes_tuned")) < 60
+    for report in (None, ("report", "shapes_tuned/run", "-o", "shapes_tuned/report.html")):
+        assert report is None or zoo(*report).code == 0
+        page = Path("shapes_tuned/report.html").read_text()
+        assert "isn't finished" not in page and "ended early, since tests no longer improved" in page
+
+
+def test_the_page_of_a_fine_tuning_shows_its_purpose_its_beginning_and_baselines(zoo) -> None:
+    photos("photos", "ring", "cross")
+    done = zoo("finetune", "shapes", "--data", "photos", "--epochs", "1", "--base-lr", "1e-9", "--held-out", "0.5")
+    lines = done.out.splitlines()
+    assert any(
+        re.fullmatch(r"\d+% of 12 items: between \d+% and \d+% \(95% interval of the accuracy\)", x) for x in lines
+    )
+    assert "baseline 50.0%: the most frequent class, 'cross', for all items" in lines
+    assert "of 12 items: between" in read_card("shapes_tuned/README.md").text
+    page = Path("shapes_tuned/report.html").read_text()
+    assert "<h1>photos: cross, ring</h1>" in page and "The training began with shapes and its own weights." in page
+    assert '<tr><th scope="row">a linear model of 8 x 8 pixels</th>' in page
+    assert re.search(r'alt="ring/\d+.png, which is ring and was predicted as cross"', page)
+    assert "Distance of workers" not in page
 
 
 def test_epochs_that_cannot_be_guaranteed_are_refused(zoo) -> None:
@@ -171,8 +191,9 @@ def test_a_stopped_run_resumes(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "problem"),
     [
         (
-            ["lenet", "--data", "photos"],
-            "lenet: the model has no weights to begin with; name a weights file with --weights",
+            ["squeezenet-1.1", "--data", "photos"],
+            "squeezenet-1.1: the model has no weights to begin with; `zoo pull squeezenet-1.1` downloads its published "
+            "weights; or name a file with `zoo finetune squeezenet-1.1 --weights FILE`",
         ),
         (["shapes", "--data", "nothing"], "nothing: there is no such file or folder"),
         (["shapes", "--data", "photos", "--replace", "fc8:3"], "has no layer 'fc8' to replace"),

@@ -57,6 +57,21 @@ def test_a_run_of_one_worker_is_reported(zoo) -> None:
     assert not any(row.startswith("all") for row in rows(out))
 
 
+def test_values_that_cannot_vary_have_no_curve(zoo) -> None:
+    records = averaging(rounds=4, workers=1)
+    for record in records:
+        record.divergence = 0.0
+    write_run(Path("run"), records)  # at a fixed rate
+    zoo("report", "run")
+    page = Path("run/report.html").read_text()
+    assert "<figcaption>Loss</figcaption>" in page
+    assert "Distance of workers" not in page and "<figcaption>Learning rate</figcaption>" not in page
+    write_run(Path("several"), lr_policy="inv")
+    zoo("report", "several")
+    page = Path("several/report.html").read_text()
+    assert "Distance of workers" in page and "<figcaption>Learning rate</figcaption>" in page
+
+
 def test_json_is_printed_and_the_page_can_be_written_elsewhere(zoo) -> None:
     write_run(Path("run"), averaging(), weights=False)
     done = zoo("report", "run", "--json", "-o", "pages/here")

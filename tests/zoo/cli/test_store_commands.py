@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,7 +87,32 @@ def test_being_offline_is_reported_with_advice(zoo, monkeypatch: pytest.MonkeyPa
         assert (code, out) == (2, "")
         assert "not downloaded, since offline mode is on" in err and "`zoo pull PATH --as x`" in err
         assert len(err.splitlines()) == 1
-    assert zoo("pull", "lenet").code == 0
+    done = zoo("pull", "mnist-siamese")
+    assert done.code == 0 and done.out.startswith("mnist-siamese is stored without weights: 4 files")
+    assert zoo("predict", "mnist-siamese", "digits:test").err.endswith(
+        "the model is stored without weights; copy them to "
+        f"{home / 'mnist-siamese/weights.caffemodel'}, or train it with `zoo train mnist-siamese`\n"
+    )
+    done = zoo("pull", "squeezenet-1.1")
+    assert (done.code, done.out) == (2, "")
+    assert (
+        "squeezenet_v1.1.caffemodel: not downloaded, since offline mode is on; the net is stored without w" in done.err
+    )
+    assert [each["has_weights"] for each in json.loads(zoo("store", "list", "--json").out)] == [False, False]
+
+
+def test_a_names_version_is_not_taken_for_a_suffix(zoo) -> None:
+    assert zoo("pull", "squeezenet-1.2").err == (
+        "zoo: squeezenet-1.2: not a file or a model of the zoo; did you mean squeezenet-1.1?\n"
+    )
+
+
+def test_the_list_says_where_weights_are(zoo, model: Path) -> None:
+    zoo("pull", "lenet", "--as", "vgg-a")
+    places = {each["model"]: each["weights"] for each in json.loads(zoo("list", "--json").out)}
+    names = ("shapes", "squeezenet-1.1", "vgg-a", "mnist-siamese")
+    assert [places[name] for name in names] == ["included", "published", "stored", "none"]
+    assert re.search(r"squeezenet-1.1 .* zoo pull  ", zoo("list").out)
 
 
 def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_loss_is_printed_once_and_distinguished_from_an_output_named_loss(
     net = Path(digits.net).read_text().replace('"SoftmaxWithLoss"', f'"SoftmaxWithLoss" loss_weight: {weight}')
     Path("weighted.prototxt").write_text(net)
     done = zoo("test", "weighted.prototxt", "--weights", digits.weights, "--data", digits.table)
-    lines = done.out.splitlines()[2:]  # after the lines about the weights and the data
+    lines = done.out.splitlines()[2 : 4 + len(names)]  # after the lines about the weights and the data
     values = dict(line.rsplit(" ", 1) for line in lines)
     assert [line.rsplit(" ", 1)[0] for line in lines] == [*names, "accuracy", "loss"]
     assert float(values.get("total loss", values["loss"])) == pytest.approx(
@@ -74,3 +74,15 @@ def test_options_that_require_others_are_checked(words, says, zoo, digits) -> No
     done = zoo("test", digits.net, "--weights", digits.weights, *words)
     assert done.code == 2
     assert says in " ".join(done.err.split())
+
+
+def test_an_accuracy_counts_each_item_once_and_has_its_interval_and_a_baseline(zoo, digits) -> None:
+    words = ("test", digits.net, "--weights", digits.weights, "--data")
+    rows, repeated = (zoo(*words, *more, "--json") for more in ([digits.table], ["digits:test", "--iterations", "30"]))
+    measured = json.loads(rows.out)["measured"]
+    assert measured == json.loads(repeated.out)["measured"]  # of 1,080 rows, 725 are repetitions
+    assert (measured["items"], measured["baselines"][0]["name"]) == (355, "the most frequent class, '1', for all items")
+    assert measured["accuracy"] == pytest.approx(float(digits.outputs("accuracy")[0]), rel=1e-5)
+    assert measured["lowest"] < measured["accuracy"] < measured["highest"]
+    out = zoo(*words, "digits:test", "--iterations", "1").out
+    assert "of 36 items: between" in out and "so test on more, with --iterations" in out

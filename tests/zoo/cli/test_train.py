@@ -350,3 +350,28 @@ def test_names_that_do_not_match_the_nets_classes_are_not_used(zoo) -> None:
         "used\n"
     )
     assert pq.read_table("out.parquet").column_names[-1] == "prediction"
+
+
+def test_the_last_accuracy_is_shown_with_its_interval_and_baselines(zoo) -> None:
+    out = zoo("train", "lenet", "--data", "digits", "--max-iter", "2").out.splitlines()
+    assert "% of 355 items: between " in out[-4]
+    assert out[-3:-1] == [
+        "baseline 10.1%: the most frequent class, '3', for all items",
+        "baseline 94.1%: a linear model of 8 x 8 pixels",
+    ]
+    assert out[-1].startswith("next: the net isn't better than a plain baseline (a linear model of 8 x 8 pixels)")
+    found = json.loads(zoo("train", "lenet", "--data", "digits", "--max-iter", "2", "--run", "run", "--json").out)
+    assert (found["measured"]["items"], len(found["measured"]["baselines"])) == (355, 2)
+
+
+def test_tests_that_measure_nothing_are_reported(zoo) -> None:
+    zoo("import", "lenet", "-o", ".")
+    net, solver = Path("train_val.prototxt"), Path("solver.prototxt")
+    layers = net.read_text().partition('layer {\n  name: "accuracy"')[0]
+    loss = 'name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" include { phase: TRAIN }'
+    net.write_text(f"{layers}layer {{ {loss} }}\n")
+    words = ("train", "--solver", "solver.prototxt", "--data", "digits", "--max-iter", "1")
+    notice = "has neither a loss nor an accuracy in the TEST phase, so its tests measure nothing; add an Accuracy layer"
+    assert zoo(*words, "--test-data", "digits:test").err.count(notice) == 1
+    solver.write_text("\n".join(line for line in solver.read_text().splitlines() if not line.startswith("test_")))
+    assert "--test-data isn't used, because the solver has no tests" in zoo(*words, "--test-data", "digits:test").err

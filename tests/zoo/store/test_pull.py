@@ -81,14 +81,20 @@ def test_resumed_or_manually_placed_weights_complete_a_model(
     server: FileServer, store: Store, told: Told, zoo_model: str
 ) -> None:
     server.files["/dl/some.caffemodel"].breaks = [5000]
-    with pytest.raises(DownloadError, match=r"ended after 5,000 of 7,000 bytes; if you have the file, copy it to /.*"):
+    with pytest.raises(
+        DownloadError,
+        match="ended after 5,000 of 7,000 bytes; the net is stored without weights; if you have the file, copy it to /",
+    ):
         pulled(store, zoo_model, told, attempts=1)
     place = store.folder("some_net") / "some.caffemodel"
     place.write_bytes(b"wrong")
     with pytest.raises(StoreError, match=rf"some.caffemodel: the file has the SHA-1 \w+, but {SHA1} is expected"):
         pulled(store, zoo_model, told, offline=True)
     place.unlink()
-    with pytest.raises(UnreachableError, match=rf"offline mode is on; if you have the file, copy it to {place}"):
+    with pytest.raises(
+        UnreachableError,
+        match=rf"offline mode is on; the net is stored without weights; if you have the file, copy it to {place}",
+    ):
         pulled(store, zoo_model, told, offline=True)
     assert len(pulled(store, zoo_model, told, attempts=1).record.files) == 4
     assert [each.start for each in server.asked_for("/dl/some.caffemodel")] == [0, 5000]
@@ -118,12 +124,18 @@ def test_a_card_cannot_refer_to_files_outside_its_folder(
 
 
 def test_a_name_of_the_catalogue_is_kept_with_its_nets(store: Store, told: Told) -> None:
-    model = pulled(store, "lenet", told, name="mine")
+    model = pulled(store, "mnist-siamese", told, name="mine")
     assert names_in(model) == {"README.md", "deploy.prototxt", "solver.prototxt", "train_val.prototxt"}
     place = store.folder("mine") / "weights.caffemodel"
-    assert told.notices == [f"mine: the source of its weights is unknown; if you have them, copy them to {place}"]
-    Net("lenet").save(place)
-    assert [file.name for file in pulled(store, "lenet", told, name="mine").record.files][-1] == "weights.caffemodel"
+    assert told.notices == [
+        "mine: no published weights are known, so the model can't predict, be tested or be fine-tuned yet; train it "
+        f"with `zoo train mine`, or copy weights to {place}"
+    ]
+    assert not model.has_weights
+    Net("mnist-siamese").save(place)
+    assert [file.name for file in pulled(store, "mnist-siamese", told, name="mine").record.files][
+        -1
+    ] == "weights.caffemodel"
 
 
 def test_a_stored_model_can_be_named_everywhere_and_precedes_the_catalogue(
