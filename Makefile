@@ -104,7 +104,7 @@ check: lint types contracts quick  ## Lint, types, import contracts, quick tests
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python docs/check_prose.py
+	@$(BIN)/python -m docs.check_prose
 
 types: $(READY)
 	@$(BIN)/mypy
@@ -145,7 +145,7 @@ stubs: $(READY)  ## Write what editors know of the layer types
 	@$(BIN)/python -m netdsl.dsl.stubs
 
 docs: $(READY)  ## Write what is generated in docs/
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python -m docs.generate
 
 notebooks: $(READY)  ## Run the notebooks of the documentation, and keep what they show
 	@$(BIN)/python tests/pages/run_notebook.py docs/notebooks/*.ipynb

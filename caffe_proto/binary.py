@@ -57,8 +57,10 @@ def parse(skeleton: bytes, message: type[M]) -> M:
     try:
         return message.FromString(skeleton)
     except DecodeError:
-        reason = f"not a valid {message.DESCRIPTOR.name}; the file is damaged or isn't a Caffe file"
-        raise BinaryError(reason) from None
+        raise BinaryError(
+            f"not a valid {message.DESCRIPTOR.name}; the file is damaged or isn't a Caffe file, so check its name or "
+            "copy it again"
+        ) from None
 
 
 def join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> Iterator[Buffer]:
@@ -90,7 +92,9 @@ def _contains_blob(descriptor: Descriptor, seen: frozenset[str]) -> bool:
 
 def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blobs, depth: int) -> Iterator[bytes]:
     if depth > MAX_DEPTH:
-        raise BinaryError(f"byte {offset}: messages are nested more than {MAX_DEPTH} deep; the file is damaged")
+        raise BinaryError(
+            f"byte {offset}: messages are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again"
+        )
     blob_fields, unchanged, count = _blob_fields(descriptor), offset, 0
     try:
         for field in fields(data, offset, end):
@@ -101,8 +105,8 @@ def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blo
             count += 1
             if count > _MAX_SUBMESSAGES:
                 raise BinaryError(
-                    f"byte {offset}: the message contains more than {_MAX_SUBMESSAGES:,} layers or blobs; the file "
-                    "is damaged"
+                    f"byte {offset}: the message contains more than {_MAX_SUBMESSAGES:,} layers or blobs; the "
+                    "file is damaged, so copy it again"
                 )
             yield bytes(data[unchanged : field.start])
             offset = field.start
@@ -137,14 +141,19 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
     kept_pieces, parts, offset = [], [], start
     for field in _fields_with_runs(data, start, end):
         if field.number == _STORED:
-            raise BinaryError(f"byte {field.start}: field {_STORED} can't be in a file; the file is damaged")
+            raise BinaryError(
+                f"byte {field.start}: field {_STORED} can't be in a file; the file is damaged, so copy it again"
+            )
         part = _blob_part(data, field)
         if part is not None:
             kept_pieces.append(bytes(data[offset : field.start]))
             parts.append(part)
             offset = field.end
         if len(parts) > _MAX_PARTS:
-            raise BinaryError(f"byte {start}: the blob consists of more than {_MAX_PARTS} pieces; the file is damaged")
+            raise BinaryError(
+                f"byte {start}: the blob consists of more than {_MAX_PARTS} pieces; the file is damaged, so copy it "
+                "again"
+            )
     skeleton = b"".join(kept_pieces) + bytes(data[offset:end])
     if not parts:
         return skeleton
@@ -187,12 +196,14 @@ def _blob_part(data: Buffer, field: Field) -> BlobPart | None:
         size = field.end - field.value
         if size % dtype.itemsize:
             reason = f"{size:,} bytes aren't a whole number of {dtype.itemsize}-byte values"
-            raise BinaryError(f"byte {field.start}: {reason}; the file is damaged")
+            raise BinaryError(f"byte {field.start}: {reason}; the file is damaged, so copy it again")
         return BlobPart(field.number, (encoded,), np.frombuffer(data, dtype, size // dtype.itemsize, field.value))
     if dtype.itemsize == 1:  # the field of another fork, not NVIDIA's raw values
         return None
     if field.kind != _FIXED_KINDS[dtype.itemsize]:
-        raise BinaryError(f"byte {field.start}: the values of a blob have the wrong wire type; the file is damaged")
+        raise BinaryError(
+            f"byte {field.start}: the values of a blob have the wrong wire type; the file is damaged, so copy it again"
+        )
     step = dtype.itemsize + field.value - field.start
     count = (field.end - field.start) // step
     values = np.ndarray((count,), dtype, data, field.value, (step,))

@@ -97,7 +97,8 @@ class Blobs:
         """Return the values in their shape. Only a blob in a prototxt can still have a shape that doesn't fit."""
         if flat.size != math.prod(shape):
             raise BlobError(
-                f"the shape {list(shape)} of a blob needs {math.prod(shape):,} values, but there are {flat.size:,}"
+                f"the shape {list(shape)} of a blob needs {math.prod(shape):,} values, but there are "
+                f"{flat.size:,}; correct its shape"
             )
         return flat.reshape(shape)
 
@@ -129,13 +130,13 @@ class Blobs:
         shape = shape_of(proto)
         if len(shape) > MAX_AXES:
             raise BlobError(
-                f"{what}: the shape has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at most; the file is "
-                "damaged"
+                f"{what}: the shape has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at most; the "
+                "file is damaged, so copy it again"
             )
         if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= 2**60:
-            raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged")
+            raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged, so copy it again")
         if proto.HasField("stored") and proto.stored >= len(self):
-            raise BlobError(f"{what}: the values can't be found; the file is damaged")
+            raise BlobError(f"{what}: the values can't be found; the file is damaged, so copy it again")
         self._check_raw(proto, what)
         for kind, kinds in (("values", VALUES), ("gradients", GRADIENTS)):
             flat = self._flat(proto, kinds)
@@ -143,9 +144,12 @@ class Blobs:
                 message = (
                     f"{what}: the shape {list(shape)} needs {math.prod(shape):,} {kind}, but there are {flat.size:,}"
                 )
-                raise BlobError(f"{message}; the file is damaged")
+                raise BlobError(f"{message}; the file is damaged, so copy it again")
         if self._flat(proto, VALUES) is None and math.prod(shape) > 0 and shape:
-            raise BlobError(f"{what}: the shape {list(shape)} needs {math.prod(shape):,} values, but there are none")
+            raise BlobError(
+                f"{what}: the shape {list(shape)} needs {math.prod(shape):,} values, but there are none; copy the "
+                "file again"
+            )
 
     def _check_raw(self, proto: pb.BlobProto, what: str) -> None:
         if not proto.HasField("stored"):
@@ -154,7 +158,9 @@ class Blobs:
             for part in self[proto.stored].parts:
                 if part.number == number and (kind not in _RAW_TYPES or part.values.size % _RAW_TYPES[kind].itemsize):
                     name = pb.Type.Name(kind)
-                    raise BlobError(f"{what}: {part.values.size:,} raw bytes can't be values of type {name}")
+                    raise BlobError(
+                        f"{what}: {part.values.size:,} raw bytes can't be values of type {name}; copy the file again"
+                    )
 
 
 def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
@@ -197,7 +203,8 @@ def _check_fields(message: Message, blobs: Blobs, where: str) -> None:
             for text in value if schema_field.is_repeated else [value]:
                 if isinstance(text, bytes):  # protobuf returns bytes for a string that isn't UTF-8
                     raise BinaryError(
-                        f"{where}: the {schema_field.name} {text[:40]!r} isn't UTF-8 text; the file is damaged"
+                        f"{where}: the {schema_field.name} {text[:40]!r} isn't UTF-8 text; the file is damaged, "
+                        "so copy it again"
                     )
 
 

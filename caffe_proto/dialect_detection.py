@@ -99,7 +99,7 @@ def _ambiguous_fields(
     data: bytes, at: int, end: int, descriptor: Descriptor, layer: bytes, depth: int
 ) -> Iterator[_AmbiguousField]:
     if depth > MAX_DEPTH:
-        raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged")
+        raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again")
     unambiguous = _unambiguous_fields(descriptor)
     if descriptor.name in _LAYER_MESSAGES:
         layer = value_in(data, descriptor.fields_by_name["type"].number, at, end)

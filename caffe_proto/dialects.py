@@ -136,12 +136,15 @@ def _reachable(descriptor: Descriptor) -> tuple[Descriptor, ...]:
 
 def _decoded_pieces(dialect: Dialect, data: Buffer, descriptor: Descriptor, depth: int) -> Iterator[bytes]:
     if depth > MAX_DEPTH:
-        raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged")
+        raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again")
     table = dialect.table(descriptor)
     for wire_field in fields(data):
         schema_field = table.get(wire_field.number)
         if schema_field is None and PRIVATE <= wire_field.number < STORED:
-            raise BinaryError(f"field {wire_field.number} of {descriptor.name} can't be in a file; the file is damaged")
+            raise BinaryError(
+                f"field {wire_field.number} of {descriptor.name} can't be in a file; the file is damaged, so copy "
+                "it again"
+            )
         if schema_field is None:
             yield bytes(data[wire_field.start : wire_field.end])
             continue
@@ -271,7 +274,7 @@ def register_dialect(path: str | Path) -> None:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise DialectError(f"{path}: can't be read: {problem}") from None
+        raise DialectError(f"{path}: can't be read: {problem}; check the path and its permissions") from None
     taken = _registered[path.stem][0] if path.stem in _registered else None
     if path.stem in _own_dialects() or taken not in (None, path):
         owner = taken or "caffe_proto"

@@ -161,7 +161,7 @@ def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeF
 
 
 def _other_kind(actual: type[Message], wanted: type[Message]) -> str:
-    return f"this file contains {_ROLES[actual]} instead of {_ROLES[wanted]}"
+    return f"this file contains {_ROLES[actual]} instead of {_ROLES[wanted]}; name another file"
 
 
 def _map_file(path: Path) -> memoryview:
@@ -171,7 +171,7 @@ def _map_file(path: Path) -> memoryview:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise FileError(f"{path}: can't be opened: {reason}") from None
+        raise FileError(f"{path}: can't be opened: {reason}; check the path and its permissions") from None
 
 
 def _recognise(
@@ -199,7 +199,11 @@ def _is_plain_text(start: bytes) -> bool:
 
 
 def _advice(form: Form) -> str:
-    return "; if it is a net in text form, rename it to .prototxt" if form is Form.TEXT else ""
+    return (
+        "; if it is a net in text form, rename it to .prototxt"
+        if form is Form.TEXT
+        else "; rename it, or name another file"
+    )
 
 
 def _read_text(path: Path, data: memoryview, kind: type[Message] | None, lenient: bool) -> CaffeFile[Message]:

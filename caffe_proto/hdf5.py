@@ -39,12 +39,16 @@ def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.Sol
         with import_h5py().File(path, "r") as file:
             return _read_state(file, data, blobs) if "history" in file else _read_net(file, data, blobs)
     except (OSError, RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
-        raise BinaryError(f"not a readable HDF5 file ({problem}); it is cut short or damaged") from None
+        raise BinaryError(
+            f"not a readable HDF5 file ({problem}); it is cut short or damaged, so copy it again"
+        ) from None
 
 
 def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
     if "data" not in file:
-        raise BinaryError(f"this HDF5 file contains {sorted(file) or 'nothing'}; Caffe didn't write it")
+        raise BinaryError(
+            f"this HDF5 file contains {sorted(file) or 'nothing'}, so Caffe didn't write it; name another file"
+        )
     net = pb.NetParameter()
     gradients = member(file, "diff") if "diff" in file else None
     for name, numbered in _layers_below(_group_in(file, "data"), "", set()):
@@ -64,7 +68,9 @@ def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParamete
 def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tuple[str, dict[int, h5py.Dataset]]]:
     """Yield the layers in a group, with their blobs by number. A slash in a layer's name makes a nested group."""
     if group.id in seen or name.count("/") > MAX_DEPTH:
-        raise BinaryError(f"layer {name[:100]!r}: its groups are nested endlessly; the file is damaged")
+        raise BinaryError(
+            f"layer {name[:100]!r}: its groups are nested endlessly; the file is damaged, so copy it again"
+        )
     seen.add(group.id)
     children = {child: member(group, child) for child in group}
     numbered = {_blob_index(child, name): item for child, item in children.items() if _is_dataset(item)}
@@ -77,17 +83,19 @@ def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tupl
 
 def _blob_index(name: str, layer: str) -> int:
     if not layer or name not in _INDEXES:
-        raise BinaryError(f"layer {layer!r}: {name[:40]!r} isn't the number of a blob; the file is damaged")
+        raise BinaryError(
+            f"layer {layer!r}: {name[:40]!r} isn't the number of a blob; the file is damaged, so copy it again"
+        )
     return _INDEXES[name]
 
 
 def member(group: h5py.Group, name: str | bytes) -> Any:
     """Return the named member of a group. Soft and external links are refused because they can point to any file."""
     if isinstance(name, bytes):
-        raise BinaryError(f"the name {name[:40]!r} isn't UTF-8 text; the file is damaged")
+        raise BinaryError(f"the name {name[:40]!r} isn't UTF-8 text; the file is damaged, so copy it again")
     links, encoded = group.id.links, name.encode()
     if not links.exists(encoded):
-        raise BinaryError(f"'{name}' in '{group.name}' is missing; the file is damaged")
+        raise BinaryError(f"'{name}' in '{group.name}' is missing; the file is damaged, so copy it again")
     if links.get_info(encoded).type != import_h5py().h5l.TYPE_HARD:
         raise BinaryError(
             f"'{name}' in '{group.name}' is a link, and Caffe's files don't contain links; save the values in the "
@@ -103,7 +111,7 @@ def _is_dataset(item: Any) -> bool:
 def _group_in(parent: h5py.Group, name: str) -> h5py.Group:
     group = member(parent, name)
     if not isinstance(group, import_h5py().Group):
-        raise BinaryError(f"'{name}' isn't a group; Caffe didn't write this file")
+        raise BinaryError(f"'{name}' isn't a group, so Caffe didn't write this file; name another file")
     return group
 
 
@@ -119,7 +127,9 @@ def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> An
         or dataset.dtype.kind not in kinds
         or dataset.dtype.itemsize > longest
     ):
-        raise BinaryError(f"'{name}' isn't a single value of its type; Caffe didn't write this file")
+        raise BinaryError(
+            f"'{name}' isn't a single value of its type, so Caffe didn't write this file; name another file"
+        )
     check_stored(dataset, f"'{name}'")
     return np.ravel(dataset[()])[0]
 
@@ -135,7 +145,9 @@ def _gradient_of(item: Any, layer: str, index: int) -> Any:
 def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
     """Return the values of a dataset. They are a view on the file if it stores them in one piece, as Caffe does."""
     if not _is_dataset(dataset) or dataset.size is None:
-        raise BinaryError(f"{where}: the values are missing; the file is damaged, or Caffe didn't write it")
+        raise BinaryError(
+            f"{where}: the values are missing; the file is damaged or Caffe didn't write it, so copy it again"
+        )
     number = _FIELD_NUMBERS[kind].get(dataset.dtype.itemsize) if dataset.dtype.kind == "f" else None
     if number is None:
         raise BinaryError(
@@ -160,7 +172,8 @@ def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
     count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
     if count * dataset.dtype.itemsize > MAX_DEFLATION * stored:
         raise BinaryError(
-            f"{where}: the file claims to hold {count:,} values, which is impossible at its size; it is damaged"
+            f"{where}: the file claims to hold {count:,} values, which is impossible at its size; it is "
+            "damaged, so copy it again"
         )
     if count * itemsize > max(_ALWAYS_FITS, MAX_DEFLATION * stored):
         raise BinaryError(f"{where}: {stored:,} bytes would become {count * itemsize:,}; store the values uncompressed")

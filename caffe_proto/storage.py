@@ -35,7 +35,7 @@ def check_regular(path: Path, *, may_be_empty: bool = False) -> None:
             raise FileError(f"{path}: the file is empty; name another one")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise FileError(f"{path}: can't be opened: {reason}") from None
+        raise FileError(f"{path}: can't be opened: {reason}; check the path and its permissions") from None
 
 
 def write_pieces(path: str | Path, pieces: Iterable[Buffer], *, durable: bool = False) -> None:
@@ -92,7 +92,7 @@ def atomic_path(
             if handle is not None:
                 os.close(handle)
     except OSError as problem:
-        raise FileError(f"{path}: can't be written: {problem.strerror or problem}") from None
+        raise FileError(f"{path}: can't be written: {problem.strerror or problem}; choose another place") from None
 
 
 @contextmanager

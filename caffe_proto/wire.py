@@ -34,8 +34,12 @@ def read_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, offset
         shift += 7
         if shift > 63:
-            raise BinaryError(f"byte {offset}: a number is longer than ten bytes; the file is damaged")
-    raise BinaryError(f"byte {end}: the data ends in the middle of a number; the file is cut short or damaged")
+            raise BinaryError(
+                f"byte {offset}: a number is longer than ten bytes; the file is damaged, so copy it again"
+            )
+    raise BinaryError(
+        f"byte {end}: the data ends in the middle of a number; the file is cut short or damaged, so copy it again"
+    )
 
 
 def varint(value: int) -> bytes:
@@ -70,7 +74,10 @@ def _field_at(data: Buffer, start: int, end: int) -> Field:
         key, offset = read_varint(data, start, end)
     number, kind = key >> 3, key & 7
     if number == 0 or number > 0x1FFF_FFFF:
-        raise BinaryError(f"byte {start}: {number} isn't a field number; the file is damaged or isn't a Caffe file")
+        raise BinaryError(
+            f"byte {start}: {number} isn't a field number; the file is damaged or isn't a Caffe file, so check its "
+            "name or copy it again"
+        )
     value = offset
     if kind == VARINT:
         offset = offset + 1 if offset < end and data[offset] <= 0x7F else read_varint(data, offset, end)[1]
@@ -84,10 +91,13 @@ def _field_at(data: Buffer, start: int, end: int) -> Field:
     elif kind == GROUP:
         offset = _group_end(data, offset, end, number)
     else:
-        raise BinaryError(f"byte {start}: {kind} isn't a wire type; the file is damaged or isn't a Caffe file")
+        raise BinaryError(
+            f"byte {start}: {kind} isn't a wire type; the file is damaged or isn't a Caffe file, so check its name "
+            "or copy it again"
+        )
     if offset > end:
         message = f"byte {start}: field {number} needs {offset - value:,} bytes, but {end - value:,} are left"
-        raise BinaryError(f"{message}; the file is cut short or damaged")
+        raise BinaryError(f"{message}; the file is cut short or damaged, so copy it again")
     return Field(number, kind, start, value, offset)
 
 
@@ -110,14 +120,18 @@ def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
     open_groups = [number]
     while open_groups:
         if len(open_groups) > MAX_DEPTH:
-            raise BinaryError(f"byte {offset}: groups are nested more than {MAX_DEPTH} deep; the file is damaged")
+            raise BinaryError(
+                f"byte {offset}: groups are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again"
+            )
         key, after_key = read_varint(data, offset, end)
         if key & 7 == GROUP:
             open_groups.append(key >> 3)
             offset = after_key
         elif key & 7 == END_GROUP:
             if open_groups.pop() != key >> 3:
-                raise BinaryError(f"byte {offset}: a group ends that never started; the file is damaged")
+                raise BinaryError(
+                    f"byte {offset}: a group ends that never started; the file is damaged, so copy it again"
+                )
             offset = after_key
         else:
             offset = _field_at(data, offset, end).end

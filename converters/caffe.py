@@ -12,7 +12,7 @@ from caffe_proto.blobs import release_pages
 from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile, Form, write
 from converters.caffe_training import Database
-from converters.running import TOLERANCE, Agreement, made_up_inputs, output_values
+from converters.running import TOLERANCE, Agreement, Work, made_up_inputs, output_values, unreported
 from converters.staging import staged_files
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.errors import ConversionError
@@ -49,6 +49,7 @@ def export_caffe(
     tolerance: float = TOLERANCE,
     classes: Sequence[str] = (),
     databases: Sequence[Database] = (),
+    work: Work = unreported,
 ) -> CaffeFiles:
     """Write a deployed model: all of its files or none.
 
@@ -70,7 +71,7 @@ def export_caffe(
         for database in databases:
             database.write(staging)
         names = sorted(path.name for path in staging.iterdir())
-        agreement = _agreement(model, staging, tolerance) if verify and model.weights else None
+        agreement = _agreement(model, staging, tolerance, work) if verify and model.weights else None
     return CaffeFiles(tuple(folder / name for name in names), agreement)
 
 
@@ -101,14 +102,16 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
     return tuple(path.parent / name for name in names)
 
 
-def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
+def _agreement(model: Model, staging: Path, tolerance: float, work: Work) -> Agreement:
     """Return how far a model is from the files. Only one of them has its weights in memory at a time.
 
     Raises a `ConversionError` if the difference exceeds the tolerance.
     """
     inputs = made_up_inputs(model.layers(Phase.TEST))
-    expected = output_values(model, inputs)  # runs first, so that an error names the net and not its copy
-    agreement = Agreement.of((output_values(open_model(staging / DEPLOY, [staging / WEIGHTS]), inputs), expected))
+    # The model runs first, so that an error names the net and not its copy.
+    expected = output_values(model, inputs, work, "running the net")
+    written = open_model(staging / DEPLOY, [staging / WEIGHTS])
+    agreement = Agreement.of((output_values(written, inputs, work, "running the written net"), expected))
     if agreement.difference > tolerance:
         raise ConversionError(
             "the files weren't written because their outputs differ from the model's by "

@@ -55,7 +55,8 @@ class Database:
                 )
         except CaffeError as problem:
             raise ConversionError(
-                f"{error_label(message)}: the data can't be converted to an LMDB: {problem}"
+                f"{error_label(message)}: the data can't be converted to an LMDB: {problem}; remove "
+                "--data-lmdb, and name a database of your own"
             ) from None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from caffe_proto.errors import FileError, in_file
 from converters.onnx.files import load_onnx
 from converters.onnx.session import OnnxSession, open_onnx_session
-from converters.running import Arrays, blob_values, difference, input_shapes, made_up_inputs
+from converters.running import Arrays, Work, blob_values, difference, input_shapes, made_up_inputs, unreported
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.model.data_shapes import DataShape, Known
@@ -111,11 +111,11 @@ def _stated_data(session: OnnxSession) -> dict[str, DataShape]:
     return {name: DataShape(item, Known.STATED) for name, item in items.items() if len(item) == len(shapes[name])}
 
 
-def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:
+def compare(first: Runnable, second: Runnable, *, seed: int = 0, work: Work = unreported) -> Comparison:
     """Run both models on random inputs. Compare blobs with the same name, and outputs in their order."""
     inputs = _inputs_of(first, seed)
-    first_blobs = _values(first, inputs)
-    second_blobs = _values(second, _for_second(second, inputs))
+    first_blobs = _values(first, inputs, work, "running the first model")
+    second_blobs = _values(second, _for_second(second, inputs), work, "running the second model")
     outputs = _outputs(first)
     names = {
         **{name: name for name in first_blobs if name in second_blobs and name not in inputs},
@@ -149,9 +149,12 @@ def _outputs(model: Runnable) -> tuple[str, ...]:
     return tuple(model.outputs)
 
 
-def _values(model: Runnable, inputs: Arrays) -> Arrays:
+def _values(model: Runnable, inputs: Arrays, work: Work, doing: str) -> Arrays:
     """Return all blobs by name, in the order of computation."""
-    return blob_values(model.built, inputs) if isinstance(model, NetModule) else {**inputs, **model(inputs)}
+    if isinstance(model, NetModule):
+        return blob_values(model.built, inputs, work, doing)
+    with work(doing, 1):
+        return {**inputs, **model(inputs)}
 
 
 def _inputs_of(model: Runnable, seed: int) -> Arrays:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
-from converters.running import difference, edge_values, made_up_inputs, output_values
+from converters.running import Work, difference, edge_values, made_up_inputs, output_values, unreported
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
 from netdsl.layer.deploying import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
@@ -64,7 +64,12 @@ class _RewriteStep:
 
 
 def rewrite(
-    model: Model, rewrites: Rewrites, *, verify: bool = True, tolerance: float | None = None
+    model: Model,
+    rewrites: Rewrites,
+    *,
+    verify: bool = True,
+    tolerance: float | None = None,
+    work: Work = unreported,
 ) -> tuple[Model, list[Proof]]:
     """Rewrite a model. Raises a `ConversionError` if a rewritten net doesn't compute the same values.
 
@@ -73,10 +78,13 @@ def rewrite(
     proofs = []
     for step in _steps(model, rewrites):
         after, limit = step.rewrite(model), step.tolerance if tolerance is None else tolerance
-        error = difference_after(model, after, preprocess=step.preprocess, end=step.end) if verify else None
+        error = difference_after(model, after, preprocess=step.preprocess, end=step.end, work=work) if verify else None
         if error is not None and error > limit:
             differ = f"the outputs differ by {error:.1e} of their spread, more than {limit:g}"
-            raise ConversionError(f"{step.what}: {differ}; the model wasn't rewritten")
+            raise ConversionError(
+                f"{step.what}: {differ}, so the model wasn't rewritten; allow the difference with --tolerance, or "
+                "leave this rewrite out"
+            )
         proofs.append(Proof(step.what, error, limit))
         model = after
     return model, proofs
@@ -114,7 +122,13 @@ def _preprocessing(model: Model, rewrites: Rewrites) -> Preprocessing:
 
 
 def difference_after(
-    before: Model, after: Model, *, preprocess: Preprocess | None = None, end: str | None = None, seed: int = 0
+    before: Model,
+    after: Model,
+    *,
+    preprocess: Preprocess | None = None,
+    end: str | None = None,
+    seed: int = 0,
+    work: Work = unreported,
 ) -> float:
     """Return the largest difference of the second model's outputs from the first's blobs, relative to the blobs'
     spread.
@@ -125,14 +139,22 @@ def difference_after(
     """
     built = before.layers(Phase.TEST)
     samples = made_up_inputs(built, seed)
-    actual, image = output_values(after, samples), next(iter(samples))
+    actual = output_values(after, samples, work, "running the rewritten net")
+    image = next(iter(samples))
     prepared = samples if preprocess is None else {**samples, image: preprocess(samples[image])}
-    graph, edges = built.graph, edge_values(before.module(Phase.TEST).built, prepared)
+    graph = built.graph
     compared_edges = [edge for node in graph.nodes for edge in node.tops if end in (None, node.layer.name)]
-    expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
+    wanted = {edge for edge in compared_edges if graph.blobs[edge] in actual}
+    edges = edge_values(
+        before.module(Phase.TEST).built, prepared, wanted=wanted, work=work, doing="running the net before it"
+    )
+    expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges if edge in wanted}
     missing = [name for name in actual if name not in expected]
     if missing:
-        raise ConversionError(f"the original net doesn't have the blob {', '.join(map(repr, missing))} to compare with")
+        raise ConversionError(
+            f"the original net doesn't have the blob {', '.join(map(repr, missing))} to compare with; choose "
+            "another layer to end at"
+        )
     return max(_difference(actual[name], expected[name]) for name in actual)
 
 
@@ -210,7 +232,10 @@ def make_fully_convolutional(model: Model) -> Model:
             if convolution is not None:
                 changes[index] = [convolution]
     if not changes:
-        raise ConversionError(f"no fully connected layer of net '{model.net.name}' can become a convolution")
+        raise ConversionError(
+            f"no fully connected layer of net '{model.net.name}' can become a convolution; leave out "
+            "--fully-convolutional"
+        )
     return _with_changes(model, built, changes)
 
 
@@ -295,7 +320,8 @@ def _image_layer(built: Built) -> tuple[int, Layer]:
     if len(readers) != 1 or _shares(layers[readers[0]]):
         names = ", ".join(repr(graph.nodes[index].layer.name) for index in readers) or "none"
         raise ConversionError(
-            f"images must be read by exactly one layer, which doesn't share parameters; they are read by {names}"
+            "images must be read by exactly one layer, which doesn't share parameters, but they are read by "
+            f"{names}; leave this rewrite out"
         )
     return readers[0], layers[readers[0]]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +27,16 @@ TOLERANCE = 1e-5  # relative to the spread of a blob's values; reordered sums in
 Arrays = Mapping[str, AnyArray]
 NetToRun = Net | Model  # a model's weights are in memory only while it runs
 
+# Reports work by its description and its amount. The value of the context is called for each finished part.
+Work = Callable[[str, float], AbstractContextManager[Callable[..., object]]]
+
 _NO_VALUES: Mapping[int, AnyArray] = {}
+
+
+@contextmanager
+def unreported(doing: str, total: float) -> Iterator[Callable[..., object]]:
+    """Report no work."""
+    yield lambda items=1: None
 
 
 @dataclass(frozen=True)
@@ -69,34 +80,52 @@ def made_up_inputs(built: Built, seed: int = 0) -> Arrays:
     return dict(sample_inputs(built, input_shapes(built), seed))
 
 
-def output_values(model: Model, inputs: Arrays) -> Arrays:
+def output_values(model: Model, inputs: Arrays, work: Work = unreported, doing: str = "running") -> Arrays:
     """Return the outputs of a model by name."""
-    module = model.module(Phase.TEST)
-    blobs = blob_values(module.built, inputs)
-    return {name: blobs[name] for name in module.outputs}
+    built = model.module(Phase.TEST).built
+    return {
+        built.graph.blobs[edge]: values
+        for edge, values in edge_values(built, inputs, wanted=built.graph.outputs, work=work, doing=doing).items()
+    }
 
 
-def blob_values(built: Built, inputs: Arrays) -> dict[str, AnyArray]:
+def blob_values(built: Built, inputs: Arrays, work: Work = unreported, doing: str = "running") -> dict[str, AnyArray]:
     """Return the values of all blobs. If a blob has several edges, the last one counts."""
-    return {built.graph.blobs[edge]: values for edge, values in sorted(edge_values(built, inputs).items())}
+    values = edge_values(built, inputs, work=work, doing=doing)
+    return {built.graph.blobs[edge]: values[edge] for edge in sorted(values)}
 
 
-def edge_values(built: Built, inputs: Arrays, others: Mapping[int, AnyArray] = _NO_VALUES) -> dict[int, AnyArray]:
-    """Return the values of all edges, without optimizations across layers.
+def edge_values(
+    built: Built,
+    inputs: Arrays,
+    others: Mapping[int, AnyArray] = _NO_VALUES,
+    *,
+    wanted: Collection[int] | None = None,
+    work: Work = unreported,
+    doing: str = "running",
+) -> dict[int, AnyArray]:
+    """Return the values of the wanted edges, or of all edges, without optimizations across layers.
 
-    Later layers read the values in `others` instead of the computed ones.
+    Later layers read the values in `others` instead of the computed ones. Values that aren't wanted are only in memory
+    until the last layer has read them, since all values of a net with large images need gigabytes.
     """
     like = next((blob for layer in built.layers for blob in layer.parameters()), torch.empty(0))
     edges = {edge: _tensor(inputs[built.graph.blobs[edge]], like) for edge in built.input_edges()}
-    values = dict(edges)
-    with torch.no_grad(), running(built):
-        for node, layer in built.pairs():
-            if isinstance(layer, BringsData):
-                continue
-            layer.train(built.graph.phase is Phase.TRAIN)  # a new torch module is in training mode
-            tops = dict(zip(node.tops, _tops(layer, [edges[edge] for edge in node.bottoms]), strict=False))
-            values |= tops
-            edges |= tops | {edge: _tensor(others[edge], like) for edge in tops if edge in others}
+    values = {edge: value for edge, value in edges.items() if wanted is None or edge in wanted}
+    last_readers = {edge: index for index, node in enumerate(built.graph.nodes) for edge in node.bottoms}
+    with torch.no_grad(), running(built), work(doing, len(built.graph.nodes)) as advance:
+        for index, (node, layer) in enumerate(built.pairs()):
+            if not isinstance(layer, BringsData):
+                layer.train(built.graph.phase is Phase.TRAIN)  # a new torch module is in training mode
+                bottoms = [edges[edge] for edge in node.bottoms]
+                for edge in node.bottoms:
+                    if last_readers[edge] == index:
+                        edges.pop(edge, None)
+                tops = dict(zip(node.tops, _tops(layer, bottoms, [*edges.values(), *values.values()]), strict=False))
+                values |= {edge: top for edge, top in tops.items() if wanted is None or edge in wanted}
+                tops |= {edge: _tensor(others[edge], like) for edge in tops if edge in others}
+                edges |= {edge: top for edge, top in tops.items() if edge in last_readers}
+            advance()
     return {edge: array_of(value.float()) for edge, value in values.items()}
 
 
@@ -104,15 +133,16 @@ def _tensor(values: AnyArray, like: Tensor) -> Tensor:
     return torch.from_numpy(np.array(values)).to(like)
 
 
-def _tops(layer: Layer, bottoms: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """Return the tops of a layer.
+def _tops(layer: Layer, bottoms: Sequence[Tensor], needed: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return the tops of a layer. The layer's state from an earlier batch is cleared.
 
-    The layer's state from an earlier batch is cleared, and its bottoms aren't changed.
+    The layer may overwrite its bottoms, so it reads copies of bottoms that share memory with other `needed` tensors.
     """
     forget = getattr(layer, "reset", None)
     if callable(forget):
         forget()
-    tops = layer(*(bottom.clone() for bottom in bottoms))
+    places = Counter(tensor.untyped_storage().data_ptr() for tensor in (*bottoms, *needed))
+    tops = layer(*(tensor.clone() if places[tensor.untyped_storage().data_ptr()] > 1 else tensor for tensor in bottoms))
     return tops if isinstance(tops, tuple) else (tops,)
 
 

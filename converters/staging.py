@@ -57,14 +57,14 @@ def _staging(folder: Path, name: str, named: str, wanted: Path) -> Iterator[Path
     except FileError as problem:
         raise FileError(str(problem).replace(f"{staging}/", named)) from None
     except OSError as problem:
-        raise FileError(f"{wanted}: can't be written: {problem.strerror or problem}") from None
+        raise FileError(f"{wanted}: can't be written: {problem.strerror or problem}; choose another place") from None
 
 
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder}: can't be written: {problem.strerror or problem}") from None
+        raise FileError(f"{folder}: can't be written: {problem.strerror or problem}; choose another place") from None
 
 
 def _move(paths: Sequence[Path], folder: Path) -> None:

@@ -12,7 +12,17 @@ from torch import SymInt, Tensor
 from torch.export import Dim, ExportedProgram
 
 from converters.lengths import changing_lengths, length_sources
-from converters.running import TOLERANCE, Agreement, Arrays, NetToRun, built_only, input_shapes, module_of
+from converters.running import (
+    TOLERANCE,
+    Agreement,
+    Arrays,
+    NetToRun,
+    Work,
+    built_only,
+    input_shapes,
+    module_of,
+    unreported,
+)
 from converters.staging import staged_file
 from netdsl.errors import ConversionError, first_line
 from netdsl.model.weights.files import array_of
@@ -24,7 +34,7 @@ from netdsl.net.sample_inputs import sample_inputs
 
 
 def export_torch(
-    net: NetToRun, path: str | Path, *, verify: bool = True, tolerance: float = TOLERANCE
+    net: NetToRun, path: str | Path, *, verify: bool = True, tolerance: float = TOLERANCE, work: Work = unreported
 ) -> Agreement | None:
     """Write a net with its weights as a program of torch's own operators. The batch size stays open if possible.
 
@@ -34,11 +44,14 @@ def export_torch(
     if built_only(net).graph.phase is not Phase.TEST:
         raise ConversionError("a net in the TRAIN phase can't be exported; use the TEST phase")
     with staged_file(path) as staged:
-        _write(module_of(net), staged)
-        agreement = _agreement(net, staged) if verify else None
+        with work(f"writing {Path(path).name}", 1):
+            _write(module_of(net), staged)
+        agreement = _agreement(net, staged, work) if verify else None
         if agreement is not None and agreement.difference > tolerance:
             differ = f"its outputs differ by {agreement.difference:.1e} of their spread, more than {tolerance:g}"
-            raise ConversionError(f"{path}: the program wasn't written because {differ}")
+            raise ConversionError(
+                f"{path}: the program wasn't written because {differ}; allow the difference with --tolerance"
+            )
     return agreement
 
 
@@ -57,7 +70,9 @@ def _write(module: NetModule, path: Path) -> None:
     except OSError:
         raise
     except Exception as problem:  # from the code of a layer, or from torch if it can't trace that
-        raise ConversionError(f"torch can't export the net: {first_line(problem)}") from problem
+        raise ConversionError(
+            f"torch can't export the net: {first_line(problem)}; export it to ONNX instead"
+        ) from problem
 
 
 class _PatientWriter(BytesIO):
@@ -93,11 +108,12 @@ def _program(module: NetModule) -> ExportedProgram:
     return torch.export.export(module, samples, dynamic_shapes={"inputs": axes})
 
 
-def _agreement(net: NetToRun, path: Path) -> Agreement:
+def _agreement(net: NetToRun, path: Path, work: Work) -> Agreement:
     """Return the agreement of a program with its net for two batch sizes. Only one of them is in memory at a time."""
-    inputs, actual = _run_twice(path, built_only(net))
+    with work("running the program", 1):
+        inputs, actual = _run_twice(path, built_only(net))
     module = module_of(net)
-    with torch.no_grad(), running(module.built):
+    with work("running the net", 1), torch.no_grad(), running(module.built):
         expected = [_arrays(module(*samples)) for samples in inputs]
     return Agreement.of(*zip(actual, expected, strict=True))
 

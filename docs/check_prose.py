@@ -1,7 +1,7 @@
 """Checks the language of pages, docstrings, comments and messages: `make lint`.
 
-It runs the checks of proselint that suit technical text, and looks for the words that docs/style.md avoids.
-docs/vocabulary.toml lists those words.
+It runs the checks of proselint that suit technical text, looks for the words that docs/style.md avoids, and finds
+errors that don't say what to do. docs/vocabulary.toml lists those words, and the verbs with which advice begins.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from proselint.registry.checks.engine import Fancy
 from proselint.registry.checks.types import ExistenceSimple
 from proselint.tools import LintFile
 
+from docs.error_messages import messages_without_advice
+
 ROOT = Path(__file__).parent.parent
 CHECKS = ("archaism", "malapropisms", "mondegreens", "needless_variants", "nonwords", "vocabulary")
-WRITTEN_BY_PROGRAMS = ("docs/command_line.md", "docs/python.md", "docs/layer_types.md")
+WRITTEN_BY_PROGRAMS = ("docs/command_line.md", "docs/python.md", "docs/layer_types.md", "docs/errors.md")
 QUOTES_BAD_ENGLISH = ("docs/style.md", "docs/check_prose.py")
 
 
@@ -41,6 +43,9 @@ def main() -> int:
         for result in LintFile(str(path), text).lint(settings):
             print(f"{path}:{max(result.pos[0] - 1, 1)}: {result.check_result.message}")
             faults += 1
+    for message in messages_without_advice():
+        print(f"{message.path}:{message.line}: '{message.text}': end the message with what to do")
+        faults += 1
     return int(faults > 0)
 
 

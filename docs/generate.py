@@ -1,4 +1,6 @@
-"""Writes the generated parts of docs/: help, layer types, rooms, code in pages, the picture. `make docs` runs it."""
+"""Writes the generated parts of docs/: help, layer types, errors, rooms, code in pages, the picture.
+
+`make docs` runs it."""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from rich.text import Text
 import zoo.cli
 from caffe_proto.files import read
 from caffe_proto.summary import summarise
+from docs.error_messages import error_page
 from netdsl.layer.capabilities import Capabilities, DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
 from zoo.cli.commands import COMMANDS
@@ -277,6 +280,7 @@ def main() -> None:
     (HERE / "command_line.md").write_text(command_line())
     (HERE / "schemas.json").write_text(schemas())
     (HERE / "layer_types.md").write_text(layer_types())
+    (HERE / "errors.md").write_text(error_page())
     (HERE / "python.md").write_text(python_names())
     (HERE / "picture.svg").write_text(picture())
 

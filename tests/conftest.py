@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # set before torch is loaded: tests and their processes run in parallel
+os.environ.setdefault("NETDSL_PROGRESS", "no")  # whether a line reports progress depends on the speed of the machine
 
 from pathlib import Path
 

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from docs.error_messages import ErrorMessage, error_page, messages_without_advice
 from netdsl.dsl.stubs import STUB, stub
 from netdsl.layers import LAYERS
 from tests.registered import registered
@@ -55,6 +56,33 @@ def test_the_documented_help_is_up_to_date() -> None:
 def test_the_documented_layer_types_are_up_to_date() -> None:
     generate = load(ROOT / "docs/generate.py")
     assert (ROOT / "docs/layer_types.md").read_text() == generate.layer_types(), "stale: run `make docs`"
+
+
+def test_the_documented_errors_are_up_to_date() -> None:
+    assert (ROOT / "docs/errors.md").read_text() == error_page(), "stale: run `make docs`"
+
+
+def test_every_error_ends_with_what_to_do() -> None:
+    assert [f"{error.path}:{error.line}: {error.text}" for error in messages_without_advice()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("<path>: the file is damaged; copy it again", "copy it again"),
+        ("<path>: the file is damaged, so copy it again", "copy it again"),
+        ("kernel_size is <size>; set it to 1 or more, or see `zoo show`", "set it to 1 or more, or see `zoo show`"),
+        ("there is no layer '<name>'; did you mean '<near>'?", "did you mean '<near>'?"),
+        ("<path>: not a model; to write it as a program, use --as-dsl", "to write it as a program, use --as-dsl"),
+        ("drawing needs matplotlib: pip install 'netdsl[logs]'", "pip install 'netdsl[logs]'"),
+        ("the file contains <found>; <advice>", "<advice>"),
+        ("<path>: the file is damaged", ""),
+        ("the first bottom has <first> axes; the second has <second>", ""),
+        ("the masks must name anchors", ""),
+    ],
+)
+def test_the_advice_of_an_error_is_found(text: str, advice: str) -> None:
+    assert ErrorMessage(Path("netdsl/errors.py"), 1, "NetError", text).advice == advice
 
 
 def test_the_documented_names_are_up_to_date() -> None:

@@ -18,7 +18,7 @@ from netdsl.model.weights.writing import write_weights
 from netdsl.net.graph import Phase
 from zoo.exporting import export
 from zoo.requests.events import Listen
-from zoo.requests.exporting import ConvertRequest, ExportTarget
+from zoo.requests.exporting import ConvertRequest, ExportRequest, ExportTarget
 from zoo.requests.request import answers
 from zoo.requests.results import KnowsData
 
@@ -45,12 +45,15 @@ def convert(request: ConvertRequest, listen: Listen) -> ConvertedFiles:
         if holds_weights(source) and net is None and kind != ".caffemodel":
             raise FileError(f"{source}: the file contains weights but no net; name the net with --net")
         net_path, files = (net, (source, *weights)) if net and holds_weights(source) else (source, weights)
-        exported = export(
-            net=net_path,
-            weights=files,
-            target=_TARGETS[output_kind],
-            output=Path(output),
-            dialect=request.dialect,
+        exported = export.ask(
+            ExportRequest(
+                net=net_path,
+                weights=files,
+                target=_TARGETS[output_kind],
+                output=Path(output),
+                dialect=request.dialect,
+            ),
+            listen,
         )
         return ConvertedFiles(exported.files, exported.proofs, exported.names, data=exported.data)
     if kind == ".onnx" and output_kind in _CAFFE:

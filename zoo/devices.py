@@ -94,15 +94,14 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
 
     if numbers == ALL:
         if not count:
-            raise _wrong_numbers("torch sees no GPU here")
+            raise _wrong_numbers(f"there are no GPUs; {_available(0, '')}")
         return _every_gpu(count)
     names = [number.strip() for number in numbers.split(",")]
     for name in names:
         if not (name.isascii() and name.isdigit()):
             raise _wrong_numbers(f"'{name}' isn't the number of a GPU; write 0, or 0,1, or all")
         if int(name) >= count:
-            available = f"the GPUs here are 0 to {count - 1}" if count else "torch sees no GPU here"
-            raise _wrong_numbers(f"there is no GPU {int(name)}: {available}")
+            raise _wrong_numbers(f"there is no GPU {int(name)}; {_available(count, '')}")
     devices = [torch.device("cuda", int(name)) for name in names]
     if len(set(devices)) < len(devices):
         raise _wrong_numbers(f"{numbers} names a GPU twice; for workers that share GPUs, give --workers too")
@@ -138,9 +137,15 @@ def _parsed(name: str) -> torch.device:
 def _device(name: str, count: int) -> torch.device:
     device = _parsed(name)
     if device.type == "cuda" and (device.index or 0) >= count:
-        available = f"the GPUs here are cuda:0 to cuda:{count - 1}" if count else "torch sees no GPU here"
-        raise _wrong_device(f"there is no '{name}': {available}")
+        raise _wrong_device(f"there is no '{name}'; {_available(count, 'cuda:')}")
     return device
+
+
+def _available(count: int, prefix: str) -> str:
+    """Return advice that names the available GPUs."""
+    if count:
+        return f"choose from {prefix}0 to {prefix}{count - 1}"
+    return "torch sees no GPU here, so use the CPU, or run `zoo doctor` for the reason"
 
 
 def _wrong_numbers(problem: str) -> RequestError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
@@ -14,7 +15,7 @@ from converters.caffe import export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
 from converters.onnx import Metadata, Report, export_onnx
 from converters.rewriting import Proof, Rewrites, rewrite
-from converters.running import TOLERANCE, Agreement
+from converters.running import TOLERANCE, Agreement, Work
 from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import NetError
@@ -27,7 +28,7 @@ from netdsl.model.weights.tensor_files import Precision
 from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Phase
 from zoo.names import classes_of_model
-from zoo.requests.events import Listen
+from zoo.requests.events import Listen, work
 from zoo.requests.exporting import ExportRequest
 from zoo.requests.request import answers
 from zoo.requests.results import KnowsData
@@ -60,20 +61,24 @@ class _Written:
 @answers(ExportRequest)
 def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     """Export a net. After an error, nothing is written."""
-    trained = open_model(
-        request.net,
-        request.weights,
-        deployed=True,
-        dialect=request.dialect,
-        shapes=request.assume,
-        stages=request.stages,
-    )
+    reported = partial(work, listen)
+    with reported(f"reading {Path(request.net).name}"):
+        trained = open_model(
+            request.net,
+            request.weights,
+            deployed=True,
+            dialect=request.dialect,
+            shapes=request.assume,
+            stages=request.stages,
+        )
     try:
         model = deploy_model(trained, batch=request.batch)
         data = model.data(Phase.TEST, stub_unknown=True)
-        model, proofs = rewrite(model, _rewrites(request), verify=request.verify, tolerance=request.tolerance)
+        model, proofs = rewrite(
+            model, _rewrites(request), verify=request.verify, tolerance=request.tolerance, work=reported
+        )
         writers = {"caffe": _to_caffe, "onnx": _to_onnx, "torch": _to_torch}
-        written = writers[request.target](model, trained, request)
+        written = writers[request.target](model, trained, request, reported)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
     proofs += [Proof(f"as {request.target}", written.difference, _tolerance(request))]
@@ -92,7 +97,7 @@ def _rewrites(request: ExportRequest) -> Rewrites:
     return Rewrites(request.prune_to, request.fold, request.rgb, request.mean, request.fully_convolutional, precision)
 
 
-def _to_caffe(model: Model, trained: Model, request: ExportRequest) -> _Written:
+def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
     folder = request.output or Path(f"{Path(request.net).stem}_caffe")
     classes = _classes(request)
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
@@ -110,6 +115,7 @@ def _to_caffe(model: Model, trained: Model, request: ExportRequest) -> _Written:
         tolerance=_tolerance(request),
         classes=classes,
         databases=training.databases if training else (),
+        work=reported,
     )
     return _written(exported.files, exported.agreement, _notes(training) if training else ())
 
@@ -133,7 +139,7 @@ def _notes(training: CaffeTraining) -> tuple[str, ...]:
     return (*(f"{note}; {advice}" for note in training.unread), *training.notes)
 
 
-def _to_onnx(model: Model, trained: Model, request: ExportRequest) -> _Written:
+def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.onnx")
     classes = _classes(request)
     report = export_onnx(
@@ -143,14 +149,15 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest) -> _Written:
         metadata=Metadata(labels=classes),
         verify=request.verify,
         tolerance=_tolerance(request),
+        work=reported,
     )
     return _written(_with_labels(path, classes), report)
 
 
-def _to_torch(model: Model, trained: Model, request: ExportRequest) -> _Written:
+def _to_torch(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.pt2")
     classes = _classes(request)
-    agreement = export_torch(model, path, verify=request.verify, tolerance=_tolerance(request))
+    agreement = export_torch(model, path, verify=request.verify, tolerance=_tolerance(request), work=reported)
     return _written(_with_labels(path, classes), agreement)
 
 

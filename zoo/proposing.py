@@ -94,8 +94,8 @@ class _Proposer:
         if len(self._images) != 1 or len(self._sizes) != 1:
             names = ", ".join(f"'{each.blob.name}'" for each in predictor.inputs)
             raise NetError(
-                "a net that proposes regions needs an image and its size as inputs; the inputs of this net are "
-                f"{names or 'none'}"
+                "a net that proposes regions needs an image and its size as inputs, but the inputs of this net "
+                f"are {names or 'none'}; choose a detector, such as faster-rcnn"
             )
 
     def regions(self, image: Array) -> Boxes:

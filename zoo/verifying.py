@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from converters.compare import Comparable, Comparison, compare, open_comparable
-from netdsl.solver.events import Notice
-from zoo.requests.events import Listen
+from zoo.requests.events import Listen, work
 from zoo.requests.exporting import VerifyRequest
 from zoo.requests.request import answers
 from zoo.requests.results import MERGED, KnowsData
@@ -30,14 +30,12 @@ class Verified:
 @answers(VerifyRequest)
 def verify(request: VerifyRequest, listen: Listen) -> Verified:
     """Run two models on the same random inputs, and compare their blobs."""
-    first, second = (_opened(files, request) for files in (request.first, request.second))
-    comparison = compare(first.model, second.model, seed=request.seed)
+    first, second = (_opened(files, request, listen) for files in (request.first, request.second))
+    comparison = compare(first.model, second.model, seed=request.seed, work=partial(work, listen))
     same = comparison.worst_output <= request.tolerance
-    different = comparison.first_beyond(request.tolerance)
-    if not same and different is not None:
-        listen(Notice(f"the models differ: the first blob beyond {request.tolerance:g} is '{different.blob}'"))
     return Verified(same, comparison, (KnowsData(data=first.data), KnowsData(data=second.data)))
 
 
-def _opened(files: str, request: VerifyRequest) -> Comparable:
-    return open_comparable(files, shapes=request.assume, dialect=request.dialect)
+def _opened(files: str, request: VerifyRequest, listen: Listen) -> Comparable:
+    with work(listen, f"reading {files}"):
+        return open_comparable(files, shapes=request.assume, dialect=request.dialect)

@@ -189,7 +189,7 @@ class _Parser:
 
     def _body(self, closing: str, depth: int) -> Body:
         if depth > MAX_DEPTH:
-            raise self._error(f"blocks are nested more than {MAX_DEPTH} deep")
+            raise self._error(f"blocks are nested more than {MAX_DEPTH} deep; correct it")
         body = Body()
         while self.token.kind is not TokenKind.END and not self._at("}", ">", "]"):
             body.entries.append(self._entry(depth))
@@ -197,14 +197,14 @@ class _Parser:
         while body.closing and not body.closing[-1]:
             body.closing.pop()
         if closing and not self._at(closing):
-            raise self._error(f"expected '{closing}', found {self._found_text()}")
+            raise self._error(f"expected '{closing}', found {self._found_text()}; close the block")
         return body
 
     def _entry(self, depth: int) -> Entry:
         token = self.token
         if token.kind is not TokenKind.BARE or not _NAME.fullmatch(token.text):
-            template = f"; {_TEMPLATE}" if token.text[:1] in ("{", "$", "%") else ""
-            raise self._error(f"expected the name of a field, found {self._found_text()}{template}")
+            advice = _TEMPLATE if token.text[:1] in ("{", "$", "%") else "write one, as in kernel_size: 3"
+            raise self._error(f"expected the name of a field, found {self._found_text()}; {advice}")
         entry = Entry(token.text, leading=self._take_comments(), line=token.line, column=token.column)
         self.last = None
         self._advance()
@@ -218,7 +218,9 @@ class _Parser:
 
     def _values(self, entry: Entry, colon: bool, depth: int) -> None:
         if not colon and not self._at("{", "<", "["):
-            raise self._error(f"expected ':' or '{{' after '{excerpt(entry.name)}', found {self._found_text()}")
+            raise self._error(
+                f"expected ':' or '{{' after '{excerpt(entry.name)}', found {self._found_text()}; write one of them"
+            )
         if not self._at("["):
             entry.values.append(self._value(entry, depth))
             return
@@ -240,7 +242,7 @@ class _Parser:
             self._close(None if inside else entry)
             return body
         if token.kind not in (TokenKind.BARE, TokenKind.STRING):
-            raise self._error(f"expected a value for '{excerpt(entry.name)}', found {self._found_text()}")
+            raise self._error(f"expected a value for '{excerpt(entry.name)}', found {self._found_text()}; give it one")
         if token.kind is TokenKind.BARE and token.text[0] in "$%@":
             raise self._error(f"the value of '{excerpt(entry.name)}' is {excerpt(token.text)}; {_TEMPLATE}")
         self.last = None if inside else entry

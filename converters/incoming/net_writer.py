@@ -158,7 +158,8 @@ def _shapes(layer: pb.LayerParameter, bottoms: Sequence[Shape], arrays: Sequence
     blob_shapes = [tuple(blob.shape) for blob in instance.blob_tensors()]
     if arrays and blob_shapes != list(arrays):
         raise ShapeError(
-            f"weights of shapes {list(arrays)} don't fit a {layer.type} layer, whose blobs have shapes {blob_shapes}"
+            f"weights of shapes {list(arrays)} don't fit a {layer.type} layer, whose blobs have shapes "
+            f"{blob_shapes}; give weights of these shapes"
         )
     return shapes
 
@@ -185,7 +186,9 @@ class ConversionProblems:
         """Raise a `ConversionError` that lists all problems, if there are any."""
         if self._nodes:
             reasons = "; ".join(_describe(*key, nodes) for key, nodes in self._nodes.items())
-            raise ConversionError(f"{what} can't be converted to Caffe: {reasons}")
+            raise ConversionError(
+                f"{what} can't be converted to Caffe: {reasons}; change these parts of the model, and convert it again"
+            )
 
 
 def _describe(operator: str, reason: str, nodes: list[str]) -> str:

@@ -17,7 +17,7 @@ from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
 from converters.onnx.session import WrittenModel
 from converters.onnx.verification import Report
 from converters.onnx.verification import verify as verify_onnx
-from converters.running import TOLERANCE, NetToRun, module_of
+from converters.running import TOLERANCE, NetToRun, Work, module_of, unreported
 from converters.staging import staged_file
 from netdsl.errors import ConversionError
 from netdsl.layer import BringsData, HasOnnxForm
@@ -71,6 +71,7 @@ def export_onnx(
     external: bool | None = None,
     verify: bool = True,
     tolerance: float = TOLERANCE,
+    work: Work = unreported,
 ) -> Report | None:
     """Write a net as an ONNX model and return the report of its verification.
 
@@ -78,10 +79,15 @@ def export_onnx(
     `external` puts the weights into a separate file, which is the default above 2 GB.
     """
     with staged_file(path) as staged:
-        message = write_model(_model_of(module_of(net).built, opset, metadata), staged, external=external)
-        report = verify_onnx(WrittenModel(staged, message, str(path)), net, tolerance=tolerance) if verify else None
+        with work(f"writing {Path(path).name}", 1):
+            message = write_model(_model_of(module_of(net).built, opset, metadata), staged, external=external)
+        written = WrittenModel(staged, message, str(path))
+        report = verify_onnx(written, net, tolerance=tolerance, work=work) if verify else None
         if report is not None and not report.passed:
-            raise ConversionError(f"{path}: the model wasn't written because {report}")
+            raise ConversionError(
+                f"{path}: the model wasn't written because {report}; export it with another --opset, or with a "
+                "larger --tolerance if the difference is acceptable"
+            )
     return report
 
 
@@ -127,7 +133,10 @@ def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
     for source in length_sources(built):
         lengths = None if source.name in fixed else changing_lengths(built, source)
         if lengths is None and not source.free:
-            raise ConversionError(f"a layer needs a fixed {source.name}, but it is known only when the net runs")
+            raise ConversionError(
+                f"a layer needs a fixed {source.name}, but it is known only when the net runs; set it in the "
+                "prototxt, or with --assume"
+            )
         open_lengths |= lengths or {}
     return open_lengths
 
@@ -154,10 +163,10 @@ def _graph(built: Built, lengths: Lengths, opset: int) -> tuple[Any, list[AnyArr
             continue
         builder.end(results if isinstance(results, tuple) else (results,), [names[edge] for edge in node.tops])
     if problems:
-        raise ConversionError("; ".join(problems))
+        raise ConversionError(f"{'; '.join(problems)}; replace these layers, or export the net to torch")
     ends = [edge for edge in built.graph.outputs if edge not in outside]
     if not ends:
-        raise ConversionError("the net has no outputs")
+        raise ConversionError("the net has no outputs; add a layer whose top no layer reads")
     used = {value for node in builder.all_nodes for value in node.input}
     starts = [edge for edge in sorted(outside) if names[edge] in used]
     values = [[_value(built, lengths, edge, names[edge], builder) for edge in edges] for edges in (starts, ends)]

@@ -41,7 +41,9 @@ def load_onnx(path: str | Path) -> Any:
     try:
         model = onnx().load(path, load_external_data=False)
         if not model.graph.output:
-            raise FileError(f"{path}: not an ONNX model, because it has no outputs")
+            raise FileError(
+                f"{path}: not an ONNX model, because it has no outputs; export the model again with its outputs"
+            )
         _check_text(model, path)
         _check_functions(model, path)
         _check_external_values(model, path)
@@ -52,7 +54,7 @@ def load_onnx(path: str | Path) -> Any:
         raise
     except Exception as problem:  # from protobuf or onnx; onnx's exception classes aren't public
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
-        raise FileError(f"{path}: not a readable ONNX model: {reason}") from None
+        raise FileError(f"{path}: not a readable ONNX model: {reason}; export the model again") from None
 
 
 def _check_external_values(model: Any, path: Path) -> None:
@@ -74,12 +76,16 @@ def _check_external_values(model: Any, path: Path) -> None:
         size, offset = data.stat().st_size, info.offset or 0
         length = size - offset if info.length is None else info.length
         if min(offset, length) < 0 or offset + length > size:
-            raise FileError(f"{where} aren't all in {data}; the file is cut short, or belongs to another model")
+            raise FileError(
+                f"{where} aren't all in {data}; the file is cut short or belongs to another model, so copy both "
+                "files again"
+            )
         sizes[data] = size
         needed += length
     if needed > max(_ALWAYS_FITS, 2 * sum(sizes.values())):
         raise FileError(
-            f"{path}: the model reads the same values repeatedly, {needed:,} bytes in total; the file is damaged"
+            f"{path}: the model reads the same values repeatedly, {needed:,} bytes in total; the file is "
+            "damaged, so export it again"
         )
 
 
@@ -104,7 +110,10 @@ def _check_text(model: Any, path: Path) -> None:
             if field.type == field.TYPE_STRING:
                 for text in value if field.is_repeated else [value]:
                     if isinstance(text, bytes):
-                        raise FileError(f"{path}: {field.name} {text[:_SHOWN]!r} isn't UTF-8 text; the file is damaged")
+                        raise FileError(
+                            f"{path}: {field.name} {text[:_SHOWN]!r} isn't UTF-8 text; the file is damaged, so "
+                            "export it again"
+                        )
 
 
 def _check_sizes(model: Any, path: Path) -> None:
@@ -134,7 +143,8 @@ def _check_functions(model: Any, path: Path) -> None:
         _count(key, functions, counts, path, ())
     if _count_nodes(model.graph.node, functions, counts, path, ()) > _MOST_NODES:
         raise FileError(
-            f"{path}: the graph has more than {_MOST_NODES:,} nodes with its functions written out; the file is damaged"
+            f"{path}: the graph has more than {_MOST_NODES:,} nodes with its functions written out; the file is "
+            "damaged, so export it again"
         )
 
 
@@ -148,7 +158,8 @@ def _count(
     """Return the number of nodes of a function that is written out."""
     if key in callers or len(callers) > _SHOWN:
         raise FileError(
-            f"{path}: function '{key[1][:_SHOWN]}' calls itself, or is nested too deeply; the file is damaged"
+            f"{path}: function '{key[1][:_SHOWN]}' calls itself, or is nested too deeply; the file is damaged, "
+            "so export it again"
         )
     if key not in counts:
         counts[key] = _count_nodes(functions[key].node, functions, counts, path, (*callers, key))

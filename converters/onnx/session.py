@@ -54,8 +54,8 @@ class OnnxSession:
             raise ConversionError(f"{self.name} has an input '{expected.name}' without a value; pass an array for it")
         if expected.type not in _TYPES:
             raise ConversionError(
-                f"the input '{expected.name}' of {self.name} has type {expected.type}; it must have a "
-                "floating-point type"
+                f"the input '{expected.name}' of {self.name} has type {expected.type}, but only floating-point "
+                "types can be compared; export the model with float32 inputs"
             )
         return arrays[expected.name].astype(_TYPES[expected.type])
 
@@ -130,4 +130,6 @@ def _conversion_errors(name: str) -> Iterator[None]:
         raise
     except Exception as problem:  # onnxruntime's exception classes aren't public
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
-        raise ConversionError(f"onnxruntime can't run {name}: {reason}") from None
+        raise ConversionError(
+            f"onnxruntime can't run {name}: {reason}; export it with another --opset, or upgrade onnxruntime"
+        ) from None

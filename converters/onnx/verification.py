@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from converters.running import (
     TOLERANCE,
     Arrays,
     NetToRun,
+    Work,
     built_only,
     difference,
     edge_values,
     input_shapes,
     module_of,
     uninformative,
+    unreported,
 )
 from netdsl.errors import ConversionError
 from netdsl.layer import HasOnnxForm, Shape
@@ -72,6 +74,7 @@ def verify(
     *,
     inputs: Mapping[str, npt.ArrayLike] | None = None,
     tolerance: float = TOLERANCE,
+    work: Work = unreported,
 ) -> Report:
     """Run a model and the net that it was exported from on the same inputs, and report the differences.
 
@@ -81,9 +84,9 @@ def verify(
     model = load_onnx(model) if isinstance(model, (str, Path)) else model
     given = None if inputs is None else {name: np.asarray(value, np.float32) for name, value in inputs.items()}
     selection_axes = _selection_axes(built_only(net))
-    trials, actual = _run_model(model, built_only(net), selection_axes, given)
+    trials, actual = _run_model(model, built_only(net), selection_axes, given, work)
     built = module_of(net).built  # after onnxruntime has released its copy of the weights
-    expected = [_torch_values(built, *pair, selection_axes) for pair in zip(trials, actual, strict=True)]
+    expected = [_torch_values(built, *pair, selection_axes, work) for pair in zip(trials, actual, strict=True)]
     errors = [_errors(*pair, selection_axes) for pair in zip(actual, expected, strict=True)]
     if not all(errors):
         raise ConversionError(
@@ -102,12 +105,18 @@ def verify(
 
 
 def _run_model(
-    model: Any, built: Built, more_outputs: Collection[str], given: Arrays | None
+    model: Any, built: Built, more_outputs: Collection[str], given: Arrays | None, work: Work
 ) -> tuple[list[Arrays], list[Arrays]]:
     """Return the inputs and onnxruntime's results for each. The inputs are random if none are given."""
     with open_onnx_session(model, more_outputs) as session:
         trials = list(_trials(session, built)) if given is None else [given]
-        return trials, [session(trial) for trial in trials]
+        with work("running onnxruntime", len(trials)) as advance:
+            return trials, [_advanced(session(trial), advance) for trial in trials]
+
+
+def _advanced(values: Arrays, advance: Callable[..., object]) -> Arrays:
+    advance()
+    return values
 
 
 def _trials(session: OnnxSession, built: Built) -> Iterator[Arrays]:
@@ -130,15 +139,19 @@ def _lengths(model_shape: Sequence[int | str | None], net_shape: Shape, batch: i
                  for model_length, length in pairs)  # fmt: skip
 
 
-def _torch_values(built: Built, inputs: Arrays, actual: Arrays, selection_axes: SelectionAxes) -> Arrays:
-    """Return torch's values of every blob, by the model's names.
+def _torch_values(
+    built: Built, inputs: Arrays, actual: Arrays, selection_axes: SelectionAxes, work: Work = unreported
+) -> Arrays:
+    """Return torch's values of the blobs that the model returns, by the model's names.
 
     Rounding can change the items that a layer selects. Such layers, and the layers after them, therefore read the ONNX
     model's values.
     """
     names = edge_names(built)
     selected = {edge: actual[name] for edge, name in enumerate(names) if name in selection_axes and name in actual}
-    return {names[edge]: values for edge, values in edge_values(built, inputs, selected).items()}
+    wanted = {edge for edge, name in enumerate(names) if name in actual}
+    values = edge_values(built, inputs, selected, wanted=wanted, work=work, doing="running the net in torch")
+    return {names[edge]: value for edge, value in values.items()}
 
 
 def _selection_axes(built: Built) -> SelectionAxes:

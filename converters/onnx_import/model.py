@@ -55,7 +55,10 @@ def _verify(model: Any, converted: Model) -> None:
               for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
     report = verify_onnx(model, converted, inputs=inputs)
     if not report.passed:
-        raise ConversionError(f"the net doesn't compute the same values as the model: {report}")
+        raise ConversionError(
+            f"the net doesn't compute the same values as the model: {report}; report this model, or convert it "
+            "with `from_onnx(model, verify=False)` if the difference is acceptable"
+        )
 
 
 class Importer:
@@ -82,11 +85,13 @@ class Importer:
         """Convert all nodes to a net."""
         inputs = [value for value in self.graph.input if value.name not in self.values]
         if not inputs:
-            raise ConversionError("the net has no inputs, so its outputs are constant")
+            raise ConversionError(
+                "the net has no inputs, so its outputs are constant; export the model with its data as an input"
+            )
         unknown = set(self.shapes) - {value.name for value in inputs}
         if unknown:
             raise ConversionError(
-                f"the net doesn't have the input '{min(unknown)}'; its inputs are {[value.name for value in inputs]}"
+                f"the net doesn't have the input '{min(unknown)}'; name one of {[value.name for value in inputs]}"
             )
         for value in inputs:
             self.values[value.name] = self.net.input(value.name, self._shape(value))
@@ -106,7 +111,10 @@ class Importer:
         if not sizes or 0 in sizes:
             raise ConversionError(f"input '{value.name}' has an open shape; give the shape in `shapes`")
         if min(sizes) < 0 or len(sizes) > MAX_AXES or math.prod(sizes) > MOST_VALUES:
-            raise ConversionError(f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which a Caffe net can't have")
+            raise ConversionError(
+                f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which a Caffe net can't have; give another "
+                "shape in `shapes`"
+            )
         return tuple(sizes)
 
     def _convert(self, node: Any) -> None:
@@ -131,7 +139,9 @@ class Importer:
     def _store_outputs(self, node: Any, outputs: Sequence[Value]) -> None:
         missing = [output for output in node.output[len(outputs) :] if output in self.read_names]
         if missing:
-            raise ConversionError(f"no Caffe layer computes the output '{missing[0]}'")
+            raise ConversionError(
+                f"no Caffe layer computes the output '{missing[0]}'; export the model without that output"
+            )
         for output, value in zip(node.output, outputs, strict=False):
             self.values[output] = self._renamed(value, output)
             self.unconverted.pop(output, None)
@@ -148,12 +158,12 @@ class Importer:
         try:
             tops = OPERATORS[node.op_type](self.net, self._node(node, name))
         except (ArithmeticError, LookupError, TypeError, ValueError) as problem:  # lengths that don't fit, for example
-            raise ConversionError(f"the node isn't valid ONNX: {problem}") from problem
+            raise ConversionError(f"the node isn't valid ONNX: {problem}; export the model again") from problem
         return [tops] if isinstance(tops, NetBlob) else tops
 
     def _value(self, name: str, what: str) -> Value:
         if name not in self.values:
-            raise ConversionError(f"'{name}' is {what}, but no earlier node produces it")
+            raise ConversionError(f"'{name}' is {what}, but no earlier node produces it; export the model again")
         return self.values[name]
 
     def _fold_constant(self, node: Any) -> Sequence[Value]:
@@ -214,7 +224,9 @@ def _initializers(graph: Any) -> Iterator[tuple[str, AnyArray]]:
         try:
             yield tensor.name, onnx_module("numpy_helper").to_array(tensor)
         except Exception as problem:  # onnx raises various classes for values that don't fit the shape or the type
-            raise ConversionError(f"initializer '{tensor.name}' is damaged: {first_line(problem)}") from None
+            raise ConversionError(
+                f"initializer '{tensor.name}' is damaged: {first_line(problem)}; export the model again"
+            ) from None
 
 
 def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[AnyArray]:
@@ -236,7 +248,8 @@ def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[An
         results = iter(onnx_module("reference").ReferenceEvaluator(model).run(None, arrays))
     except Exception as problem:  # operators raise exceptions of any class
         raise ConversionError(
-            f"the constant can't be computed: {next(iter(str(problem).splitlines()), problem)}"
+            f"the constant can't be computed: {next(iter(str(problem).splitlines()), problem)}; simplify the "
+            "model before you convert it"
         ) from None
     return [np.asarray(next(results)) if name else np.empty(0) for name in node.output]
 
@@ -249,12 +262,15 @@ def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
     try:
         inferred = onnx_module("shape_inference").infer_shapes(known, data_prop=True)
     except Exception as problem:  # onnx's exception class isn't public
-        raise ConversionError(f"the shapes can't be inferred: {first_line(problem)}") from None
+        raise ConversionError(
+            f"the shapes can't be inferred: {first_line(problem)}; give all shapes in `shapes`"
+        ) from None
     for output in inferred.graph.output:
         lengths = [dim.dim_value for dim in output.type.tensor_type.shape.dim]
         if math.prod(lengths) > MOST_VALUES:
             raise ConversionError(
-                f"'{output.name}' would be a constant of shape {lengths}, which is too large for a net"
+                f"'{output.name}' would be a constant of shape {lengths}, which is too large for a net; export "
+                "the model without it"
             )
 
 

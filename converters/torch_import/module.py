@@ -54,7 +54,9 @@ def _trace(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> Exported
         return export(module, inputs)
     except Exception as problem:  # from the module's own code, or from torch if it can't trace that
         reason = next((line for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
-        raise ConversionError(f"{what}: torch can't trace the module with these inputs: {reason}") from problem
+        raise ConversionError(
+            f"{what}: torch can't trace the module with these inputs: {reason}; pass inputs that the module accepts"
+        ) from problem
 
 
 def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs: Sequence[str], what: str) -> None:
@@ -66,7 +68,8 @@ def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs
         if error > TOLERANCE:
             raise ConversionError(
                 f"{what}: the net doesn't compute the same values as the module: output '{name}' differs by "
-                f"{error:.1e} of its spread, more than {TOLERANCE:g}"
+                f"{error:.1e} of its spread, more than {TOLERANCE:g}; report this module, or convert it "
+                "with `verify=False` if the difference is acceptable"
             )
 
 

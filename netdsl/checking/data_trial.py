@@ -148,7 +148,10 @@ def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str
 def _with_files(layer: BringsData, folder: Path, tops: Sequence[tuple[Array, BlobKind]]) -> pb.LayerParameter:
     with at_layer(layer.layer):
         if not isinstance(layer, HasSampleFiles):
-            raise NetError(f"sample files can't be created for a layer of type {layer.layer.type}")
+            raise NetError(
+                f"sample files can't be created for a layer of type {layer.layer.type}; name a net whose data "
+                "layers netdsl can write"
+            )
         folder.mkdir()
         return layer.write_samples(folder, [layer.stored(values, kind) for values, kind in tops])
 
@@ -165,7 +168,7 @@ def _run_on_batch(graph: Graph, inputs: Mapping[str, Array], settings: TrialSett
         trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()
         trial.backward = not settings.forward_only
     if not math.isfinite(trial.loss):
-        raise NetError(f"the loss is {trial.loss}, which isn't finite")
+        raise NetError(f"the loss is {trial.loss}, which isn't finite; lower base_lr, or check the data")
 
 
 def _with_statistics(module: NetModule) -> NetModule:

@@ -166,6 +166,7 @@ def _ranks(rank: int | None, size: int | None) -> Ranks:
     ranks = given or ranks_in(os.environ) or Ranks(0, 1)
     if not 0 <= ranks.rank < ranks.size:
         raise DataError(
-            f"the rank is {ranks.rank}, but with {ranks.size} processes it must be from 0 to {ranks.size - 1}"
+            f"the rank is {ranks.rank}, but with {ranks.size} processes it must be from 0 to {ranks.size - 1}; "
+            "pass such a rank"
         )
     return ranks

@@ -109,7 +109,9 @@ class Journal:
             entry.mkdir(parents=True, exist_ok=True)
             sync(self.folder)
         except OSError as problem:
-            raise DistributedError(f"{entry}: the folder can't be created: {problem.strerror}") from None
+            raise DistributedError(
+                f"{entry}: the folder can't be created: {problem.strerror}; choose another folder"
+            ) from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
         archive, notes = (entry / name for name in _files_of_part(worker))
         with atomic_path(archive, nameless=True, durable=True) as temporary, temporary.open("wb") as file:
@@ -231,7 +233,7 @@ def _open_entry(path: Path) -> JournalEntry:
     except FileError as problem:
         raise DistributedError(str(problem)) from None
     except (OSError, ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: the file is damaged: {problem}") from None
+        raise DistributedError(f"{file}: the file is damaged: {problem}; remove the file") from None
     if contents.version != _VERSION:
         raise DistributedError(
             f"{file}: the file has version {contents.version}, which this release of netdsl can't read; resume "
@@ -282,9 +284,11 @@ def read_memberships(folder: Path) -> tuple[Membership, ...]:
     except FileNotFoundError:
         return ()
     except OSError as problem:
-        raise DistributedError(f"{file}: the file can't be read: {problem.strerror}") from None
+        raise DistributedError(
+            f"{file}: the file can't be read: {problem.strerror}; check the path and its permissions"
+        ) from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: the file is damaged: {problem}") from None
+        raise DistributedError(f"{file}: the file is damaged: {problem}; remove the file") from None
 
 
 def note_membership(folder: Path, membership: Membership) -> None:

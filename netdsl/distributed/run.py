@@ -141,7 +141,9 @@ class Run:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise DistributedError(f"{path}: the folder can't be created: {problem.strerror}") from None
+            raise DistributedError(
+                f"{path}: the folder can't be created: {problem.strerror}; choose another folder"
+            ) from None
         if (path / _RUN).exists() and not again:
             raise DistributedError(f"{path}: the folder already contains a run; resume it, or name another folder")
         remove_leftovers(path)

@@ -110,12 +110,16 @@ def from_plain(values: Mapping[str, Any]) -> Told:
     """Return the event or record in plain values. Raises a `DistributedError` for anything else."""
     kind = _KINDS.get(str(values.get("kind")))
     if kind is None:
-        raise DistributedError(f"a worker sent an unknown report: {str(values)[:200]}")
+        raise DistributedError(
+            f"a worker sent an unknown report: {str(values)[:200]}; start all workers with the same version of netdsl"
+        )
     fields = {name: value for name, value in values.items() if name != "kind"}
     try:
         report: Told = msgspec.convert(fields, kind, dec_hook=lambda kind, text: kind(text))
     except msgspec.ValidationError as problem:
-        raise DistributedError(f"a worker sent an invalid {kind.__name__}: {problem}") from None
+        raise DistributedError(
+            f"a worker sent an invalid {kind.__name__}: {problem}; start all workers with the same version of netdsl"
+        ) from None
     return report
 
 
@@ -161,7 +165,7 @@ class _RecordFile:
         self._file.close()
 
     def _file_error(self, problem: OSError) -> FileError:
-        return FileError(f"{self._path}: the file can't be written: {problem.strerror}")
+        return FileError(f"{self._path}: the file can't be written: {problem.strerror}; free space in the run's folder")
 
 
 def read_records(folder: Path) -> list[RoundRecord]:

@@ -63,7 +63,9 @@ def read_starts(run: Path) -> list[RunStart]:
     except FileNotFoundError:
         return []
     except OSError as problem:
-        raise DistributedError(f"{file}: the file can't be read: {problem.strerror}") from None
+        raise DistributedError(
+            f"{file}: the file can't be read: {problem.strerror}; check the path and its permissions"
+        ) from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
         raise DistributedError(f"{file}: the file is damaged: {problem}; remove it, then resume the run") from None
 

@@ -210,11 +210,12 @@ def worker_device(requested: torch.device, number: int, assigned: Sequence[str] 
         return requested
     count, index = torch.cuda.device_count(), requested.index
     if not count:
-        raise _missing_device(f"torch finds no GPU{f', although {assigned[0]} was assigned' if assigned else ''}")
+        although = f", although {assigned[0]} was assigned" if assigned else ""
+        raise _missing_device(f"torch finds no GPU{although}; use --device cpu, or see `zoo doctor`")
     if index is None:
         index = _gpu_number(assigned[0]) if assigned else number % count
     if index >= count:
-        raise _missing_device(f"cuda:{index} doesn't exist; the GPUs are 0 to {count - 1}")
+        raise _missing_device(f"cuda:{index} doesn't exist; name one of 0 to {count - 1}")
     return torch.device("cuda", index)
 
 

@@ -128,7 +128,9 @@ class Retries:
         self._failures += 1
         if self._failures > self._most:
             times = f"{self._failures} times " if self._failures > 1 else ""
-            raise DistributedError(f"training failed {times}without progress: {reason}")
+            raise DistributedError(
+                f"training failed {times}without progress: {reason}; correct the cause, and start again"
+            )
 
 
 class Supervised(Protocol):

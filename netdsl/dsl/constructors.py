@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of, enum_of, fields_of
+from caffe_proto.errors import few
 from netdsl.errors import NetError
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def _blob_names(value: Sequence[str] | str, what: str) -> Sequence[str]:
     names = [value] if isinstance(value, str) else value
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        raise NetError(f"{what} must be names of blobs, not a {type(wrong).__name__}")
+        raise NetError(f"{what} must be names of blobs, not a {type(wrong).__name__}; name the bottoms")
     return names
 
 
@@ -216,13 +217,14 @@ def _unknown_setting(
         spellings = {**dict(zip(known, known, strict=True)), **of_the_paper}
         near = get_close_matches(str(name), spellings, 1)
         meant = spellings[near[0]] if near else None
-    return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {meant}?" if meant else ""))
+    advice = f"did you mean {meant}?" if meant else f"use one of {few(sorted(known), 10)}"
+    return NetError(f"{what}: there is no setting '{name}'; {advice}")
 
 
 def _assign_field(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
     many = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     if many and not field.is_repeated:
-        raise NetError(f"{what} must be a single value, not {len(value)} values")
+        raise NetError(f"{what} must be a single value, not {len(value)} values; give one value")
     for item in value if many else [value]:
         if field.message_type is not None:
             _assign_message(message, field, item, what)
@@ -240,7 +242,7 @@ def _assign_message(message: Message, field: FieldDescriptor, value: Any, what: 
     elif isinstance(value, Message) and value.DESCRIPTOR is target.DESCRIPTOR:
         target.CopyFrom(value)
     else:
-        raise NetError(f"{what} must be a dict of settings, not {value!r}")
+        raise NetError(f"{what} must be a dict of settings, not {value!r}; pass a dict")
 
 
 def _assign_scalar(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
@@ -267,6 +269,6 @@ def _expected_value(field: FieldDescriptor) -> str:
 
 def _suggestion(field: FieldDescriptor, value: Any) -> str:
     if field.enum_type is None or not isinstance(value, str):
-        return ""
+        return "; correct it"
     near = get_close_matches(value.upper(), enum_of(field).values_by_name, 1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"; did you mean {near[0]}?" if near else "; correct it"

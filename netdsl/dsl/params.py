@@ -71,7 +71,7 @@ def net_message(
     what = f"net '{net.name}'"
     for number, layer in enumerate(name_and_layers[has_name:], 1):
         if not isinstance(layer, pb.LayerParameter):
-            hint = "; write * before it" if isinstance(layer, (list, tuple)) else ""
+            hint = "; write * before it" if isinstance(layer, (list, tuple)) else "; pass layers only"
             raise NetError(f"{what}: layer number {number} is a {type(layer).__name__}, not a layer{hint}")
         net.layer.append(layer)
     assign(net, settings, what)
@@ -106,7 +106,7 @@ def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, 
         return {}
     sizes = list(value) if isinstance(value, (list, tuple)) else [value]
     if len(sizes) not in (1, 2):
-        raise NetError(f"layer '{layer}': {what} must be one number or (height, width), not {value!r}")
+        raise NetError(f"layer '{layer}': {what} must be one number or (height, width), not {value!r}; correct it")
     return {square: sizes[0]} if len(set(sizes)) == 1 else {f"{what}_h": sizes[0], f"{what}_w": sizes[1]}
 
 
@@ -197,5 +197,7 @@ def ActivationLayer(  # noqa: N802
     `activation` is a layer type, such as ReLU, TanH or Sigmoid. Settings are those of that type.
     """
     if not callable(activation):
-        raise NetError(f"layer '{name}': activation must be a layer type, such as ReLU, not {activation!r}")
+        raise NetError(
+            f"layer '{name}': activation must be a layer type, such as ReLU, not {activation!r}; pass a layer type"
+        )
     return activation(name, bottoms, **settings)

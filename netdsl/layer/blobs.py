@@ -135,7 +135,10 @@ def _check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
     if filler.type == "gaussian" and not filler.std >= 0:
         raise NetError(f"a gaussian filler's std is {filler.std:g}; set it to 0 or more")
     if filler.type == "bilinear" and (len(shape) != 4 or shape[2] != shape[3]):
-        raise NetError(f"a bilinear filler needs a square kernel, not a blob of shape {list(shape)}")
+        raise NetError(
+            f"a bilinear filler needs a square kernel, not a blob of shape {list(shape)}; set a square kernel, or "
+            "another filler"
+        )
 
 
 def _fans(tensor: Tensor) -> tuple[float, float]:

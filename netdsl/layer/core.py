@@ -74,7 +74,10 @@ class Layer(LayerBlobs):
         if count < least or (most is not None and count > most):
             limits = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
             noun = what if limits == "1" else f"{what}s"
-            raise NetError(f"a layer of type {self.layer.type} must have {limits} {noun}, not {count}")
+            raise NetError(
+                f"a layer of type {self.layer.type} must have {limits} {noun}, not {count}; correct its bottoms and "
+                "tops"
+            )
 
     def works_in_place(self) -> bool:
         """Return whether a top has the name of a bottom."""
@@ -145,5 +148,5 @@ def positive(settings: Message, name: str) -> int:
 def axis_of(axis: int, dims: int, what: str = "axis") -> int:
     """Return an axis counted from the front. Caffe counts negative axes from the end."""
     if not -dims <= axis < dims:
-        raise ShapeError(f"{what} {axis} doesn't exist: the bottom has {dims} axes")
+        raise ShapeError(f"{what} {axis} doesn't exist: the bottom has {dims} axes; set another axis")
     return axis % dims if dims else 0

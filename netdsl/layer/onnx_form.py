@@ -71,7 +71,8 @@ def reshaped(g: OnnxGraph, x: str, *dims: int) -> str:
     """Return a value in another shape. 0 copies a length, and UNKNOWN is the remaining length."""
     if dims.count(UNKNOWN) > 1:
         raise ConversionError(
-            "can't be exported with more than one length in its shape that is known only when the model runs"
+            "can't be exported with more than one length in its shape that is known only when the model runs; "
+            "set fixed shapes with --assume"
         )
     return g.node("Reshape", x, g.constant(dims))
 

@@ -80,10 +80,14 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
                 "for each"
             )
         if len(covered) != 4 or covered[1] != self.classes:
-            raise ShapeError(f"the first bottom must have 4 axes and {self.classes} channels, not {list(covered)}")
+            raise ShapeError(
+                f"the first bottom must have 4 axes and {self.classes} channels, not {list(covered)}; connect the "
+                "coverage, and set its channels"
+            )
         if len(corners) != 4 or corners[1] < 4 or (corners[0], *corners[2:]) != (covered[0], *covered[2:]):
             raise ShapeError(
-                f"the second bottom must have 4 channels for each cell of the first, not shape {list(corners)}"
+                f"the second bottom must have 4 channels for each cell of the first, not shape {list(corners)}; "
+                "connect the bounding boxes"
             )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

@@ -43,7 +43,8 @@ def check_pair(bottoms: Sequence[Shape]) -> None:
     a, b = bottoms
     if any(x != y and 1 not in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False)):
         raise ShapeError(
-            f"shapes {list(a)} and {list(b)} don't match; each axis must have equal lengths or a length of 1"
+            f"shapes {list(a)} and {list(b)} don't match, because each axis must have equal lengths or a length "
+            "of 1; reshape one of them"
         )
 
 
@@ -66,7 +67,10 @@ def check_second(bottoms: Sequence[Shape], axis: int) -> None:
     first, second = bottoms
     start = axis_of(axis, len(first))
     if first[start : start + len(second)] != second:
-        raise ShapeError(f"the second bottom {list(second)} must match the first, {list(first)}, from axis {axis} on")
+        raise ShapeError(
+            f"the second bottom {list(second)} must match the first, {list(first)}, from axis {axis} on; reshape "
+            "it, or set another axis"
+        )
 
 
 def spread(blob: Tensor, x: Tensor, axis: int) -> Tensor:

@@ -91,7 +91,9 @@ class LabelLoss(Loss):
         predictions, labels = bottoms[:2]
         if not predictions or predictions[:1] != labels[:1]:
             what = f"predictions have shape {list(predictions)}, labels {list(labels)}"
-            raise ShapeError(f"the first axis, the batch, must have the same length in both bottoms; {what}")
+            raise ShapeError(
+                f"the first axis, the batch, must have the same length in both bottoms, but {what}; reshape one of them"
+            )
 
         p = layer.loss_param
         self.ignored = p.ignore_label if p.HasField("ignore_label") else None
@@ -129,7 +131,9 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         places = math.prod(_without(bottoms[0], self.axis))
         if places != math.prod(bottoms[1]):
             what = f"predictions of shape {list(bottoms[0])} with classes on axis {self.axis}"
-            raise ShapeError(f"{what} need {places} labels, but the other bottom has shape {list(bottoms[1])}")
+            raise ShapeError(
+                f"{what} need {places} labels, but the other bottom has shape {list(bottoms[1])}; reshape the labels"
+            )
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
         log, classes = self.log_and_classes(x, labels)
@@ -190,7 +194,8 @@ def check_one_label_each(bottoms: Sequence[Shape]) -> None:
     predictions, labels = bottoms[:2]
     if math.prod(labels) != predictions[0]:
         raise ShapeError(
-            f"there must be one label for each of {predictions[0]} items, but the labels have shape {list(labels)}"
+            f"there must be one label for each of {predictions[0]} items, but the labels have shape "
+            f"{list(labels)}; give one label for each item"
         )
 
 
@@ -270,7 +275,10 @@ def check_alike(bottoms: Sequence[Shape]) -> None:
     full = [(*shape, *(1,) * (axes - len(shape))) for shape in bottoms]
     for shape, other in zip(full, bottoms, strict=True):
         if shape != full[0]:
-            raise ShapeError(f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(other)}")
+            raise ShapeError(
+                f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(other)}; connect bottoms "
+                "of one shape"
+            )
 
 
 def over_channels(losses: Tensor) -> Tensor:

@@ -266,8 +266,8 @@ def check_mask(bottoms: Sequence[Shape]) -> None:
     """Raise a `ShapeError` unless the mask has a position for each value of the first bottom."""
     if bottoms[0] != bottoms[1]:
         raise ShapeError(
-            f"the mask has shape {list(bottoms[1])}, but the first bottom has shape {list(bottoms[0])}; they must "
-            "be the same"
+            f"the mask has shape {list(bottoms[1])}, but the first bottom has shape {list(bottoms[0])}; connect "
+            "the mask of the same pooling"
         )
 
 

@@ -55,17 +55,22 @@ class Recurrent(KeepsState, HasOnnxForm):
                 f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} top{'s' if exposed else ''}"
             )
             raise NetError(
-                f"the layer needs {signature}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops"
+                f"the layer needs {signature}, but has {len(bottoms)} bottoms and {len(self.layer.top)} tops; "
+                "correct its bottoms and tops"
             )
         has_static = len(bottoms) > 2 + exposed
         x, cont = bottoms[:2]
         if len(x) < 3 or cont != x[:2]:
-            raise ShapeError(f"x must be T x N x ... and cont T x N; they are {list(x)} and {list(cont)}")
+            raise ShapeError(
+                f"x must be T x N x ... and cont T x N, but they are {list(x)} and {list(cont)}; reshape them"
+            )
         if has_static and (len(bottoms[2]) < 2 or bottoms[2][0] != x[1]):
-            raise ShapeError(f"the static input must be {x[1]} x ..., but it is {list(bottoms[2])}")
+            raise ShapeError(f"the static input must be {x[1]} x ..., but it is {list(bottoms[2])}; reshape it")
         for name, shape in zip(self.states, bottoms[2 + has_static :], strict=False):
             if shape != (1, x[1], self.outputs):
-                raise ShapeError(f"the first {name} state must be {[1, x[1], self.outputs]}, but it is {list(shape)}")
+                raise ShapeError(
+                    f"the first {name} state must be {[1, x[1], self.outputs]}, but it is {list(shape)}; reshape it"
+                )
         return has_static
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

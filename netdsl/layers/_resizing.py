@@ -23,7 +23,9 @@ class Resizing(HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], p: Settings) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+            )
         if p.data_format not in ("NHWC", "NCHW"):
             raise NetError(f"data_format is '{p.data_format}'; set it to NHWC or NCHW")
         self.first = 1 if p.data_format == "NHWC" else 2

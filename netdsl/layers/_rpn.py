@@ -148,7 +148,10 @@ def layer_settings(layer: pb.LayerParameter, *needed: str) -> dict[str, Any]:
 def one_image(bottoms: Sequence[Shape]) -> None:
     """Raise a `ShapeError` unless the first bottom contains exactly one image."""
     if len(bottoms[0]) != 4 or bottoms[0][0] != 1:
-        raise ShapeError(f"the first bottom must be one image, (1, channels, height, width), not {list(bottoms[0])}")
+        raise ShapeError(
+            f"the first bottom must be one image, (1, channels, height, width), not {list(bottoms[0])}; set the "
+            "batch size to 1"
+        )
 
 
 def anchors(

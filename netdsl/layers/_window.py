@@ -182,7 +182,10 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
         if len(bottoms) != len(layer.top):
             raise NetError(f"there are {len(bottoms)} bottoms and {len(layer.top)} tops; give one top for each bottom")
         if any(shape != bottoms[0] for shape in bottoms):
-            raise ShapeError(f"all bottoms must have the same shape, not {[list(shape) for shape in bottoms]}")
+            raise ShapeError(
+                f"all bottoms must have the same shape, not {[list(shape) for shape in bottoms]}; connect bottoms "
+                "of one shape"
+            )
         if self.group < 1 or channels % self.group or outputs % self.group:
             raise ShapeError(
                 f"group {self.group} doesn't divide the {channels} channels and num_output {outputs}; change it"
@@ -245,7 +248,10 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
         """Raise a `ShapeError` unless the bottom has as many channels as the layer was built for."""
         if bottom[self.axis] != self.channels:
             found = f"the bottom {list(bottom)} has {bottom[self.axis]} on axis {self.axis}"
-            raise ShapeError(f"the weights are for {self.channels} channels, but {found}")
+            raise ShapeError(
+                f"the weights are for {self.channels} channels, but {found}; use weights of this net, or correct "
+                "the net's channels"
+            )
 
     def _filters_for(self, x: Tensor) -> Tensor:
         """Return the filters, with channels last only if x has them last too.

@@ -35,10 +35,12 @@ class AssistedExcitation(Layer):
         if len(x) != 4 or math.prod(mean) * x[1] != math.prod(x):
             raise ShapeError(
                 f"the mean over channels has shape {list(mean)}, which doesn't match the shape {list(x)} of the "
-                "first bottom"
+                "first bottom; connect the mean of the first bottom"
             )
         if label[-1] % 5:
-            raise ShapeError(f"the labels must have rows of 5 numbers, but the last axis has length {label[-1]}")
+            raise ShapeError(
+                f"the labels must have rows of 5 numbers, but the last axis has length {label[-1]}; correct the labels"
+            )
 
     def alpha(self) -> float:
         """Return the factor of the added mean, from 1 at the beginning to 0."""

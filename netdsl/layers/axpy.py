@@ -25,10 +25,14 @@ class Axpy(HasOnnxForm, ReadsInBackward):
         scale, x, y = bottoms
         if len(x) < 2 or scale[:2] != x[:2] or any(size != 1 for size in scale[2:]):
             raise ShapeError(
-                f"the scale has shape {list(scale)}, but a blob of shape {list(x)} needs the scale {[*x[:2], 1, 1]}"
+                f"the scale has shape {list(scale)}, but a blob of shape {list(x)} needs the scale "
+                f"{[*x[:2], 1, 1]}; reshape it"
             )
         if x != y:
-            raise ShapeError(f"the second bottom has shape {list(x)} and the third {list(y)}; they must be the same")
+            raise ShapeError(
+                f"the second bottom has shape {list(x)} and the third {list(y)}, but they must be the same; connect "
+                "blobs of one shape"
+            )
 
     def forward(self, a: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return torch.addcmul(y, a.view(*a.shape[:2], *[1] * (x.dim() - 2)), x)

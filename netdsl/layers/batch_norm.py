@@ -41,7 +41,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         p, shape = layer.batch_norm_param, bottoms[0]
         _refuse_forks(p, layer.phase)
         if not shape:
-            raise ShapeError("the bottom is a scalar, but the layer needs at least one axis")
+            raise ShapeError("the bottom is a scalar, but the layer needs at least one axis; reshape it")
         if len(shape) == 1:
             self.caffe_notes.append("Caffe refuses a bottom with a single axis; add a second axis with a Reshape layer")
         channels = shape[1:2] or (1,)
@@ -127,7 +127,10 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
     def _check_channels(self, bottom: Shape) -> None:
         found = bottom[1] if len(bottom) > 1 else 1
         if found != self.channels:
-            raise ShapeError(f"the blobs are for {self.channels} channels, but the bottom {list(bottom)} has {found}")
+            raise ShapeError(
+                f"the blobs are for {self.channels} channels, but the bottom {list(bottom)} has {found}; use "
+                "weights of this net, or correct the net's channels"
+            )
 
     def _affine(self, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor]:
         mean, variance = self._averages()

@@ -26,7 +26,8 @@ class BatchReindex(HasOnnxForm):
         super().__init__(layer, bottoms)
         if len(bottoms[1]) != 1:
             raise ShapeError(
-                f"the second bottom must be a list of indices with one axis, but it has shape {list(bottoms[1])}"
+                "the second bottom must be a list of indices with one axis, but it has shape "
+                f"{list(bottoms[1])}; reshape it to one axis"
             )
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:

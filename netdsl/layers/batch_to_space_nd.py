@@ -26,8 +26,8 @@ class BatchToSpaceND(HasOnnxForm):
         check_blocks(self.blocks, self.crops, "crops", bottoms[0])
         if bottoms[0][0] % math.prod(self.blocks):
             raise ShapeError(
-                f"the batch size {bottoms[0][0]} must be a multiple of the {math.prod(self.blocks)} positions in a "
-                "block"
+                f"the batch size {bottoms[0][0]} must be a multiple of the {math.prod(self.blocks)} positions "
+                "in a block; change the batch size"
             )
         for axis, block in enumerate(self.blocks, 1):
             if bottoms[0][axis] * block <= sum(self.crops[2 * axis - 2 : 2 * axis]):

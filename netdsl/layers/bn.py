@@ -67,7 +67,7 @@ class BN(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.bn_param
         if not 2 <= len(bottoms[0]) <= 4:
-            raise ShapeError(f"the bottom must have 2 to 4 axes, not {len(bottoms[0])}")
+            raise ShapeError(f"the bottom must have 2 to 4 axes, not {len(bottoms[0])}; reshape it")
         self.rule = self._rule(p)
         first = self.rule is _BNRule.HAPPYNEAR_FIRST
         refuse(p, "across_spatial", *(() if first else ("moving_average",)))

@@ -37,13 +37,14 @@ class BoxAnnotatorOHEM(NotDeployed):
         regions, losses, labels, weights = (_four(shape) for shape in bottoms)
         if regions[1] != 5:
             raise ShapeError(
-                f"the first bottom must have regions of (image, x1, y1, x2, y2), but it has {regions[1]} channels"
+                f"the first bottom must have regions of (image, x1, y1, x2, y2), but it has {regions[1]} "
+                "channels; connect such a blob"
             )
         places = (regions[0], 1, *regions[2:])
         if not places == losses == labels == (weights[0], 1, *weights[2:]):
             raise ShapeError(
                 "all bottoms must describe the same regions, but their shapes are "
-                f"{', '.join(str(list(b)) for b in bottoms)}"
+                f"{', '.join(str(list(b)) for b in bottoms)}; connect blobs of the same regions"
             )
 
     def forward(self, regions: Tensor, losses: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,5 +59,5 @@ class BoxAnnotatorOHEM(NotDeployed):
 def _four(shape: Shape) -> Shape:
     """Return a shape with four axes. Caffe's rule: missing axes have length 1."""
     if math.prod(shape[4:]) != 1:
-        raise ShapeError(f"the bottoms must have at most 4 axes, but one has shape {list(shape)}")
+        raise ShapeError(f"the bottoms must have at most 4 axes, but one has shape {list(shape)}; reshape it")
     return (*shape, *(1,) * 4)[:4]

@@ -29,8 +29,8 @@ class ChannelScale(HasOnnxForm, ReadsInBackward):
             size for size in x[2:] if size != 1
         ):
             raise ShapeError(
-                f"the second bottom must have one number for each item and position; the shapes are {list(x)} and "
-                f"{list(scale)}"
+                "the second bottom must have one number for each item and position, but the shapes are "
+                f"{list(x)} and {list(scale)}; reshape it"
             )
 
     def forward(self, x: Tensor, scale: Tensor) -> Tensor:

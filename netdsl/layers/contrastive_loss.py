@@ -37,7 +37,10 @@ class ContrastiveLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
         for shape, size in zip(bottoms, (math.prod(pair_shape), math.prod(pair_shape), pair_shape[0]), strict=True):
             if math.prod(shape) != size or shape[:1] != pair_shape[:1]:
                 shapes = ", ".join(str(list(shape)) for shape in bottoms)
-                raise ShapeError(f"the bottoms must be two of shape N x C and one of N, but their shapes are {shapes}")
+                raise ShapeError(
+                    f"the bottoms must be two of shape N x C and one of N, but their shapes are {shapes}; connect "
+                    "such bottoms"
+                )
 
     def forward(self, a: Tensor, b: Tensor, similar: Tensor) -> Tensor:
         near = similar.reshape(len(a), 1).long() != 0

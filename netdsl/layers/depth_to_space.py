@@ -30,7 +30,7 @@ class DepthToSpace(HasOnnxForm):
         if self.order not in _FORMATS:
             raise NetError(f"data_format is '{self.order}'; set it to one of {', '.join(_FORMATS)}")
         if len(shape) != 4:
-            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(shape)}")
+            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(shape)}; reshape it to 4 axes")
         channels = shape[3 if self.order == "NHWC" else 1]
         if self.block < 1 or channels % self.block**2:
             raise NetError(

@@ -28,7 +28,8 @@ class DetectNetPrecision(NotDeployed, ReplacesUserCode):
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 3 or bottoms[0][2] != FIELDS:
             raise ShapeError(
-                f"the bottom must have marked boxes of shape (images, boxes, {FIELDS}), not {list(bottoms[0])}"
+                f"the bottom must have marked boxes of shape (images, boxes, {FIELDS}), not {list(bottoms[0])}; "
+                "connect such a blob"
             )
 
     def forward(self, boxes: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -52,7 +52,10 @@ class DetectionEvaluate(JudgesDetections):
     def _check_columns(self, bottoms: Sequence[Shape]) -> None:
         for shape, width in zip(bottoms, (7, 8), strict=True):
             if len(shape) != 4 or shape[:2] != (1, 1) or shape[3] != width:
-                raise ShapeError(f"the bottoms must have shapes (1, 1, rows, 7) and (1, 1, rows, 8), not {list(shape)}")
+                raise ShapeError(
+                    f"the bottoms must have shapes (1, 1, rows, 7) and (1, 1, rows, 8), not {list(shape)}; connect "
+                    "DetectionOutput and the marked boxes"
+                )
 
     @property
     def classes(self) -> list[int]:
@@ -127,7 +130,9 @@ class DetectionEvaluate(JudgesDetections):
             lines = [line.split() for _, line in numbered_lines(p.name_size_file)]
             return torch.tensor([(int(height), int(width)) for _, height, width in lines]).reshape(-1, 2)
         except (DataError, ValueError) as problem:
-            raise NetError(f"name_size_file must have lines of 'name height width': {problem}") from None
+            raise NetError(
+                f"name_size_file must have lines of 'name height width': {problem}; correct the file"
+            ) from None
 
     def _in_pixels(self, image: Tensor, boxes: Tensor, other: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
         """Return the boxes of detections and of objects in pixels of their images."""

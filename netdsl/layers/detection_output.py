@@ -101,7 +101,10 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
                 "threshold; set eta to 1"
             )
         if len(bottoms) > _SSD:
-            raise ConversionError("can't be exported with a bottom for each feature map")
+            raise ConversionError(
+                "can't be exported with a bottom for each feature map; export to Caffe or torch, or connect a "
+                "single feature map"
+            )
         locations, scores, priors = bottoms[:3]
         priors = g.node("Gather", reshaped(g, priors, 0, 2, UNKNOWN, 1, 4), g.constant(0), axis=0)
         around, variances = (g.node("Gather", priors, g.constant(each), axis=0) for each in (0, 1))
@@ -182,7 +185,8 @@ def _joined_shapes(bottoms: Sequence[Shape]) -> Sequence[Shape]:
     maps = len(bottoms) // 2
     if len(bottoms) % 2 == 0 or any(len(shape) != 4 for shape in bottoms[:-1]):
         raise ShapeError(
-            "the bottoms must be scores and locations with 4 axes for each feature map, and then the priors"
+            "the bottoms must be scores and locations with 4 axes for each feature map, and then the priors; "
+            "connect them in that order"
         )
     if len({shape[0] for shape in bottoms[:-1]}) > 1:
         raise ShapeError("the feature maps have different batch sizes; give all bottoms the same")
@@ -194,10 +198,15 @@ def check_predictions(bottoms: Sequence[Shape], kinds: int, classes: int) -> Non
     """Raise a `ShapeError` unless locations and scores match the number of priors."""
     locations, scores, priors = bottoms[:3]
     if len(priors) < 3 or math.prod(priors[1:]) % 8:
-        raise ShapeError(f"priors must have shape (1, 2, 4 * boxes), as PriorBox makes them, not {list(priors)}")
+        raise ShapeError(
+            f"priors must have shape (1, 2, 4 * boxes), as PriorBox makes them, not {list(priors)}; connect the top "
+            "of PriorBox"
+        )
     boxes = math.prod(priors[1:]) // 8
     if not locations or locations[:1] != scores[:1]:
-        raise ShapeError(f"locations have batch size {locations[:1]}, but scores have {scores[:1]}")
+        raise ShapeError(
+            f"locations have batch size {locations[:1]}, but scores have {scores[:1]}; connect bottoms of one batch"
+        )
     for what, shape, each in (("locations", locations, 4 * kinds), ("scores", scores, classes)):
         if math.prod(shape[1:]) != boxes * each:
             expected = f"{boxes} priors need {boxes * each} {what} per image"

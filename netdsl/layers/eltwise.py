@@ -57,8 +57,8 @@ class Eltwise(HasOnnxForm, MakesNewMemory, OverwritesBottom, ReadsInBackward):
         for name, shape in zip(self.layer.bottom, bottoms, strict=True):
             if shape != bottoms[0]:
                 raise ShapeError(
-                    f"bottom '{name}' has shape {list(shape)}, but the first one has {list(bottoms[0])}; they must "
-                    "be the same"
+                    f"bottom '{name}' has shape {list(shape)}, but the first one has {list(bottoms[0])}, and "
+                    "they must be the same; connect bottoms of one shape"
                 )
         return [bottoms[0]]
 

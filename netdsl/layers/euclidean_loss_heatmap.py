@@ -31,7 +31,7 @@ class EuclideanLossHeatmap(LabelLoss, ShowsMeaning):
         if len(bottoms[0]) != 4 or bottoms[0] != bottoms[1]:
             raise ShapeError(
                 f"both bottoms must be maps of the same shape, but they have shapes {list(bottoms[0])} and "
-                f"{list(bottoms[1])}"
+                f"{list(bottoms[1])}; connect bottoms of one shape"
             )
         self.weight = (layer.loss_weight[0] if layer.loss_weight else 0) or 1.0
 

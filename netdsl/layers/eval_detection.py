@@ -49,13 +49,17 @@ class EvalDetection(JudgesDetections):
         self.settings = p = layer.eval_detection_param
         if len(p.biases) != 2 * p.num_object:
             raise NetError(
-                f"there must be {2 * p.num_object} biases: a width and a height for each of {p.num_object} boxes"
+                f"there must be {2 * p.num_object} biases: a width and a height for each of {p.num_object} "
+                "boxes; add or remove biases"
             )
         shape = (p.num_object * (5 + p.num_class), p.side, p.side)
         if bottoms[0][1:] != shape:
-            raise ShapeError(f"the items must have shape {list(shape)}, not {list(bottoms[0][1:])}")
+            raise ShapeError(
+                f"the items must have shape {list(shape)}, not {list(bottoms[0][1:])}; change the net's side, "
+                "classes or boxes"
+            )
         if bottoms[1][-1] != 8:
-            raise ShapeError(f"the truths must have rows of 8 numbers, not {bottoms[1][-1]}")
+            raise ShapeError(f"the truths must have rows of 8 numbers, not {bottoms[1][-1]}; correct the labels")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         p = self.settings

@@ -104,9 +104,7 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
                 raise NetError(f"param_str doesn't set '{name}'; set {', '.join(own)}")
         unknown = sorted(settings.keys() - set(own) - _MAY_BE_SET)
         if unknown:
-            raise NetError(
-                f"param_str sets '{unknown[0]}', which the layer doesn't support; it supports {', '.join(own)}"
-            )
+            raise NetError(f"param_str sets '{unknown[0]}', which the layer doesn't support; use only {', '.join(own)}")
         if not isinstance(settings.get("seed", 0), (int, type(None))) or (settings.get("seed") or 0) < 0:
             raise NetError(f"param_str sets seed to {settings['seed']!r}; set it to a whole number from 0, or to None")
         _check_mean(settings.get("mean", (0, 0, 0)))

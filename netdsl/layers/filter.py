@@ -30,11 +30,15 @@ class Filter(HasOnnxForm):
         selector = bottoms[-1]
         if math.prod(selector) != selector[0]:
             raise ShapeError(
-                f"the last bottom, the selector, must have one value for each item, but its shape is {list(selector)}"
+                "the last bottom, the selector, must have one value for each item, but its shape is "
+                f"{list(selector)}; reshape it"
             )
         for name, shape in zip(layer.bottom, bottoms, strict=True):
             if shape[:1] != selector[:1]:
-                raise ShapeError(f"the selector is for {selector[0]} items, but '{name}' has shape {list(shape)}")
+                raise ShapeError(
+                    f"the selector is for {selector[0]} items, but '{name}' has shape {list(shape)}; connect a "
+                    "selector for the same items"
+                )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Return the shapes of the bottoms as if all items were kept. The real number is known only when the net

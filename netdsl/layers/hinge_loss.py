@@ -29,7 +29,9 @@ class HingeLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
         super().__init__(layer, bottoms)
         check_one_label_each(bottoms)
         if len(bottoms[0]) < 2:
-            raise ShapeError(f"the first bottom must have a score for each class, not shape {list(bottoms[0])}")
+            raise ShapeError(
+                f"the first bottom must have a score for each class, not shape {list(bottoms[0])}; connect such scores"
+            )
         self.squared = layer.hinge_loss_param.norm == pb.HingeLossParameter.L2
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:

@@ -27,7 +27,9 @@ class ImResize(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.imresize_param
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+            )
         self.factor, self.target = p.factor, (p.target_spatial_height, p.target_spatial_width)
         self.start, self.gap = p.start_scale, p.scale_gap
         if min(self._sizes(bottoms[0])) < 1:

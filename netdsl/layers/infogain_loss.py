@@ -41,7 +41,8 @@ class InfogainLoss(ClassLoss):
         shape, classes = bottoms[2] if matrix is None else tuple(matrix.shape), self.classes
         if math.prod(shape) != classes**2:
             raise ShapeError(
-                f"{classes} classes need a matrix of {classes} x {classes}, but this one has shape {list(shape)}"
+                f"{classes} classes need a matrix of {classes} x {classes}, but this one has shape "
+                f"{list(shape)}; give such a matrix"
             )
         self.register_buffer("matrix", matrix, persistent=False)
 

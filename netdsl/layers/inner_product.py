@@ -79,7 +79,8 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         found = math.prod(bottom[self.axis :])
         if found != self.inputs:
             raise ShapeError(
-                f"the weights are for {self.inputs} values per item, but the bottom {list(bottom)} has {found}"
+                f"the weights are for {self.inputs} values per item, but the bottom {list(bottom)} has {found}; "
+                "use weights of this net, or correct the shape of its data"
             )
 
     def onnx(self, g: OnnxGraph, x: str) -> str:

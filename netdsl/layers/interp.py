@@ -32,7 +32,7 @@ class Interp(HasOnnxForm):
         p = layer.interp_param
         if any(len(shape) != 4 for shape in bottoms):
             axes = " and ".join(str(len(shape)) for shape in bottoms)
-            raise ShapeError(f"all bottoms must be images with 4 axes, not {axes}")
+            raise ShapeError(f"all bottoms must be images with 4 axes, not {axes}; reshape them to 4 axes")
         if p.pad_beg > 0 or p.pad_end > 0:
             raise NetError("pad_beg and pad_end can only crop; set them to 0 or less")
         if min(p.shrink_factor, p.zoom_factor, p.full_zoom_factor) < 1:
@@ -89,7 +89,10 @@ def _check_second(p: pb.InterpParameter, bottoms: Sequence[Shape]) -> None:
     if said:
         raise NetError(f"both {said[0]} and the second bottom determine the size; remove one of them")
     if bottoms[0][0] != bottoms[1][0]:
-        raise ShapeError(f"both bottoms must have the same batch size, not {bottoms[0][0]} and {bottoms[1][0]}")
+        raise ShapeError(
+            f"both bottoms must have the same batch size, not {bottoms[0][0]} and {bottoms[1][0]}; connect bottoms "
+            "of one batch"
+        )
 
 
 def _is_full_zoom(p: pb.InterpParameter) -> bool:

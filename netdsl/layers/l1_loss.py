@@ -36,7 +36,7 @@ class L1Loss(LabelLoss, HasOnnxForm, ShowsMeaning):
         if math.prod(bottoms[0]) != math.prod(bottoms[1]):
             raise ShapeError(
                 f"both bottoms must have the same number of values, but they have shapes {list(bottoms[0])} and "
-                f"{list(bottoms[1])}"
+                f"{list(bottoms[1])}; connect bottoms of one shape"
             )
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:

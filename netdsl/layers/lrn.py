@@ -35,7 +35,10 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         p = layer.lrn_param
         refuse(p, "fuse_type")
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it to "
+                "4 axes"
+            )
         if p.local_size % 2 == 0:
             raise NetError(f"local_size is {p.local_size}; set it to an odd number")
         self.size, self.alpha, self.beta, self.k = p.local_size, p.alpha, p.beta, p.k

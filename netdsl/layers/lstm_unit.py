@@ -27,7 +27,9 @@ class LSTMUnit(HasOnnxForm):
         cell, gates, cont = bottoms
         if len(cell) != 3 or cell[0] != 1 or gates != (1, cell[1], 4 * cell[2]) or cont != cell[:2]:
             shapes = ", ".join(str(list(shape)) for shape in bottoms)
-            raise ShapeError(f"the bottoms must be 1 x N x D, 1 x N x 4D and 1 x N, but their shapes are {shapes}")
+            raise ShapeError(
+                f"the bottoms must be 1 x N x D, 1 x N x 4D and 1 x N, but their shapes are {shapes}; reshape them"
+            )
 
     def forward(self, cell: Tensor, gates: Tensor, cont: Tensor) -> tuple[Tensor, Tensor]:
         hidden, cell = lstm_step(gates, cell * cont.unsqueeze(-1))

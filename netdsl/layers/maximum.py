@@ -28,7 +28,7 @@ class Maximum(HasOnnxForm):
         if len(bottoms) == 2:
             check_pair(bottoms)
         elif len(bottoms[0]) != 4:
-            raise ShapeError(f"a single bottom must have 4 axes, not {len(bottoms[0])}")
+            raise ShapeError(f"a single bottom must have 4 axes, not {len(bottoms[0])}; reshape it to 4 axes")
 
     def forward(self, a: Tensor, b: Tensor | None = None) -> Tensor:
         if b is not None:
@@ -39,5 +39,7 @@ class Maximum(HasOnnxForm):
 
     def onnx(self, g: OnnxGraph, a: str, b: str = "") -> str:
         if not b:
-            raise ConversionError("can be exported only with two bottoms")
+            raise ConversionError(
+                "can be exported only with two bottoms; split it into several layers with two bottoms"
+            )
         return g.node("Max", a, b)

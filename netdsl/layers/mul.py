@@ -23,7 +23,8 @@ class Mul(HasOnnxForm, ReadsInBackward):
         a, b = bottoms
         if any(x != y and 1 not in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False)):
             raise ShapeError(
-                f"shapes {list(a)} and {list(b)} don't match; each axis must have equal lengths or a length of 1"
+                f"shapes {list(a)} and {list(b)} don't match, because each axis must have equal lengths or a "
+                "length of 1; reshape one of them"
             )
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:

@@ -191,6 +191,6 @@ def _check_settings(p: pb.MultiBoxLossParameter) -> None:
     if p.HasField("do_neg_mining") and p.do_neg_mining != (p.mining_type != p.NONE):
         raise NetError("do_neg_mining contradicts mining_type; remove do_neg_mining")
     if p.map_object_to_agnostic and p.num_classes != 2:
-        raise NetError("map_object_to_agnostic needs num_classes: 2, for the background and an object")
+        raise NetError("map_object_to_agnostic needs num_classes: 2, for the background and an object; set it")
     if p.mining_type == p.HARD_EXAMPLE and p.sample_size < 1:
         raise NetError(f"sample_size is {p.sample_size}; set it to 1 or more")

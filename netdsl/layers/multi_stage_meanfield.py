@@ -110,10 +110,14 @@ def _check_shapes(bottoms: Sequence[Shape]) -> None:
     if len(scores) != 4 or len(image) != 4:
         raise ShapeError("scores and image must have 4 axes; reshape them")
     if scores != first:
-        raise ShapeError(f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}")
+        raise ShapeError(
+            f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}; connect bottoms "
+            "of one shape"
+        )
     if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLOURS:
         raise ShapeError(
-            f"the image must be as large as the scores {list(scores)} and have 3 colors, but its shape is {list(image)}"
+            f"the image must be as large as the scores {list(scores)} and have 3 colors, but its shape is "
+            f"{list(image)}; resize the image"
         )
 
 

@@ -54,7 +54,9 @@ class Normalize(HasOnnxForm, ReadsInBackward, ShowsMeaning):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) < 2:
-            raise ShapeError(f"the bottom must have channels, so 2 axes or more, not shape {list(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must have channels, so 2 axes or more, not shape {list(bottoms[0])}; reshape it"
+            )
         self.rule = self._rule()
         p = layer.normalize_param if self.rule is _NormRule.HAPPYNEAR else layer.norm_param
         self.shows_norm = len(layer.top) > 1

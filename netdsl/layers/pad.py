@@ -21,7 +21,9 @@ class Pad(HasOnnxForm):
         super().__init__(layer, bottoms)
         p, axes = layer.pad_param, len(bottoms[0])
         if len(p.paddings) != 2 * axes:
-            raise ShapeError(f"a bottom with {axes} axes needs {2 * axes} paddings, not {len(p.paddings)}")
+            raise ShapeError(
+                f"a bottom with {axes} axes needs {2 * axes} paddings, not {len(p.paddings)}; correct them"
+            )
         pairs = list(zip(p.paddings[::2], p.paddings[1::2], strict=True))
         self.backwards = [size for pair in reversed(pairs) for size in pair]  # torch starts with the last axis
         self.value = p.constant_values

@@ -24,7 +24,9 @@ class Permute(HasOnnxForm, SharesMemory):
         if len(set(order)) != len(order):
             raise NetError(f"order {order} contains an axis twice; remove one")
         if not set(order) <= set(axes):
-            raise ShapeError(f"order {order} contains an axis that doesn't exist: the bottom has {len(axes)} axes")
+            raise ShapeError(
+                f"order {order} contains an axis that doesn't exist: the bottom has {len(axes)} axes; correct it"
+            )
         self.order = (*order, *(axis for axis in axes if axis not in order))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -35,7 +35,10 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         p = layer.pooling_param
         refuse(p, *_FOREIGN)
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it to "
+                "4 axes"
+            )
         if p.pool not in (_MAX, _AVE, _STOCHASTIC, *_EXC_PAD):
             name = pb.PoolingParameter.PoolMethod.Name(p.pool)
             raise NetError(f"pool: {name} belongs to a fork of Caffe and isn't supported; use MAX, AVE or STOCHASTIC")

@@ -39,7 +39,8 @@ class PriorBox(HasOnnxForm):
             raise NetError("the image's size is unknown; add the image as the second bottom, or set img_size")
         if any(len(shape) < 3 for shape in bottoms):
             raise ShapeError(
-                f"the bottoms must be feature maps of (batch, channels, height, width), not {list(bottoms[0])}"
+                f"the bottoms must be feature maps of (batch, channels, height, width), not {list(bottoms[0])}; "
+                "connect such blobs"
             )
         self.sides = list(_sides(p))
         self.variances = _variances(p)

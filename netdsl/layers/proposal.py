@@ -71,7 +71,9 @@ class Proposal(HasOnnxForm, MakesRegions):
         count = len(self.anchors)
         if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
             expected = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
-            raise ShapeError(f"{expected}, but the bottoms have shapes {list(scores)} and {list(codes)}")
+            raise ShapeError(
+                f"{expected}, but the bottoms have shapes {list(scores)} and {list(codes)}; correct the bottoms"
+            )
 
     def keep_regions(self, most: int) -> None:
         self.settings.pre_nms_topn, self.settings.post_nms_topn = _ALL, most

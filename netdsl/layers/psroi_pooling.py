@@ -43,7 +43,8 @@ class PSROIPooling(HasOnnxForm):
         needed = self.outputs * self.size**2
         if bottoms[0][1] != needed:
             raise ShapeError(
-                f"output_dim * group_size² is {needed}, but the bottom has {bottoms[0][1]} channels; they must be equal"
+                f"output_dim * group_size² is {needed}, but the bottom has {bottoms[0][1]} channels, but they "
+                "must be equal; set output_dim or group_size"
             )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

@@ -159,7 +159,7 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
     """Return an object of the class that a layer names."""
     name, kind = layer.python_param.module, layer.python_param.layer
     if not name or not kind:
-        raise NetError("python_param must name a module and, as layer, a class in it")
+        raise NetError("python_param must name a module and, as layer, a class in it; set both")
     if not is_allowed(layer):
         raise NetError(
             f"the layer runs Python code from module '{name}'; if you trust it, allow it with `--allow-python "

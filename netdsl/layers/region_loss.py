@@ -55,14 +55,21 @@ class RegionLoss(Loss):
         self.settings = p = layer.region_loss_param
         refuse(p, "class_map", "softmax_tree")
         if p.coords != _COORDS or len(p.biases) != 2 * p.num:
-            raise NetError(f"coords must be 4, with {2 * p.num} biases: a width and a height for each of {p.num} boxes")
+            raise NetError(
+                f"coords must be 4, with {2 * p.num} biases: a width and a height for each of {p.num} boxes; "
+                "correct them"
+            )
         channels = p.num * (5 + p.num_class)
         if len(bottoms[0]) != 4 or bottoms[0][1] != channels or bottoms[0][2] != bottoms[0][3]:
-            raise ShapeError(f"the bottom must be square with {channels} channels, not {list(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must be square with {channels} channels, not {list(bottoms[0])}; set num_output of the "
+                "layer before it"
+            )
         self.intel = bottoms[1][-1] == 8
         if not self.intel and bottoms[1][-1] % 5:
             raise ShapeError(
-                f"the labels must have rows of 5 or 8 numbers, but the last axis has length {bottoms[1][-1]}"
+                f"the labels must have rows of 5 or 8 numbers, but the last axis has length {bottoms[1][-1]}; "
+                "correct the labels"
             )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

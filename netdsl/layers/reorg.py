@@ -27,7 +27,9 @@ class Reorg(HasOnnxForm):
         if self.stride < 1:
             raise NetError(f"stride is {self.stride}; set it to 1 or more")
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+            )
         channels, height, width = bottoms[0][1:]
         if channels % self.stride**2:
             raise ShapeError(f"the {channels} channels aren't a multiple of {self.stride}x{self.stride}; change stride")

@@ -40,11 +40,13 @@ class Reshape(HasOnnxForm, SharesMemory):
         axis."""
         start = p.axis if p.axis >= 0 else axes + p.axis + 1
         if not 0 <= start <= axes:
-            raise ShapeError(f"axis {p.axis} doesn't exist: the bottom has {axes} axes")
+            raise ShapeError(f"axis {p.axis} doesn't exist: the bottom has {axes} axes; set another axis")
         if p.num_axes == -1:
             return start, None
         if p.num_axes < 0 or start + p.num_axes > axes:
-            raise ShapeError(f"num_axes {p.num_axes} from axis {start} on is too many: the bottom has {axes} axes")
+            raise ShapeError(
+                f"num_axes {p.num_axes} from axis {start} on is too many: the bottom has {axes} axes; lower it"
+            )
         return start, start + p.num_axes
 
     def _check_copied_axes(self, bottom: Shape) -> None:
@@ -57,7 +59,10 @@ class Reshape(HasOnnxForm, SharesMemory):
         target, count = self._target(bottom), math.prod(bottom)
         known = math.prod(size for size in target if size != -1)
         if (count % known if known else count) if -1 in target else known != count:
-            raise ShapeError(f"{list(bottom)} has {count} values, which don't fit into shape {list(target)}")
+            raise ShapeError(
+                f"{list(bottom)} has {count} values, which don't fit into shape {list(target)}; change the "
+                "shape or the data"
+            )
 
     def _target(self, bottom: Shape) -> Shape:
         new = [size if size else bottom[self.start + index] for index, size in enumerate(self.dims)]

@@ -162,10 +162,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         s, known = self.settings, {_CLASSES, *(field.name for field in fields(RoISettings))}
         for name in layer_settings(self.layer):
             if name.lower() not in known:
-                raise NetError(
-                    f"param_str sets '{name}', which isn't supported; the supported settings are "
-                    f"{', '.join(sorted(known))}"
-                )
+                raise NetError(f"param_str sets '{name}', which isn't supported; use only {', '.join(sorted(known))}")
         if not s.source:
             raise NetError(
                 "the layer has no source; name one with --data or as 'source' in param_str, such as "

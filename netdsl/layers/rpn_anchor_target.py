@@ -63,7 +63,10 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         inside = (around[:, :2] >= -self.border).all(1)
         inside &= (around[:, 2] < width + self.border) & (around[:, 3] < height + self.border)
         if not len(objects) or (can_be_read(inside) and not bool(inside.any())):
-            raise ShapeError("the image must contain at least one object and one whole anchor")
+            raise ShapeError(
+                "the image must contain at least one object and one whole anchor; leave images without objects out, "
+                "or set smaller anchors"
+            )
         overlap = overlaps(around[:, None].double(), objects.double(), pixel=1).where(inside[:, None], -1)
         labels = self._labels(overlap, inside).to(scores)
         targets = self._targets(around, objects[overlap.argmax(1)]).where(inside[:, None], 0)

@@ -33,7 +33,10 @@ class SegAccuracy(ComparesClasses):
         super().__init__(layer, bottoms)
         p, (x, label) = layer.seg_accuracy_param, bottoms
         if len(x) != 4 or label not in ((x[0], 1, *x[2:]), (x[0], *x[2:])):
-            raise ShapeError(f"there must be one label for each pixel, but the shapes are {list(x)} and {list(label)}")
+            raise ShapeError(
+                f"there must be one label for each pixel, but the shapes are {list(x)} and {list(label)}; connect "
+                "such labels"
+            )
         self.reset, self.ignored = p.reset, list(p.ignore_label)
         self.register_buffer("counts", torch.zeros(x[1], x[1], dtype=torch.float64), persistent=False)
 

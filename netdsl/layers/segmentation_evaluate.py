@@ -32,7 +32,8 @@ class SegmentationEvaluate(NotDeployed):
         self.threshold = layer.segmentation_evaluate_param.threshold
         if any(len(shape) != 4 for shape in bottoms) or bottoms[0][1] != bottoms[1][1]:
             raise ShapeError(
-                f"the bottoms must be images with equal channels, not {list(bottoms[0])} and {list(bottoms[1])}"
+                f"the bottoms must be images with equal channels, not {list(bottoms[0])} and "
+                f"{list(bottoms[1])}; connect such images"
             )
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:

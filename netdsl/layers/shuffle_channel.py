@@ -22,7 +22,7 @@ class ShuffleChannel(HasOnnxForm):
         self.group = layer.shuffle_channel_param.group
         if not 2 <= len(bottoms[0]) <= 4:
             raise ShapeError(
-                f"the bottom must have channels and at most two further axes, not shape {list(bottoms[0])}"
+                f"the bottom must have channels and at most two further axes, not shape {list(bottoms[0])}; reshape it"
             )
         if self.group < 1 or bottoms[0][1] % self.group:
             raise NetError(f"group {self.group} doesn't divide the {bottoms[0][1]} channels; change it")

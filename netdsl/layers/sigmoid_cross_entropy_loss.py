@@ -34,7 +34,8 @@ class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
         self.balanced = self.by_dialect({"hed": True}, False)
         if math.prod(bottoms[0]) != math.prod(bottoms[1]):
             raise ShapeError(
-                f"there must be one target for each value, but the shapes are {list(bottoms[0])} and {list(bottoms[1])}"
+                f"there must be one target for each value, but the shapes are {list(bottoms[0])} and "
+                f"{list(bottoms[1])}; connect such targets"
             )
 
     def forward(self, x: Tensor, targets: Tensor) -> Tensor:

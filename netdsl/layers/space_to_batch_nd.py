@@ -71,4 +71,7 @@ def check_blocks(blocks: Sequence[int], borders: Sequence[int], name: str, botto
             f"and two {name} for each"
         )
     if len(bottom) <= len(blocks):
-        raise ShapeError(f"{len(blocks)} block_shape need a bottom with more than {len(blocks)} axes")
+        raise ShapeError(
+            f"{len(blocks)} block_shape need a bottom with more than {len(blocks)} axes; reshape it, or remove "
+            "block_shape"
+        )

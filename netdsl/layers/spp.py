@@ -22,7 +22,10 @@ class SPP(HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it to "
+                "4 axes"
+            )
         self.levels = positive(layer.spp_param, "pyramid_height")
         self.method = layer.spp_param.pool
 

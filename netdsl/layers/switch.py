@@ -20,7 +20,10 @@ class Switch(HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(set(bottoms)) > 1:
-            raise ShapeError(f"all bottoms must have the same shape, not {' and '.join(map(str, map(list, bottoms)))}")
+            raise ShapeError(
+                f"all bottoms must have the same shape, not {' and '.join(map(str, map(list, bottoms)))}; connect "
+                "bottoms of one shape"
+            )
 
     def forward(self, *bottoms: Tensor) -> Tensor:
         return bottoms[-1].view_as(bottoms[-1])

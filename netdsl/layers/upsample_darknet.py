@@ -23,7 +23,9 @@ class UpsampleDarknet(HasOnnxForm):
         if self.stride < 1:
             raise NetError(f"stride is {self.stride}; set it to 1 or more")
         if len(bottoms[0]) != 4:
-            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         return x.repeat_interleave(self.stride, 2).repeat_interleave(self.stride, 3)

@@ -35,11 +35,17 @@ class YoloDetectionOutput(HasOnnxForm, MakesDetections):
         if not p.HasField("num_classes"):
             raise NetError("num_classes is missing; set it")
         if len(p.biases) != 2 * p.num_box:
-            raise NetError(f"there must be {2 * p.num_box} biases: a width and a height for each of {p.num_box} boxes")
+            raise NetError(
+                f"there must be {2 * p.num_box} biases: a width and a height for each of {p.num_box} boxes; add or "
+                "remove biases"
+            )
         channels = p.num_box * (5 + p.num_classes)
         for shape in bottoms:
             if len(shape) != 4 or shape[1] != channels or shape[2] != shape[3]:
-                raise ShapeError(f"the bottoms must be square with {channels} channels, not {list(shape)}")
+                raise ShapeError(
+                    f"the bottoms must be square with {channels} channels, not {list(shape)}; set num_output of the "
+                    "layer before it"
+                )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Return the shape for a single detection. The real number depends on the data."""

@@ -31,10 +31,13 @@ class YoloSeg(Loss):
         x, label = bottoms[:2]
         if len(x) != 4 or x != label:
             raise ShapeError(
-                f"prediction and label must have the same shape with 4 axes, but they have {list(x)} and {list(label)}"
+                f"prediction and label must have the same shape with 4 axes, but they have {list(x)} and "
+                f"{list(label)}; connect such blobs"
             )
         if len(bottoms) == 3 and (bottoms[2][:2] != x[:2] or any(size != 1 for size in bottoms[2][2:])):
-            raise ShapeError(f"the pixel counts must have shape {list(x[:2])}, not {list(bottoms[2])}")
+            raise ShapeError(
+                f"the pixel counts must have shape {list(x[:2])}, not {list(bottoms[2])}; connect such a blob"
+            )
 
     def forward(self, x: Tensor, label: Tensor, counts: Tensor | None = None) -> Tensor:
         with torch.no_grad():

@@ -52,13 +52,19 @@ class Yolov3(Loss):
         if len(p.biases) % 2 or not p.biases or len(p.mask) < p.num or max(p.mask, default=0) >= len(p.biases) // 2:
             raise NetError(
                 f"biases must have a width and a height for each anchor, and mask must name the {p.num} anchors "
-                "that the layer uses"
+                "that the layer uses; correct them"
             )
         channels = p.num * (5 + p.num_class)
         if len(bottoms[0]) != 4 or bottoms[0][1] != channels:
-            raise ShapeError(f"the bottom must have {channels} channels for {p.num} boxes, not {list(bottoms[0])}")
+            raise ShapeError(
+                f"the bottom must have {channels} channels for {p.num} boxes, not {list(bottoms[0])}; set "
+                "num_output of the layer before it"
+            )
         if bottoms[1][-1] % 5:
-            raise ShapeError(f"the labels must have rows of 5 numbers, but the last axis has length {bottoms[1][-1]}")
+            raise ShapeError(
+                f"the labels must have rows of 5 numbers, but the last axis has length {bottoms[1][-1]}; correct "
+                "the labels"
+            )
         self.mask = list(p.mask[: p.num])
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

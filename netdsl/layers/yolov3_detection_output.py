@@ -38,15 +38,19 @@ class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
             raise NetError("num_classes is missing; set it")
         if p.mask_group_num != len(bottoms) or len(p.anchors_scale) < len(bottoms):
             raise NetError(
-                f"mask_group_num and the number of anchors_scale must be {len(bottoms)}, the number of bottoms"
+                f"mask_group_num and the number of anchors_scale must be {len(bottoms)}, the number of bottoms; "
+                "correct them"
             )
         if len(p.mask) < len(bottoms) * p.num_box or max(p.mask) >= len(p.biases) // 2:
-            raise NetError(f"mask must name {len(bottoms) * p.num_box} anchors that biases contain")
+            raise NetError(f"mask must name {len(bottoms) * p.num_box} anchors that biases contain; correct it")
         self.box_size = 8 if p.gaussian_box else 4
         channels = p.num_box * (self.box_size + 1 + p.num_classes)
         for shape in bottoms:
             if len(shape) != 4 or shape[1] != channels:
-                raise ShapeError(f"the bottoms must have {channels} channels, not {list(shape)}")
+                raise ShapeError(
+                    f"the bottoms must have {channels} channels, not {list(shape)}; set num_output of the layers "
+                    "before it"
+                )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Return the shape for a single detection. The real number depends on the data."""

@@ -296,7 +296,8 @@ def _open_source(net: NetSource, dialect: str | None, lenient: bool) -> Model:
     message = getattr(net, "message", net)
     if not isinstance(message, pb.NetParameter):
         raise NetError(
-            f"a net must be a path, a message, or a description such as NetParams, not a {type(net).__name__}"
+            f"a net must be a path, a message, or a description such as NetParams, not a {type(net).__name__}; "
+            "pass one of these"
         )
     return Model(_without_blobs(todays_form(message, dialect)))
 

@@ -198,12 +198,12 @@ def open_files(paths: Iterable[str | Path], model: Model) -> list[Model]:
 def check_names(weights: Weights, layers: Collection[str], net: str, whose: str = "there are") -> None:
     """Raise a `WeightsError` unless some of the weights belong to one of the layers."""
     if not weights:
-        raise WeightsError(f"{whose} no weights")
+        raise WeightsError(f"{whose} no weights; name a file with weights")
     if weights.keys().isdisjoint(layers):
         names, others = (few((f"'{name}'" for name in names), _SHOWN) for names in (weights, layers))
         raise WeightsError(
             f"{whose} weights for {names}, but not for a layer of net '{net}', which has "
-            f"{others or 'no layer that learns'}"
+            f"{others or 'no layer that learns'}; name the weights of this net"
         )
 
 
@@ -236,7 +236,7 @@ def store_for_workers(files: Iterable[Model], folder: Path) -> tuple[str, ...]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder}: can't create the folder: {problem.strerror}") from None
+        raise FileError(f"{folder}: can't create the folder: {problem.strerror}; choose another folder") from None
     stored = []
     for number, file in enumerate(files):
         name = file.files[0].stem.removesuffix(".caffemodel")

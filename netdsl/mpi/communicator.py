@@ -93,7 +93,8 @@ class MpiCommunicator:
         counts = {int(count) for (count,) in self._group.gather([len(values)], "a gather of numbers")}
         if len(counts) > 1:
             raise DistributedError(
-                f"gather: the workers pass different numbers of values: {sorted(counts)}; all must pass the same number"
+                f"gather: the workers pass different numbers of values: {sorted(counts)}, but all must pass the "
+                "same number; pad the shorter ones"
             )
         return self._group.gather(values, "a gather of numbers")
 
@@ -174,8 +175,9 @@ class _MpiLane:
         for rank, (_, request) in enumerate(rows):
             if request != rows[0][1]:
                 raise DistributedError(
-                    f"{doing}: worker {rank} and worker 0 request different operations; all workers must have "
-                    "the same net and request the same operations in the same order"
+                    f"{doing}: worker {rank} and worker 0 request different operations, but all workers must "
+                    "have the same net and request the same operations in the same order; start them with the "
+                    "same program"
                 )
         return [weight for weight, _ in rows]
 

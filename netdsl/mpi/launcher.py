@@ -85,7 +85,9 @@ class MpiexecWorkers(Workers):
                     process_group=0,  # the supervisor handles a terminal's Ctrl-C
                 )
         except OSError as problem:
-            raise DistributedError(f"mpiexec can't be started: {problem}") from None
+            raise DistributedError(
+                f"mpiexec can't be started: {problem}; install MPI with: pip install 'netdsl[mpi]'"
+            ) from None
         assert self._process.stdin is not None
         with (
             suppress(BrokenPipeError),

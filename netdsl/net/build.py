@@ -172,7 +172,10 @@ def set_batch(built: Built, batch: int) -> None:
     shapes = {edge: built.shapes[edge] for edge in built.input_edges()}
     own = next((shape[0] for shape in shapes.values() if shape), None)
     if own is None:
-        raise NetError("the net has no input with a batch size; its layers create their data themselves")
+        raise NetError(
+            "the net has no input with a batch size, because its layers create their data themselves; name a net "
+            "with an Input layer"
+        )
     reshape(built, {edge: (batch, *shape[1:]) for edge, shape in shapes.items() if shape[:1] == (own,)})
 
 
@@ -323,7 +326,10 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
         raise ShapeError(f"the layer has {len(shapes)} tops, but the net names {len(node.tops)}; remove the others")
     for edge, shape in zip(node.tops, shapes, strict=False):
         if any(length < 0 for length in shape):
-            raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}, but no length can be negative")
+            raise ShapeError(
+                f"top '{built.graph.blobs[edge]}' has shape {list(shape)}, but no length can be negative; correct "
+                "the shapes of the layers before it"
+            )
         torch.empty(shape, device="meta")  # fails if the size overflows
         built.shapes[edge] = shape
 

@@ -55,7 +55,7 @@ class Graph:
         """Return the last edge with a name, after all layers that work in place, as Caffe does."""
         if name not in self.blobs:
             blobs = ", ".join(dict.fromkeys(self.blobs))
-            raise GraphError(f"net '{self.net.name}' doesn't have the blob '{name}'; its blobs are {blobs}")
+            raise GraphError(f"net '{self.net.name}' doesn't have the blob '{name}'; name one of {blobs}")
         return len(self.blobs) - 1 - self.blobs[::-1].index(name)
 
 
@@ -203,7 +203,11 @@ def _bottom(layer: pb.LayerParameter, name: str, current: dict[str, int]) -> int
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
     matches = get_close_matches(name, list(known), 1)
-    return f"; did you mean '{matches[0]}'?" if matches else ""
+    return (
+        f"; did you mean '{matches[0]}'?"
+        if matches
+        else "; correct the name, or move the layer that makes it before this one"
+    )
 
 
 def _describe_source(graph: Graph, edge: int) -> str:

@@ -96,7 +96,10 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         count = self.parallel[self.workers.index(workers)][column]
         if self.serial is None or count is None:
             who = "one worker alone" if self.serial is None else f"{workers} workers with tau {self.taus[column]}"
-            raise DistributedError(f"nothing can be estimated from {self._source}, because {who} never reached it")
+            raise DistributedError(
+                f"nothing can be estimated from {self._source}, because {who} never reached it; compare other "
+                "settings, or train longer"
+            )
         return self.serial / count
 
     @property
@@ -120,7 +123,9 @@ def read_grid(path: Path = DIGITS) -> ConvergenceGrid:
     try:
         return msgspec.json.decode(path.read_bytes(), type=ConvergenceGrid)
     except OSError as problem:
-        raise FileError(f"{path}: the file can't be read: {problem.strerror}") from None
+        raise FileError(
+            f"{path}: the file can't be read: {problem.strerror}; check the path and its permissions"
+        ) from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
         raise FileError(
             f"{path}: not a speedup.json of `zoo simulate speedup`: {problem}; write it again with that command"

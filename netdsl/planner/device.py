@@ -140,7 +140,7 @@ def _checked_device(values: dict[str, Any], path: Path) -> Device:
     for name in values:
         if name not in _FIELDS:
             near = get_close_matches(name, _FIELDS, 1)
-            guess = f"did you mean '{near[0]}'?" if near else f"the fields of a device are {', '.join(sorted(_FIELDS))}"
+            guess = f"did you mean '{near[0]}'?" if near else f"use only {', '.join(sorted(_FIELDS))}"
             raise FileError(f"{path}: unknown field '{name}'; {guess}")
     try:
         device = msgspec.convert(_with_whole_bytes(values), Device)

@@ -66,7 +66,9 @@ def read_plan(path: Path) -> Plan:
             data = file.read(_LONGEST)
         plan = msgspec.json.decode(data, type=Plan, dec_hook=lambda _, plain: from_plain(plain, path))
     except OSError as problem:
-        raise PlanError(f"{path}: the file can't be read: {problem.strerror}") from None
+        raise PlanError(
+            f"{path}: the file can't be read: {problem.strerror}; check the path and its permissions"
+        ) from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
         raise PlanError(f"{path}: not a plan: {problem}; write one with `zoo plan`") from None
     if plan.version != _VERSION:

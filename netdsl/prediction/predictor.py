@@ -89,7 +89,9 @@ class Predictor:
         try:
             allocate_with_weights(self.built, self._model.weights, self._device)
         except WeightsError as problem:
-            raise WeightsError(f"{problem}; inputs here are {self._input_shapes(self.built.shapes)}") from None
+            raise WeightsError(
+                f"{problem}; give weights for inputs of {self._input_shapes(self.built.shapes)}"
+            ) from None
         self._module = NetModule(self.built).allocate(self._device)
         return self
 
@@ -153,7 +155,7 @@ class Predictor:
             given, made_for = self._input_shapes(shapes), self._input_shapes(self.built.shapes)
             if given == made_for:
                 raise
-            raise ShapeError(f"{problem}; inputs have {given}, and the net is made for {made_for}") from None
+            raise ShapeError(f"{problem}; give inputs with {made_for} instead of {given}") from None
         return {edge: tops[edge].cpu().numpy() for edge in self.built.graph.outputs}
 
     def _input_shapes(self, shapes: Mapping[int, Shape] | Sequence[Shape]) -> str:

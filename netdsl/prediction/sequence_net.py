@@ -38,7 +38,8 @@ class SequenceNet:
         if len(markers) != 1 or not markers <= inputs.keys() or len(numbers) != 1:
             raise NetError(
                 "the net can't write text: its inputs must be the number of a word or a character and a marker "
-                f"that is 0 where sequences begin; they are {', '.join(map(repr, inputs.values())) or 'none'}"
+                "that is 0 where sequences begin, but they are "
+                f"{', '.join(map(repr, inputs.values())) or 'none'}; choose another net"
             )
         self._numbers, self._goes_on = numbers[0], markers.pop()
         self.feature_shapes = {
@@ -79,8 +80,8 @@ class SequenceNet:
         likely = likely.reshape(count, likely.size // count)
         if not likely.size or not np.isfinite(likely).all() or likely.min() < 0:
             raise NetError(
-                "the net doesn't predict what follows; its only output must contain the probabilities of words or "
-                "characters"
+                "the net doesn't predict what follows, because its only output must contain the probabilities "
+                "of words or characters; choose another net"
             )
         return likely
 

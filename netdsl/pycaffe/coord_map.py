@@ -97,7 +97,7 @@ def coord_map(fn: Function) -> Map:
     if fn.type_name == "Crop":
         axis, offset = crop_params(fn)
         return axis - 1, 1, -offset
-    raise UndefinedMapException(f"a {fn.type_name} layer has no coordinate map")
+    raise UndefinedMapException(f"a {fn.type_name} layer has no coordinate map; leave it out of the map")
 
 
 def compose(base_map: Map, next_map: Map) -> Map:
@@ -105,7 +105,9 @@ def compose(base_map: Map, next_map: Map) -> Map:
     axis, scale, shift = base_map
     next_axis, next_scale, next_shift = next_map
     if axis is not None and next_axis is not None and axis != next_axis:
-        raise AxisMismatchException(f"one layer's channels are on axis {axis}, but another's are on axis {next_axis}")
+        raise AxisMismatchException(
+            f"one layer's channels are on axis {axis}, but another's are on axis {next_axis}; give both the same axis"
+        )
     return next_axis if axis is None else axis, scale * next_scale, scale * next_shift + shift
 
 
@@ -147,10 +149,15 @@ def crop(top_from: Top, top_to: Top) -> Any:
     """Return a Crop layer that crops one blob to the size and position of another."""
     axis, scale, shift = coord_map_from_to(top_from, top_to)
     if not np.all(scale == 1):
-        raise CropError(f"one position in a blob corresponds to {scale} positions in the other: scale mismatch")
+        raise CropError(
+            f"one position in a blob corresponds to {scale} positions in the other: scale mismatch; set the same "
+            "strides"
+        )
     if not np.all(shift <= 0):
-        raise CropError(f"the crop would start before the blob, at {-shift}: negative offset")
+        raise CropError(f"the crop would start before the blob, at {-shift}: negative offset; pad the other blob")
     if not np.all(np.round(shift) == shift):
-        raise CropError(f"the crop would start between two positions, at {-shift}: noninteger offset")
+        raise CropError(
+            f"the crop would start between two positions, at {-shift}: noninteger offset; set another padding"
+        )
     offset = [int(-distance) for distance in np.atleast_1d(np.round(shift))]
     return layers.Crop(top_from, top_to, crop_param={"axis": axis + 1, "offset": offset})

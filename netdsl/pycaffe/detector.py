@@ -119,7 +119,8 @@ class Detector(Net):
         inside = im[box[0] : box[2], box[1] : box[3]]
         if not inside.size:
             raise NetError(
-                f"window {window.tolist()} is outside the image of {im.shape[0]} x {im.shape[1]} (height x width)"
+                f"window {window.tolist()} is outside the image of {im.shape[0]} x {im.shape[1]} (height x "
+                "width); clip it to the image"
             )
         crop = np.broadcast_to(self.crop_mean, tuple(self.crop_dims)).astype(np.float32)
         crop[pad[0] : pad[0] + size[0], pad[1] : pad[1] + size[1]] = resize_image(inside, size)

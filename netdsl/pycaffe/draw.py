@@ -70,7 +70,7 @@ class GraphPicture:
         done = subprocess.run([program, f"-T{kind}"], input=self.to_string().encode(), capture_output=True)
         if done.returncode:
             reason = done.stderr.decode(errors="replace").strip().partition("\n")[0]
-            raise NetError(f"graphviz can't draw the net as {kind}: {reason}")
+            raise NetError(f"graphviz can't draw the net as {kind}: {reason}; install graphviz, or choose png")
         return done.stdout
 
     def _drawn(self, kind: str) -> bytes:

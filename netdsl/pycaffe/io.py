@@ -49,7 +49,9 @@ def load_image(filename: str | Path, color: bool = True) -> Image:
         with library.open(filename) as file:
             pixels = _pixels(file)
     except OSError as problem:
-        raise FileError(f"{filename}: the image can't be read: {problem}") from None
+        raise FileError(
+            f"{filename}: the image can't be read: {problem}; check the path, or convert it to PNG"
+        ) from None
     image = _as_float(pixels)
     if image.ndim == 2:
         return np.repeat(image[:, :, np.newaxis], 3 if color else 1, axis=2).astype(np.float32)
@@ -118,7 +120,7 @@ class Transformer:
 
     def _shape(self, in_: str) -> tuple[int, ...]:
         if in_ not in self.inputs:
-            raise NetError(f"'{in_}' isn't an input; the inputs are: {', '.join(self.inputs) or 'none'}")
+            raise NetError(f"'{in_}' isn't an input; name one of {', '.join(self.inputs) or 'none'}")
         return tuple(self.inputs[in_])
 
     def preprocess(self, in_: str, data: Array) -> Array:
@@ -163,14 +165,20 @@ class Transformer:
         """Set the order of the axes: (2, 0, 1) results in channels x height x width."""
         axes = len(self._shape(in_)) - 1
         if len(order) != axes:
-            raise NetError(f"the order {tuple(order)} has {len(order)} axes, but an item of '{in_}' has {axes}")
+            raise NetError(
+                f"the order {tuple(order)} has {len(order)} axes, but an item of '{in_}' has {axes}; name every "
+                "axis once"
+            )
         self.transpose[in_] = order
 
     def set_channel_swap(self, in_: str, order: Sequence[int]) -> None:
         """Set the order of the channels, which are the first axis after transposing: (2, 1, 0) converts RGB to BGR."""
         channels = self._shape(in_)[1]
         if len(order) != channels:
-            raise NetError(f"the order {tuple(order)} has {len(order)} channels, but '{in_}' has {channels}")
+            raise NetError(
+                f"the order {tuple(order)} has {len(order)} channels, but '{in_}' has {channels}; name every "
+                "channel once"
+            )
         self.channel_swap[in_] = order
 
     def set_raw_scale(self, in_: str, scale: float) -> None:
@@ -184,7 +192,9 @@ class Transformer:
         shape = self._shape(in_)[1:]
         if mean.ndim == 1:
             if len(mean) != shape[0]:
-                raise ArrayError(f"the mean has {len(mean)} channels, but '{in_}' has {shape[0]}")
+                raise ArrayError(
+                    f"the mean has {len(mean)} channels, but '{in_}' has {shape[0]}; pass one value for each channel"
+                )
             self.mean[in_] = mean[:, np.newaxis, np.newaxis]
             return
         if mean.ndim not in (2, 3):
@@ -200,7 +210,9 @@ class Transformer:
 
 def _resized_mean(mean: Array, shape: tuple[int, ...]) -> Array:
     if mean.ndim == 2 or mean.shape[0] not in (1, shape[0]):
-        raise ArrayError(f"a mean of shape {list(mean.shape)} doesn't fit an input of shape {list(shape)}")
+        raise ArrayError(
+            f"a mean of shape {list(mean.shape)} doesn't fit an input of shape {list(shape)}; resize the mean"
+        )
     return resize_image(mean.transpose(1, 2, 0), shape[1:]).transpose(2, 0, 1)
 
 
@@ -215,7 +227,9 @@ def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> Array:
     try:
         return values.reshape(shape)
     except ValueError:
-        raise ArrayError(f"a blob of shape {list(shape)} doesn't match its {values.size:,} values") from None
+        raise ArrayError(
+            f"a blob of shape {list(shape)} doesn't match its {values.size:,} values; correct its shape"
+        ) from None
 
 
 def array_to_blobproto(arr: Array, diff: Array | None = None) -> pb.BlobProto:
@@ -241,7 +255,7 @@ def blobprotovector_str_to_arraylist(str: bytes) -> list[Array]:  # noqa: A002 -
 def array_to_datum(arr: Array, label: int | None = None) -> pb.Datum:
     """Return a datum with an image of channels x height x width, as bytes for uint8 and otherwise as floats."""
     if arr.ndim != 3:
-        raise ArrayError(f"a datum needs an array with 3 axes (channels, height, width), not {arr.ndim}")
+        raise ArrayError(f"a datum needs an array with 3 axes (channels, height, width), not {arr.ndim}; reshape it")
     channels, height, width = arr.shape
     datum = pb.Datum(channels=channels, height=height, width=width)
     if arr.dtype == np.uint8:

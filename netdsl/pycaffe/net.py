@@ -164,7 +164,7 @@ class Net:
     def _arrays(self, names: set[str], what: str) -> dict[str, Array]:
         unknown = sorted(names - self.blobs.keys())
         if unknown:
-            raise NetError(f"there is no blob '{unknown[0]}' in net '{self.param.name}'")
+            raise NetError(f"there is no blob '{unknown[0]}' in net '{self.param.name}'; name one of net.blobs")
         return {name: getattr(self.blobs[name], what) for name in names}
 
     def forward(
@@ -192,12 +192,16 @@ class Net:
     def _fill(self, arrays: dict[str, Array], expected: list[str], what: str) -> None:
         if set(arrays) != set(expected):
             raise NetError(
-                f"the arguments are {', '.join(arrays)}, but the net expects {', '.join(expected) or 'none'}"
+                f"the arguments are {', '.join(arrays)}, but the net expects {', '.join(expected) or 'none'}; "
+                "pass these arrays"
             )
         for name, given in arrays.items():
             array, target = np.asarray(given), self._arrays({name}, what)[name]
             if target.ndim and array.shape[:1] != target.shape[:1]:
-                raise NetError(f"'{name}' has shape {list(target.shape)}, but the array has shape {list(array.shape)}")
+                raise NetError(
+                    f"'{name}' has shape {list(target.shape)}, but the array has shape {list(array.shape)}; reshape "
+                    "it, or call blob.reshape and net.reshape"
+                )
             target[...] = array
 
     def forward_all(self, blobs: Sequence[str] | None = None, **inputs: Array) -> dict[str, Array]:
@@ -260,7 +264,7 @@ class Net:
 
     def _check_range(self, first: int, last: int) -> None:
         if first < 0 or last >= len(self.layers):
-            raise NetError(f"layers {first} to {last} don't exist; the net has 0 to {len(self.layers) - 1}")
+            raise NetError(f"layers {first} to {last} don't exist; name one of 0 to {len(self.layers) - 1}")
 
     def before_forward(self, callback: _Callback) -> None:
         """Add a function to call before each layer runs."""
@@ -314,7 +318,7 @@ class Net:
     def _set_input_arrays(self, data: Array, labels: Array) -> None:
         layer = self._built.layers[0]
         if not _brings(layer, DataOrigin.ARRAYS):
-            raise NetError("set_input_arrays needs a net whose first layer has the type MemoryData")
+            raise NetError("set_input_arrays needs a net whose first layer has the type MemoryData; name such a net")
         self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
@@ -413,4 +417,6 @@ def _check_array(what: str, array: Array, item: Shape) -> None:
             f"{what} must be float32 and C-contiguous; convert the array with np.ascontiguousarray(x, np.float32)"
         )
     if array.shape[1:] != item:
-        raise ShapeError(f"{what} must have shape N x {' x '.join(map(str, item))}, not {list(array.shape)}")
+        raise ShapeError(
+            f"{what} must have shape N x {' x '.join(map(str, item))}, not {list(array.shape)}; reshape it"
+        )

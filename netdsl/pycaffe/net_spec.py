@@ -40,7 +40,9 @@ class Function:
     def __init__(self, type_name: str, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         for index, bottom in enumerate(inputs):
             if not isinstance(bottom, Top):
-                raise TopError(f"{type_name} input {index} is not a Top (type is {type(bottom)})")
+                raise TopError(
+                    f"{type_name} input {index} is not a Top (type is {type(bottom)}); pass a top of NetSpec"
+                )
         self.type_name, self.inputs = type_name, inputs
         self.ntop: int = params.pop("ntop", 1)
         self.in_place: bool = params.pop("in_place", False)

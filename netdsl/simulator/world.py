@@ -100,7 +100,7 @@ class World:
         waiting = {rank: event.what for rank, event in self._blocked.items() if event is not None}
         if self._ended:
             return PeerLostError(f"workers {sorted(self._ended)} ended while others were waiting for them: {waiting}")
-        return DistributedError(f"the workers are waiting for different events: {waiting}")
+        return DistributedError(f"the workers are waiting for different events: {waiting}; report this")
 
     def spend(self, rank: int, seconds: float) -> None:
         """Move a worker's clock forward, and let workers run that are behind it. An infinite time loses the worker."""

@@ -231,7 +231,9 @@ class EventLog:
             last_byte = self._path.read_bytes()[-1:] if self._path.exists() else b""
             file = self._path.open("a", buffering=1, encoding="utf-8")
         except OSError as problem:
-            raise FileError(f"{self._path}: the file can't be written: {problem.strerror}") from None
+            raise FileError(
+                f"{self._path}: the file can't be written: {problem.strerror}; choose another place"
+            ) from None
         if last_byte not in (b"", b"\n"):  # the process was killed while it was writing a line
             file.write("\n")
         return file
@@ -284,7 +286,7 @@ def read_event_log(path: str | Path) -> Iterator[dict[str, Any]]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise FileError(f"{path}: the log can't be read: {problem}") from None
+        raise FileError(f"{path}: the log can't be read: {problem}; check the path and its permissions") from None
     for line in text.splitlines():
         try:
             yield json.loads(line)

@@ -188,11 +188,14 @@ def _share_layer(name: str, target: Layer, source: Layer) -> None:
     target_blobs, source_blobs = target.blob_names(), source.blob_names()
     if len(target_blobs) != len(source_blobs):
         raise WeightsError(
-            f"layer '{name}' has {len(target_blobs)} blobs, but the other net's layer has {len(source_blobs)}"
+            f"layer '{name}' has {len(target_blobs)} blobs, but the other net's layer has {len(source_blobs)}; "
+            "give both nets the same layers and data"
         )
     for index, (target_blob, source_blob) in enumerate(zip(target_blobs, source_blobs, strict=True)):
         blob, values = target.owner_of(target_blob), source.owner_of(source_blob)
         if blob.shape != values.shape:
             shapes = f"{list(blob.shape)}, but the other net's has {list(values.shape)}"
-            raise WeightsError(f"layer '{name}': blob {index} has shape {shapes}")
+            raise WeightsError(
+                f"layer '{name}': blob {index} has shape {shapes}; give both nets the same layers and data"
+            )
         blob.data = values.data

@@ -282,7 +282,7 @@ def _positive(param: pb.SolverParameter, name: str) -> int:
 
 def _gamma(param: pb.SolverParameter) -> float:
     if param.gamma < 0:
-        raise SolverError(f"gamma is {param.gamma:g}; lr_policy '{param.lr_policy}' needs a gamma of 0 or more")
+        raise SolverError(f"gamma is {param.gamma:g}, but lr_policy '{param.lr_policy}' needs 0 or more; correct gamma")
     return param.gamma
 
 

@@ -108,7 +108,10 @@ def open_snapshot(path: Path) -> Snapshot:
     if hashes is not None:
         check_regular(path)
         if file_hash(path) != hashes.state:
-            raise SolverError(f"{path}: the file is damaged: its hash differs from the one in {resume.name}")
+            raise SolverError(
+                f"{path}: the file is damaged: its hash differs from the one in {resume.name}, so resume from "
+                "another snapshot"
+            )
     file = _read_state(path)
     model = _model_of(file.message, path, hashes)
     point = None if content is None else _point_of(content, file.message, resume)
@@ -195,7 +198,8 @@ def _model_of(state: pb.SolverState, path: Path, hashes: _Hashes | None) -> Path
     model = next((candidate for candidate in models if file_hash(candidate) == hashes.model), None)
     if model is None:
         raise SolverError(
-            f"{models[0]}: the file is damaged: its hash differs from the one in {resume_path_of(path).name}"
+            f"{models[0]}: the file is damaged: its hash differs from the one in {resume_path_of(path).name}, "
+            "so resume from another snapshot"
         )
     return model
 

@@ -162,7 +162,9 @@ def _unpack_blobs(output: NormalizedOutput, values: Sequence[str], path: Path) -
         for blob, text in zip(output.blobs, values, strict=True):
             blob.copy_(_unpacked(text).view(blob.dtype).view(blob.shape))
     except (ValueError, RuntimeError) as problem:
-        raise SolverError(f"{path}: the values don't fit layer '{output.name}' ({problem})") from None
+        raise SolverError(
+            f"{path}: the values don't fit layer '{output.name}' ({problem}); resume with the net that wrote it"
+        ) from None
 
 
 def _restore_history(solver: KeptSolver, file: CaffeFile[pb.SolverState], path: Path) -> None:
@@ -209,7 +211,9 @@ def resume_from(solver: KeptSolver, point: ResumePoint, path: Path | str) -> Non
         if point.loss_scale and solver.net.loss_scale is not None:
             solver.net.loss_scale.restore(point.loss_scale)
     except (KeyError, ValueError, RuntimeError) as problem:
-        raise SolverError(f"{path}: the file doesn't fit this net and machine ({problem})") from None
+        raise SolverError(
+            f"{path}: the file doesn't fit this net and machine ({problem}); resume with the net that wrote it"
+        ) from None
 
 
 def restore_random(states: RandomStates) -> None:

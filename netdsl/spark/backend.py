@@ -122,5 +122,7 @@ def new_folder(session: SparkSession) -> Path:
     try:
         folder.mkdir(parents=True, mode=0o777 if shared else 0o700)
     except OSError as problem:
-        raise DistributedError(f"{folder}: the folder can't be created: {problem.strerror}") from None
+        raise DistributedError(
+            f"{folder}: the folder can't be created: {problem.strerror}; choose another folder"
+        ) from None
     return folder

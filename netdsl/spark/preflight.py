@@ -115,7 +115,9 @@ def _listening_server(cluster: Cluster, size: int) -> ControlServer:
     try:
         return ControlServer(cluster.bind_host, size, cluster.port)
     except DistributedError as problem:
-        raise DistributedError(f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress") from None
+        raise DistributedError(
+            f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress; correct them"
+        ) from None
 
 
 def _as_sentence(problems: Iterable[str]) -> str:
@@ -129,7 +131,9 @@ def _probe_folder(folder: Path) -> Iterator[Path]:
     try:
         probe.mkdir()
     except OSError as problem:
-        raise DistributedError(f"{probe}: the folder can't be created: {problem.strerror}") from None
+        raise DistributedError(
+            f"{probe}: the folder can't be created: {problem.strerror}; choose another folder"
+        ) from None
     try:
         yield probe
     finally:
@@ -150,7 +154,7 @@ def _answers_of(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
             "Python"
         )
     if problem:
-        raise LostTaskError(f"Spark can't run the workers: {problem}")
+        raise LostTaskError(f"Spark can't run the workers: {problem}; look for the cause in the executors' logs")
     return job.results()
 
 

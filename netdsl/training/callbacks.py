@@ -155,7 +155,9 @@ class EarlyStopping:
                 )
             return score
         if self.metric not in values:
-            raise SolverError(f"the test net has no output '{self.metric}'; it has {', '.join(values) or 'none'}")
+            raise SolverError(
+                f"the test net has no output '{self.metric}', only {', '.join(values) or 'none'}; name another one"
+            )
         is_loss = any(each.loss_weight for each in test.outputs if each.name == self.metric)
         return -values[self.metric] if is_loss else values[self.metric]
 

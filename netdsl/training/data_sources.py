@@ -73,7 +73,8 @@ def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
     """Return the settings with a net whose data layers read other sources."""
     if solver.train_net is not None and solver.test_nets:
         raise SolverError(
-            "--data needs a solver with a single net: one that sets `net`, or sets `train_net` and no test net"
+            "--data needs a solver with a single net: one that sets `net`, or sets `train_net` and no test net; "
+            "name the data in the net itself"
         )
     model, param = solver.net_to_train, solver.param
     if not data_layers(model.net):

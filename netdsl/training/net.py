@@ -542,7 +542,9 @@ class Net(ClosedAtEnd):
             others = [f"'{name}' has shape {a}, not {b}" for name, (a, b) in pairs.items() if b and a[1:] != b[1:]]
             if not others:
                 raise
-            raise DataError(f"the data don't fit the net: {', '.join(others)}; {problem}") from None
+            raise DataError(
+                f"the data don't fit the net: {', '.join(others)}; reshape the data, because {problem}"
+            ) from None
         return net
 
     def _epoch(self, phase: Phase, iter_size: int = 1) -> Epoch:

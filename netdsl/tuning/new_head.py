@@ -165,7 +165,9 @@ def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str,
     for pattern in patterns:
         names = [name for name in learned if fnmatchcase(name, pattern)]
         if not names:
-            raise NetError(f"--freeze '{pattern}': no layer with weights has such a name; there are {few(learned, 10)}")
+            raise NetError(
+                f"--freeze '{pattern}': no layer with weights has such a name; name one of {few(learned, 10)}"
+            )
         frozen |= dict.fromkeys(names)
     return tuple(frozen)
 
@@ -206,7 +208,8 @@ def _image(model: Model) -> str:
     if len(images) != 1:
         what = f"reads {few(map(repr, images), 5)}" if images else "reads no data"
         raise NetError(
-            f"net '{model.net.name}' {what}; fine-tuning needs a net that reads an image and predicts its class"
+            f"net '{model.net.name}' {what}, but fine-tuning needs a net that reads an image and predicts its class; "
+            "choose such a net"
         )
     return images[0]
 

@@ -280,8 +280,8 @@ def _virtual(file) -> None:
 
 
 NOT_CAFFE_S = {
-    "nothing": (lambda file: None, "contains nothing; Caffe didn't write it"),
-    "something else": (_set("weights", ONES), r"contains \['weights'\]; Caffe didn't write it"),
+    "nothing": (lambda file: None, "contains nothing, so Caffe didn't write it"),
+    "something else": (_set("weights", ONES), r"contains \['weights'\], so Caffe didn't write it"),
     "values without a layer": (_set("data/0", ONES), "'0' isn't the number of a blob"),
     "values for all layers": (_set("data", ONES), "'data' isn't a group"),
     "a type for all layers": (_set("data", np.dtype("f4")), "'data' isn't a group"),
@@ -390,7 +390,7 @@ except CaffeError as problem:
     print(type(problem).__name__, problem)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == f"FileError {path}: can't be written: File too large\n", done.stderr
+    assert done.stdout == f"FileError {path}: can't be written: File too large; choose another place\n", done.stderr
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == [path.name]
 

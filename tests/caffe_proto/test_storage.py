@@ -174,7 +174,7 @@ except FileError as problem:
     print(problem)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{path}: can't be written: File too large\n"
+    assert done.stdout == f"{path}: can't be written: File too large; choose another place\n"
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == {"file"}
 

@@ -175,7 +175,8 @@ def test_a_preparation_equals_caffes_transformation() -> None:
 def test_images_without_a_single_reader_are_refused() -> None:
     two = INPUT + CONV + CONV.replace('"c"', '"d"')
     with pytest.raises(
-        ConversionError, match="read by exactly one layer, which doesn't share parameters; they are read by 'c', 'd'"
+        ConversionError,
+        match="read by exactly one layer, which doesn't share parameters, but they are read by 'c', 'd'",
     ):
         absorb_preprocessing(model(two), Preprocessing.of(3, swap_channels=True))
     grouped = INPUT + CONV.replace("num_output: 4", "num_output: 6 group: 3")

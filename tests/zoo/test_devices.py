@@ -22,8 +22,8 @@ def test_gpus_are_named_by_their_numbers_or_all_together() -> None:
 @pytest.mark.parametrize(
     ("numbers", "count", "message"),
     [
-        ("0,4", 4, "there is no GPU 4: the GPUs here are 0 to 3"),
-        ("0", 0, "there is no GPU 0: torch sees no GPU here"),
+        ("0,4", 4, "there is no GPU 4; choose from 0 to 3"),
+        ("0", 0, "there is no GPU 0; torch sees no GPU here"),
         ("all", 0, "torch sees no GPU here"),
         ("1,1", 4, "1,1 names a GPU twice; for workers that share GPUs, give --workers too"),
         ("cuda:0", 4, "'cuda:0' isn't the number of a GPU; write 0, or 0,1, or all"),

@@ -220,7 +220,8 @@ class Answerer:
         """Return a reader that writes captions with the words next to the net, or in the request's file."""
         if request.blob is not None and request.features_net is None:
             raise NetError(
-                "the model writes captions; --blob is for other answers, or names the features of --features-net"
+                "the model writes captions, but --blob is for other answers, or names the features of "
+                "--features-net; leave it out"
             )
         own_names = classes_of_model(request.model, request.weights)
         names = own_names if request.vocabulary is None else read_class_names(request.vocabulary)

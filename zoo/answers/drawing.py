@@ -40,7 +40,9 @@ class Pictures:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise FileError(f"{folder}: the folder can't be created: {problem.strerror}") from None
+            raise FileError(
+                f"{folder}: the folder can't be created: {problem.strerror}; choose another folder"
+            ) from None
 
     def add(self, answer: ImageAnswer) -> Path | None:
         """Draw an answer that shows places or is a picture, if its image was kept. Returns the file's path, or

@@ -144,10 +144,15 @@ def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
         return source.open(color=blob.color, blobs=[blob])
     if path.is_dir():
         return ImageFiles(
-            _not_empty(_images_below(path), name, "there are no images in this folder or below it"), blob.color
+            _not_empty(
+                _images_below(path), name, "there are no images in this folder or below it; name another folder"
+            ),
+            blob.color,
         )
     if is_pattern:
-        return ImageFiles(_not_empty(_files_matching(path), name, "no file matches the pattern"), blob.color)
+        return ImageFiles(
+            _not_empty(_files_matching(path), name, "no file matches the pattern; correct it"), blob.color
+        )
     return ImageFiles([name], blob.color)
 
 

@@ -178,9 +178,9 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
     names = ", ".join(_COMMANDS)
     if len(commands) != 1:
         count = f"not {len(commands)} ({' '.join(commands)})" if commands else "but none is given"
-        raise FlagError(f"caffe needs exactly one command, {count}; the commands are {names}")
+        raise FlagError(f"caffe needs exactly one command, {count}; give one of {names}")
     if commands[0] not in _COMMANDS:
-        raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
+        raise FlagError(f"caffe has no command '{commands[0]}'; give one of {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; set it to 1 or more")
     with _allowing_modules(flags):

@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 
 import click
 
 from caffe_proto.errors import few
 from netdsl.solver.events import DataOpened, Notice, WeightsLoaded
-from zoo.cli.output import BYTES, can_show_bars, complain, counted, progress_bar
+from zoo.cli.output import BYTES, can_show_bars, complain, counted, progress_bar, shows_lines
 from zoo.requests.events import WorkDone, WorkEnded, WorkStarted
 from zoo.requests.request import Request
 from zoo.store.transfers import TransferProgress
 
+_LINE_PAUSE = 10.0  # seconds between lines about progress where no terminal can show a bar
 _SHOWN = 10  # maximum number of classes in a line
 
 
 class Display:
     """A listener that shows progress and prints notices.
 
-    A `quiet` display shows only the bar and warnings. With `err`, all output goes to standard error.
+    The bar shows `doing` while no other work is reported. A `quiet` display shows only warnings. With `err`, all output
+    goes to standard error.
     """
 
     def __init__(self, request: Request, doing: str, *, quiet: bool, err: bool) -> None:
-        self.quiet, self._err = quiet, err
+        self.quiet, self._err, self._doing = quiet, err, doing
         self._bar = ExitStack()
-        self._show_bar(WorkStarted(doing))
+        self.show_bar(WorkStarted(doing))
 
     def __call__(self, event: object) -> object:
         """Show an event. If the event is a question, return the answer."""
         match event:
             case WorkStarted():
-                self._show_bar(event)
+                self.show_bar(event)
             case WorkDone(items):
                 self._advance(items)
             case WorkEnded():
-                self.hide_bar()
+                self.show_bar(WorkStarted(self._doing))
             case TransferProgress(name, received, total):
                 if name != self._work.doing:
-                    self._show_bar(WorkStarted(name, total, BYTES))
+                    self.show_bar(WorkStarted(name, total, BYTES))
                 self._advance(received - self._done)
             case Notice():
                 complain(event.text)
@@ -54,10 +57,13 @@ class Display:
             case WeightsLoaded() if not self.quiet:
                 click.echo(weights_line(event), err=self._err)
 
-    def _show_bar(self, work: WorkStarted) -> None:
+    def show_bar(self, work: WorkStarted) -> None:
+        """Show a bar for work in place of the last one."""
         self.hide_bar()
-        self._work, self._done = work, 0.0
-        self._move_bar = self._bar.enter_context(progress_bar(work.total, work.doing, work.unit))
+        self._work, self._done, self._told_at = work, 0.0, time.monotonic()
+        if not self.quiet:
+            bar = progress_bar(work.total, work.doing or self._doing, work.unit)
+            self._move_bar = self._bar.enter_context(bar)
 
     def hide_bar(self) -> None:
         """Remove the bar from the terminal."""
@@ -65,12 +71,21 @@ class Display:
 
     def _advance(self, items: float) -> None:
         before, self._done = self._done, self._done + items
-        self._move_bar(items)
-        work = self._work
-        if work.unit in ("", BYTES) or not work.total or can_show_bars():
+        if self.quiet:
             return
-        if before == 0 or 10 * before // work.total < 10 * self._done // work.total:
-            click.echo(f"{work.doing}: {self._done:g} of {work.total:g} {work.unit} done", err=True)
+        self._move_bar(items)
+        work, now = self._work, time.monotonic()
+        if not work.total or can_show_bars():
+            return
+        tenths = [int(10 * done / work.total) for done in (before, self._done)]
+        is_long = work.unit not in ("", BYTES) and (before == 0 or tenths[0] < tenths[1])
+        if is_long or (shows_lines() and now - self._told_at > _LINE_PAUSE):
+            self._told_at = now
+            share = f"{self._done / work.total:.0%}" if work.unit == BYTES else self._words_done()
+            click.echo(f"{work.doing or self._doing}: {share} done", err=True)
+
+    def _words_done(self) -> str:
+        return " ".join(filter(None, (f"{self._done:g} of {self._work.total:g}", self._work.unit)))
 
     def close(self) -> None:
         """Restore the terminal."""

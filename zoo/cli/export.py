@@ -47,7 +47,7 @@ def _proof_line(proof: Proof) -> str:
 
 
 def show_verified(verified: Verified, request: VerifyRequest) -> None:
-    """Print the difference of every blob that both models contain, and the blobs that only one contains."""
+    """Print the difference of every common blob, the blobs that only one model contains, and the verdict."""
     for blob in verified.comparison.blobs:
         if blob.is_output or not request.outputs_only:
             differs = f"differs by {blob.difference:.1e} of its spread"
@@ -57,3 +57,16 @@ def show_verified(verified: Verified, request: VerifyRequest) -> None:
     for name, only in zip((request.first, request.second), verified.comparison.only, strict=True):
         if only and not request.outputs_only:
             click.echo(f"only in {name}: {', '.join(only)}")
+    beyond = verified.comparison.first_beyond(request.tolerance)
+    if not verified.same and beyond is not None:
+        click.echo(f"the first blob beyond {request.tolerance:g} is '{beyond.blob}'")
+    click.echo(_verdict(verified, request.tolerance))
+
+
+def _verdict(verified: Verified, tolerance: float) -> str:
+    """Return the verdict on two models, in a line that fits on a terminal of 80 columns."""
+    worst = verified.comparison.worst_output
+    if math.isinf(worst):
+        return "the models differ: an output has another shape, or isn't finite"
+    verb = "agree" if verified.same else "differ"
+    return f"the models {verb}: outputs differ by {worst:.1e} of their spread ({tolerance:g} allowed)"

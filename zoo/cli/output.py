@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 BYTES = "bytes"  # the unit of the bar, if not items
-BAR_DELAY = 2.0  # seconds before the bar appears; shorter work shows none
+BAR_DELAY = 0.5  # seconds before the bar appears; shorter work shows none
+LINE_DELAY = 1.0  # seconds before a line appears if no terminal can show a bar
+_LINES = "NETDSL_PROGRESS"  # the environment variable that turns such lines off
 
 
 class ExitCode(IntEnum):
@@ -65,27 +67,49 @@ def counted(number: int, word: str) -> str:
 
 
 @contextmanager
-def progress_bar(total: float | None = None, doing: str = "", unit: str = "") -> Iterator[Callable[..., object]]:
+def progress_bar(
+    total: float | None = None, doing: str = "", unit: str = "", *, at_once: bool = False
+) -> Iterator[Callable[..., object]]:
     """Yield a function that advances a bar by one item or more.
 
-    The bar is on standard error, and only on a terminal. It appears after two seconds and is removed when the work is
-    done. It shows the remaining time or, if the number of items is unknown, the elapsed time.
+    The bar is on standard error, and only on a terminal. It appears after half a second, or `at_once`, and is removed
+    when the work is done. It shows the remaining time or, if the number of items is unknown, the elapsed time. If no
+    terminal can show it, a line that names the work appears after a second.
     """
     if not can_show_bars():
-        yield lambda items=1: None
+        with _after(LINE_DELAY, lambda: complain(f"{doing} ...")) if doing and shows_lines() else nullcontext():
+            yield lambda items=1: None
         return
     progress = _progress_of(known=total is not None, unit=unit)
     task = progress.add_task(doing, total=total)
-    timer = threading.Timer(BAR_DELAY, progress.start)
+    try:
+        with _after(0 if at_once else BAR_DELAY, progress.start):
+            yield lambda items=1: progress.advance(task, items)
+    finally:
+        if progress.live.is_started:
+            progress.stop()
+
+
+@contextmanager
+def _after(delay: float, act: Callable[[], object]) -> Iterator[None]:
+    """Call a function after some seconds, unless the block has ended by then."""
+    if not delay:
+        act()
+        yield
+        return
+    timer = threading.Timer(delay, act)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda items=1: progress.advance(task, items)
+        yield
     finally:
         timer.cancel()
         timer.join()
-        if progress.live.is_started:
-            progress.stop()
+
+
+def shows_lines() -> bool:
+    """Return whether lines report progress where no terminal can show a bar."""
+    return os.environ.get(_LINES) != "no"
 
 
 def can_show_bars() -> bool:

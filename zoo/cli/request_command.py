@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from zoo.cli.config import config_options, config_text
-from zoo.cli.output import ExitCode, print_json
+from zoo.cli.output import ExitCode, print_json, progress_bar
 from zoo.requests.request import NotesCommand, Request, RequestError, RequestField, fields_of, typed_request
 from zoo.requests.results import MayBeNo, MayFail
 
@@ -23,9 +23,10 @@ class Command:
     """An entry in the table of commands: the command's line in the help, and the names of its request in zoo.requests,
     of the function in zoo that answers it, and of the function in zoo.cli that shows the answer.
 
-    The bar shows `doing` until the work sends its own description. `show_all` prints a summary of answers that were
-    shown one by one. If `function` is missing, the show function is called with the request alone. `json` adds the
-    option --json. `takes_all` passes all words after an argument to it, even if they look like options.
+    The bar shows `doing` while the work doesn't describe itself. `computes` means that the function loads torch, which
+    takes seconds, so the bar appears before that. `show_all` prints a summary of answers that were shown one by one. If
+    `function` is missing, the show function is called with the request alone. `json` adds the option --json.
+    `takes_all` passes all words after an argument to it, even if they look like options.
     """
 
     line: str
@@ -37,6 +38,7 @@ class Command:
     display: str = "display:Display"
     json: bool = True
     takes_all: bool = False
+    computes: bool = False
 
     def command(self, name: str) -> click.Command:
         """Return the click command. It imports the function that answers it only after its arguments have been
@@ -74,7 +76,10 @@ class Command:
 
     def _show(self, request: Request, *, as_json: bool) -> None:
         """Call the function and show its answer."""
-        display = loaded(f"zoo.cli.{self.display}")
+        with nullcontext() if as_json else progress_bar(doing=self.doing, at_once=self.computes):
+            display = loaded(f"zoo.cli.{self.display}")
+            if self.computes:
+                import_module(f"zoo.{self.function}".partition(":")[0])
         with closing(display(request, self.doing, quiet=as_json, err=request.prints_answers)) as listen:
             answer = loaded(f"zoo.{self.function}").ask(request, listen)
             if isinstance(answer, Iterator):

@@ -31,7 +31,7 @@ from zoo.cli.output import can_show_bars, complain, stdout_is_terminal
 from zoo.cli.signals import signal_actions
 from zoo.finetuning.fine_tune import FineTuning
 from zoo.finetuning.result import FineTuned
-from zoo.requests.events import RunBegins, WhatNext
+from zoo.requests.events import RunBegins, WhatNext, WorkStarted
 from zoo.requests.request import Request
 from zoo.requests.training import TrainRequest, TuneRequest
 from zoo.training import TrainedRun
@@ -47,6 +47,7 @@ class TrainingDisplay(Display):
     on_interrupt, on_hangup = Action.STOP, Action.SNAPSHOT
 
     def __init__(self, request: Request, doing: str, *, quiet: bool, err: bool) -> None:
+        self._is_training = False
         super().__init__(request, doing, quiet=quiet, err=err)
         self._held_out = False
         self._items, self._loss = 0, ""
@@ -64,6 +65,11 @@ class TrainingDisplay(Display):
             self._next_action = self._signals.enter_context(signal_actions(self.on_interrupt, self.on_hangup))
             return None
         return super().__call__(event)
+
+    def show_bar(self, work: WorkStarted) -> None:
+        """Show a bar for work in place of the last one, unless the bar of the training is shown."""
+        if not self._is_training:
+            super().show_bar(work)
 
     def tell(self, event: object) -> None:
         """Print an event of the training."""
@@ -103,6 +109,7 @@ class TrainingDisplay(Display):
         self._items = started.items
         self._start_time, self._start_iteration = time.monotonic(), started.iteration
         self.hide_bar()
+        self._is_training = True
         if can_show_bars() and self._training_bar is None:
             self._training_bar = _training_bar()
             self._task = self._training_bar.add_task("", total=None, detail="")

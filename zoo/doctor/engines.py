@@ -79,17 +79,23 @@ def java_results(outcome: Outcome) -> Iterator[CheckResult]:
     advice = (
         f"install Java {OLDEST} or newer, and set JAVA_HOME to it; without JAVA_HOME, netdsl[spark] includes a Java"
     )
-    if outcome.problem:
+    if outcome.missing:
+        yield CheckResult("engines", "Java", Verdict.MISSING, outcome.problem)
+    elif outcome.problem:
         yield _wrong_part("engines", "Java", outcome.problem, advice)
     else:
         java = outcome.result
         fact = f"{java['version']}, {java['program']}, by {java['origin']}"
         old = java["version"] < OLDEST
         yield _wrong_part("engines", "Java", f"{fact}: too old", advice) if old else _good_part("engines", "Java", fact)
-    yield _spark_result(metadata.version("pyspark"), spark_of_home())
+    yield _spark_result(spark_of_home())
 
 
-def _spark_result(version: str, at_home: str | None) -> CheckResult:
+def _spark_result(at_home: str | None) -> CheckResult:
+    try:
+        version = metadata.version("pyspark")
+    except metadata.PackageNotFoundError:  # Python finds the pyspark of a Spark that isn't a Python package
+        return _good_part("engines", "Spark", f"pyspark of Spark {at_home or 'of unknown version'}")
     if at_home is None or at_home.split(".")[:2] == version.split(".")[:2]:
         return _good_part("engines", "Spark", f"pyspark {version}")
     fact = f"SPARK_HOME contains Spark {at_home}, but pyspark is {version}"
@@ -99,6 +105,9 @@ def _spark_result(version: str, at_home: str | None) -> CheckResult:
 def mpi_results(outcome: Outcome) -> Iterator[CheckResult]:
     """Yield results about the library that mpi4py loads, about mpiexec, and about two ranks that should find each
     other."""
+    if outcome.missing:
+        yield CheckResult("engines", "MPI", Verdict.MISSING, outcome.problem)
+        return
     if outcome.problem:
         yield _wrong_part("engines", "MPI", outcome.problem, "pip install 'netdsl[mpi]'")
         return

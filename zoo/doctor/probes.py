@@ -11,7 +11,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
-from caffe_proto.errors import CaffeError
+from caffe_proto.errors import CaffeError, MissingExtraError
 
 
 def imports(module: str) -> str:
@@ -131,7 +131,8 @@ def _outcome_of(probe: Callable[..., Any], arguments: list[str]) -> dict[str, An
         return {"result": probe(*arguments)}
     except (Exception, SystemExit) as problem:  # importing a package may raise any exception
         reason = next(iter(str(problem).splitlines()), "")
-        return {"problem": reason if isinstance(problem, CaffeError) else f"{type(problem).__name__}: {reason}"}
+        text = reason if isinstance(problem, CaffeError) else f"{type(problem).__name__}: {reason}"
+        return {"problem": text, "missing": isinstance(problem, MissingExtraError)}
 
 
 if __name__ == "__main__":

@@ -10,10 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a probe: its result as JSON values, or the problem."""
+    """The outcome of a probe: its result as JSON values, or the problem.
+
+    `missing` means that something isn't installed, which isn't a fault.
+    """
 
     result: Any = None
     problem: str = ""
+    missing: bool = False
 
 
 class Verdict(Enum):

@@ -129,7 +129,7 @@ def _of_phase(net: pb.NetParameter, graphs: Sequence[Graph], phase: Phase | None
             return graph
     if phase is None:
         raise NetError("the net has no layers; add some")
-    raise NetError(f"net '{net.name}' has no layers that fit together in phase {phase.name}")
+    raise NetError(f"net '{net.name}' has no layers that fit together in phase {phase.name}; check it with `zoo check`")
 
 
 class _Collector:

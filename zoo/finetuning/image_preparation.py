@@ -77,7 +77,8 @@ def with_swapped_channels(model: Model) -> Model:
         swapped = absorb_preprocessing(deployed, Preprocessing.of(COLORS, swap_channels=True))
     except NetError as problem:
         raise NetError(
-            f"the card says RGB, but Caffe's data layers produce BGR, which the net can't be changed to: {problem}"
+            "the card says RGB, but Caffe's data layers produce BGR, which the net can't be changed to: "
+            f"{problem}; choose a model whose images are BGR"
         ) from None
     return model.with_weights(swapped.weights)
 

@@ -80,7 +80,8 @@ class MlflowWriter:
             self._write_parameters(parameters)
         except Exception as problem:  # MLflow also raises exceptions of the libraries that it uses
             raise FileError(
-                f"MLflow at {address}: the server or folder can't be written to: {first_line(problem).strip()}"
+                f"MLflow at {address}: the server or folder can't be written to: {first_line(problem).strip()}; "
+                "check the address and that the server runs"
             ) from None
         self._is_lost = False
 

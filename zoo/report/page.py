@@ -73,5 +73,7 @@ def _write_page(text: str, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{path.parent}: the folder can't be created: {problem.strerror}") from None
+        raise FileError(
+            f"{path.parent}: the folder can't be created: {problem.strerror}; choose another folder"
+        ) from None
     write_pieces(path, [text.encode("utf-8", "replace")])

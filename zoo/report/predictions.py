@@ -169,7 +169,7 @@ class _Tester:
         """Test on this number of items, each once, or on fewer if it takes too long."""
         reading = next(iter(self._feeds.readings()), None)
         if reading is None:
-            raise NetError("the data are endless, and their items can't be counted")
+            raise NetError("the data are endless, and their items can't be counted; name data with an end")
         total, done, began = len(reading.source), 0, time.monotonic()
         while done < min(items, total) and time.monotonic() - began < _LONGEST:
             labels, scores, images = self._next_batch()
@@ -189,7 +189,9 @@ class _Tester:
         image = next((values for values in batch.values() if is_image(tuple(values.shape[1:]))), None)
         blobs, predicted = self._predictor.built.graph.blobs, self._predictor.prediction
         if predicted is None:
-            raise NetError("the net has several predictions, and none of them is the main one")
+            raise NetError(
+                "the net has several predictions, and none of them is the main one; name one of them as the main output"
+            )
         tops = self._predictor.run({edge: batch[blobs[edge]] for edge in self._predictor.input_edges})
         return labels, tops[predicted].astype(np.float32).reshape(len(labels), -1), image
 

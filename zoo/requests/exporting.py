@@ -65,11 +65,11 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
         """Refuse options that belong to another target."""
         trains = self.train_val or self.solver is not None
         if self.target != "caffe" and trains:
-            raise RequestError("--train-val and --solver need --to caffe")
+            raise RequestError("--train-val and --solver need --to caffe; add it, or leave them out")
         if self.data_lmdb and not trains:
-            raise RequestError("--data-lmdb needs --train-val or --solver")
+            raise RequestError("--data-lmdb needs --train-val or --solver; add one of them, or leave --data-lmdb out")
         if self.target != "onnx" and self.opset is not None:
-            raise RequestError("--opset needs --to onnx")
+            raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
         if not self.verify and self.tolerance is not None:
             raise RequestError("--tolerance has no effect with --no-verify; remove one of them")
 
@@ -96,7 +96,8 @@ class ConvertRequest(AboutNet):
         """Refuse a precision for formats that only store float32."""
         if self.precision is not None and Path(self.output).suffix not in TENSOR_SUFFIXES:
             raise RequestError(
-                f"--precision needs an output in {', '.join(TENSOR_SUFFIXES)}; other formats store float32"
+                f"--precision needs an output in {', '.join(TENSOR_SUFFIXES)}, because other formats store "
+                "float32; write such a file, or leave --precision out"
             )
 
 

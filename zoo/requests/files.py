@@ -30,7 +30,7 @@ class ShowRequest(AssumesShapes, InStages, StubsUnknown, WithPython, Lenient, Of
     def check(self) -> None:
         """Refuse options about shapes without --shapes."""
         if not self.shapes and (self.assume or self.stages or self.stub_unknown):
-            raise RequestError("--assume, --stage and --stub-unknown need --shapes")
+            raise RequestError("--assume, --stage and --stub-unknown need --shapes; add it, or leave them out")
 
 
 @request

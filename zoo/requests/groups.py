@@ -194,7 +194,7 @@ class OnSpark(Request):
                     "number of tasks."
                 )
         elif self.master is not None or self.workers is not None:
-            raise RequestError("--master and --workers need --backend spark.")
+            raise RequestError("--master and --workers need --backend spark; add it.")
 
 
 @request

@@ -92,7 +92,7 @@ class FetchRequest(Request):
             raise RequestError("Give a MODEL, or --locked FILE for the models that it pins.")
         if self.locked is not None and (self.name or self.weights or self.sha256 or self.lock):
             raise RequestError(
-                "--locked already sets everything about its models; the only options to add are --offline, "
+                "--locked already sets everything about its models; add no other options than --offline, "
                 "--timeout and --json."
             )
         if self.sha256 and not self.weights and "://" not in str(self.model):

@@ -79,7 +79,9 @@ class RunRequest(Request):
     def check(self) -> None:
         """Refuse options that contradict the launcher of the workers."""
         if self.started_by == "external" and self.folder is None:
-            raise RequestError("--backend external needs --run FOLDER, on storage that all workers share.")
+            raise RequestError(
+                "--backend external needs a run folder; add --run FOLDER, on storage that all workers share."
+            )
         if self.started_by != "local" and self.workers is not None:
             raise RequestError(
                 f"With --backend {self.started_by}, the launcher sets the number of workers; remove --workers."
@@ -135,7 +137,7 @@ class ByWorkers(AboutNet, NotesCommand):
         """Refuse a Spark master for another backend."""
         super().check()
         if self.master is not None and self.backend != SPARK:
-            raise RequestError("--master needs --backend spark.")
+            raise RequestError("--master needs --backend spark; add it.")
 
 
 @request
@@ -228,7 +230,7 @@ class TrainRequest(OfSolver, ByWorkers):
         elif self.replay is not None:
             if is_named or self.dialect or self.strategy or self.plan or self.workers:
                 raise RequestError(
-                    "--replay repeats a run with its own settings; the only other option to give is --run, the new "
+                    "--replay repeats a run with its own settings; give no other option than --run, the new "
                     "run's folder."
                 )
         else:

@@ -165,11 +165,12 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
         if self.text is not None:
             if self.given(_NOT_FOR_TEXT):
                 raise RequestError(
-                    "--text doesn't allow INPUT; besides the options about text, give only --weights, --device and -o."
+                    "--text doesn't allow INPUT; leave it out, and besides the options about text, give only "
+                    "--weights, --device and -o."
                 )
             return
         if not self.inputs:
-            raise RequestError("Missing argument 'INPUT...'.")
+            raise RequestError("Missing argument 'INPUT...'; give images, folders or tables.")
         if self.beam is not None and self.temperature:
             raise RequestError(
                 "--beam searches for the likeliest captions, and --temperature draws words at random; give one of them."

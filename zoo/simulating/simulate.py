@@ -34,7 +34,9 @@ def _folder(request: FigureRequest, listen: Listen) -> FigureFolder:
     try:
         request.output.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise RequestError(f"{request.output}: the folder can't be created: {problem.strerror}", "output") from None
+        raise RequestError(
+            f"{request.output}: the folder can't be created: {problem.strerror}; choose another folder", "output"
+        ) from None
     return FigureFolder(request.output, TrialCache(request.cache), listen)
 
 

@@ -245,7 +245,9 @@ def _run_in_processes(trials: dict[str, Trial]) -> Iterable[tuple[str, TrialOutc
             for future in as_completed(keys):
                 yield keys[future], future.result()
         except BrokenProcessPool:
-            raise DistributedError("a simulating process died; is there enough memory?") from None
+            raise DistributedError(
+                "a simulating process died, perhaps because there isn't enough memory; simulate fewer workers"
+            ) from None
         except BaseException:
             for process in set(active_children()) - others:
                 process.terminate()

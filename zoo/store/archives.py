@@ -119,7 +119,8 @@ def _path_inside(name: str, shown: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
         raise StoreError(
-            f"{shown}: the archive names a file '{name}', which would be outside the model's folder; it isn't unpacked"
+            f"{shown}: the archive names a file '{name}', which would be outside the model's folder, so it "
+            "isn't unpacked; get it from a source that you trust"
         )
     return path
 
@@ -192,6 +193,8 @@ def _archive_errors(shown: str) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as problem:
-        raise StoreError(f"{shown}: the archive is incomplete or damaged: {problem}") from None
+        raise StoreError(f"{shown}: the archive is incomplete or damaged: {problem}; download it again") from None
     except (RuntimeError, NotImplementedError) as problem:  # zipfile's errors for a password or an unknown compression
-        raise StoreError(f"{shown}: the archive can't be unpacked: {problem}") from None
+        raise StoreError(
+            f"{shown}: the archive can't be unpacked: {problem}; unpack it yourself, and name the folder"
+        ) from None

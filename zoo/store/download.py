@@ -166,7 +166,8 @@ class _Redirects(HTTPRedirectHandler):
         if after.scheme not in _SCHEMES or (before.scheme, after.scheme) == ("https", "http"):
             fp.close()
             raise DownloadError(
-                f"{req.full_url}: the server redirects to {newurl}, which isn't allowed from {before.scheme}"
+                f"{req.full_url}: the server redirects to {newurl}, which isn't allowed from {before.scheme}; "
+                "name the new address yourself"
             )
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and before.netloc != after.netloc:
@@ -177,7 +178,7 @@ class _Redirects(HTTPRedirectHandler):
 def _refusal(address: str, code: int, reason: Any) -> DownloadError:
     sentence = f"{address}: the server answers {code} {reason}".rstrip()
     if code in _DENIED:
-        return DownloadError(f"{sentence}; the file isn't public")
+        return DownloadError(f"{sentence}; give a token of a user who may read it")
     if code == _NO_SUCH_RANGE:
         return RangeRefusedError(sentence)
     if code in _GONE:
@@ -294,7 +295,10 @@ class _Download:
             total = int(length) if length.isdecimal() else None
             self._part.begin(_PartNote(self._address, _validator(response), total))
         else:
-            raise DownloadError(f"{self._address}: the server answers {response.status} instead of sending a file")
+            raise DownloadError(
+                f"{self._address}: the server answers {response.status} instead of sending a file; check the "
+                "address in a browser"
+            )
         self._check_size(total)
         hashes = self._hashes_so_far()
         self._write_body(response, hashes, total)
@@ -327,7 +331,8 @@ class _Download:
         if self._expected.size not in (None, total):
             self._part.discard()
             raise DownloadError(
-                f"{self._address}: the file has {total:,} bytes, but {self._expected.size:,} are expected"
+                f"{self._address}: the file has {total:,} bytes, but {self._expected.size:,} are expected; "
+                "check the address, or the size in the card"
             )
         folder = self._part.target.parent
         with _disk_errors(folder):
@@ -368,7 +373,10 @@ class _Download:
         the beginning."""
         if _WEB_PAGE.match(next(self._part.pieces(), b"")):
             self._part.discard()
-            raise DownloadError(f"{self._address}: the server sent a web page instead of a model's file")
+            raise DownloadError(
+                f"{self._address}: the server sent a web page instead of a model's file; name the address of the "
+                "file itself"
+            )
         difference = hashes.difference(self._expected)
         if difference is not None:
             self._part.discard()
@@ -385,8 +393,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         raise FileError(
-            f"{path}: the file can't be written: {problem.strerror}; the next pull continues with the part that "
-            "is there"
+            f"{path}: the file can't be written: {problem.strerror}; free space there, and pull again to continue"
         ) from None
 
 

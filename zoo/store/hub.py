@@ -88,7 +88,11 @@ class HubSource:
 
 
 def _reason_nothing_fits(files: list[RepoSibling]) -> str:
-    return "; its files are pickled" if any(kind_of(file.rfilename) is FileKind.PICKLED for file in files) else ""
+    return (
+        "; convert its pickled files to safetensors"
+        if any(kind_of(file.rfilename) is FileKind.PICKLED for file in files)
+        else "; name another repository"
+    )
 
 
 def upload(folder: Path, repository: str, *, private: bool, message: str) -> str:
@@ -131,9 +135,9 @@ def _hub_problem(address: str, problem: Exception) -> StoreError:
             f"{address}: the repository doesn't exist or isn't public; `hf auth login` shows who you are"
         )
     if isinstance(problem, errors.RevisionNotFoundError):
-        return DownloadError(f"{address}: the repository has no such revision")
+        return DownloadError(f"{address}: the repository has no such revision; name another revision")
     if isinstance(problem, errors.HfHubHTTPError):
-        return DownloadError(f"{address}: the hub answers: {first_line(problem)}")
+        return DownloadError(f"{address}: the hub answers: {first_line(problem)}; pull again later")
     if isinstance(problem, ValueError):  # the hub rejects some values, such as unknown licenses in a card
-        return StoreError(f"{address}: the hub's library reports: {' '.join(str(problem).split())}")
+        return StoreError(f"{address}: the hub's library reports: {' '.join(str(problem).split())}; correct the card")
     return UnreachableError(f"{address}: the hub can't be reached: {first_line(problem)}")

@@ -117,7 +117,10 @@ class IncomingFolder:
             with source.open("rb") as file:
                 return self.receive(name, iter(lambda: file.read(_BLOCK), b""), str(source), source.stat().st_size)
         except OSError as problem:
-            raise FileError(f"{source}: the file can't be copied to {self.path}: {problem.strerror}") from None
+            raise FileError(
+                f"{source}: the file can't be copied to {self.path}: {problem.strerror}; check both paths and their "
+                "permissions"
+            ) from None
 
     def receive(self, name: str, pieces: Iterable[bytes], where: str, total: int | None = None) -> Path:
         """Write a file that arrives in pieces, such as a member of an archive."""
@@ -130,7 +133,10 @@ class IncomingFolder:
                     hashes.update(piece)
                     self.settings.listen(TransferProgress(name, hashes.size, total))
         except OSError as problem:
-            raise FileError(f"{path}: the file can't be written: {problem.strerror}") from None
+            raise FileError(
+                f"{path}: the file can't be written: {problem.strerror}; free space there, or set NETDSL_HOME to "
+                "another folder"
+            ) from None
         self._note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
@@ -169,7 +175,10 @@ class IncomingFolder:
         pinned = file if self._pinned is None else self._pinned.get(file.name)
         if pinned != file:
             locked = f"the SHA-256 is {pinned.sha256} in" if pinned else "the file isn't in"
-            raise StoreError(f"{file.name}: {locked} the lock file, but the source's file has {file.sha256}")
+            raise StoreError(
+                f"{file.name}: {locked} the lock file, but the source's file has {file.sha256}; pull it "
+                "without --locked"
+            )
 
 
 def is_partial(path: Path) -> bool:
@@ -194,5 +203,7 @@ def hash_file(path: Path) -> Hashes:
             while block := file.read(_BLOCK):
                 hashes.update(block)
     except OSError as problem:
-        raise FileError(f"{path}: the file can't be read: {problem.strerror}") from None
+        raise FileError(
+            f"{path}: the file can't be read: {problem.strerror}; check the path and its permissions"
+        ) from None
     return hashes

@@ -64,7 +64,9 @@ class Store:
             lock.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(lock, os.O_WRONLY | os.O_CREAT, 0o666)
         except OSError as problem:
-            raise FileError(f"{lock}: the lock file can't be written: {problem.strerror}") from None
+            raise FileError(
+                f"{lock}: the lock file can't be written: {problem.strerror}; check the path and its permissions"
+            ) from None
         try:
             _lock_handle(handle, name, on_wait)
             yield
@@ -77,7 +79,9 @@ class Store:
         try:
             path.mkdir(exist_ok=True)
         except OSError as problem:
-            raise FileError(f"{path}: the folder can't be created: {problem.strerror}") from None
+            raise FileError(
+                f"{path}: the folder can't be created: {problem.strerror}; set NETDSL_HOME to another folder"
+            ) from None
         return path
 
     def install(self, staging: Path, name: str) -> None:
@@ -85,7 +89,10 @@ class Store:
         try:
             staging.rename(self.folder(name))
         except OSError as problem:
-            raise FileError(f"{self.folder(name)}: the folder can't be created: {problem.strerror}") from None
+            raise FileError(
+                f"{self.folder(name)}: the folder can't be created: {problem.strerror}; set NETDSL_HOME to another "
+                "folder"
+            ) from None
 
     def unfinished(self) -> list[tuple[str, Path]]:
         """Return the names and folders of interrupted pulls."""
@@ -101,7 +108,7 @@ class Store:
             path.rename(hidden)
             shutil.rmtree(hidden)
         except OSError as problem:
-            raise FileError(f"{path}: the folder can't be removed: {problem.strerror}") from None
+            raise FileError(f"{path}: the folder can't be removed: {problem.strerror}; check its permissions") from None
 
 
 def open_stored(path: Path) -> ModelFolder:

@@ -15,7 +15,7 @@ from netdsl.solver.events import Notice
 from zoo.cards import CARD, Card, card_text, parse_card
 from zoo.model_folder import WEIGHTS, ModelFolder
 from zoo.requests.results import MERGED
-from zoo.store.errors import DownloadError, StoreError, UnreachableError
+from zoo.store.errors import DownloadError, InterruptedTransferError, StoreError, UnreachableError
 from zoo.store.incoming_folder import (
     FileKind,
     IncomingFolder,
@@ -147,6 +147,9 @@ def _collect_model(store: Store, name: str, request: PullRequest, settings: Tran
                 f"if you can get the model in another way, store its file or folder with `zoo pull PATH --as {name}`"
             )
             raise UnreachableError(f"{problem}; {other_way}") from None
+        if isinstance(problem, InterruptedTransferError):
+            again = "run the same command again, which continues the transfer"
+            raise InterruptedTransferError(f"{problem}; {again}") from None
         raise
 
 
@@ -214,7 +217,7 @@ def expected_weights(card: Card) -> ExpectedFile:
     try:
         return ExpectedFile(card.sha256, card.sha1)
     except StoreError as problem:
-        raise StoreError(f"the card of {card.name}: {problem}") from None
+        raise StoreError(f"the card of {card.name}: {problem}; correct the card") from None
 
 
 def _with_weights(path: Path, record: StoreRecord, request: PullRequest, settings: TransferSettings) -> StoreRecord:
@@ -292,5 +295,5 @@ def _check_locked(store: Store, record: StoreRecord, locked: LockedModel, *, is_
     problem = f"{record.name}: the lock file doesn't match {', '.join(different)}"
     if is_new:
         store.remove(store.folder(record.name))
-        raise StoreError(f"{problem} in the current version of {locked.source}")
+        raise StoreError(f"{problem} in the current version of {locked.source}; pull it without --locked")
     raise StoreError(f"{problem}; remove the model with `zoo store prune {record.name}`, and pull it again")

@@ -94,7 +94,9 @@ def _push_to_folder(files: list[Path], card: str, target: Path) -> str:
             hidden.chmod(0o755)
             hidden.rename(target)
     except OSError as problem:
-        raise FileError(f"{target}: the folder can't be written: {problem.strerror or problem}") from None
+        raise FileError(
+            f"{target}: the folder can't be written: {problem.strerror or problem}; choose another folder"
+        ) from None
     return str(target)
 
 

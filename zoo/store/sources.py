@@ -239,7 +239,9 @@ class WebSource:
         card = read_card(folder.download(CARD, [self.address]))
         fetched = [name for name in (*_FILES_OF_CARD, *_files_named_by(card)) if self._fetch_sibling(folder, name)]
         if not any(name in fetched for name in (DEPLOY, TRAIN_VAL)):
-            raise StoreError(f"{self.address}: there is neither {DEPLOY} nor {TRAIN_VAL} next to it")
+            raise StoreError(
+                f"{self.address}: there is neither {DEPLOY} nor {TRAIN_VAL} next to it; name a folder with one of them"
+            )
         if card.caffemodel and not card.caffemodel_url and not self._fetch_sibling(folder, card.caffemodel):
             folder.tell(f"{self.address}: {card.caffemodel} isn't next to it")
 

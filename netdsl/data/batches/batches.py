@@ -88,7 +88,10 @@ class BatchThreads:
         if batch is not None and batch.problem is not None:
             raise batch.problem
         if batch is None or not ready:
-            raise DataError(f"batch {number} wasn't ready after {self._loading.deadline:g} s: {self._delay()}")
+            raise DataError(
+                f"batch {number} wasn't ready after {self._loading.deadline:g} s: {self._delay()}; check the "
+                "storage, or use a longer deadline"
+            )
         return batch
 
     def take(self, number: int) -> Batch:
@@ -267,7 +270,9 @@ class BatchThreads:
                 self._to_fetch.appendleft([replace(slot, tries=slot.tries + 1)])
                 self._room.notify()
             else:
-                last = f"{slot.tries + 1} items in a row are bad; the last problem is: {problem}"
+                last = (
+                    f"{slot.tries + 1} items in a row are bad; correct the data, starting with this problem: {problem}"
+                )
                 slot.batch.give_up(slot.position, DataError(last))
             self._ready.notify_all()
 
@@ -365,7 +370,8 @@ def _order(reading: Reading, loading: Loading) -> Order:
         )
     if not 0 <= loading.rank < loading.size:
         raise DataError(
-            f"the rank is {loading.rank}, but with {loading.size} processes it must be from 0 to {loading.size - 1}"
+            f"the rank is {loading.rank}, but with {loading.size} processes it must be from 0 to "
+            f"{loading.size - 1}; pass such a rank"
         )
     if not 0 <= loading.seed < SEEDS:
         raise DataError(f"the seed is {loading.seed}; set it to a number from 0 to 2^63 - 1")

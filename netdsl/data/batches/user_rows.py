@@ -201,5 +201,8 @@ def _array(name: str, values: Any) -> Array:
     except ValueError as problem:
         raise DataError(f"'{name}' isn't an array of numbers: {problem}; convert it") from None
     if not array.ndim or array.dtype.kind not in "biuf":
-        raise DataError(f"'{name}' isn't an array of numbers with a row for each item; its type is {array.dtype}")
+        raise DataError(
+            f"'{name}' isn't an array of numbers with a row for each item, but has type {array.dtype}; convert it "
+            "to numbers"
+        )
     return array

@@ -106,8 +106,8 @@ def class_groups(path: str | Path) -> list[list[int]]:
     numbers = [item.label_id for item in from_text(_read_text(Path(path)), pb.YoloSegLabel, where=str(path)).item]
     if not 0 < max(numbers, default=0) < _MOST_GROUPS or len(numbers) > _MOST_GROUPS:
         raise DataError(
-            f"{path}: the file has {len(numbers)} classes and a label_id up to {max(numbers, default=0)}; "
-            "both must be from 1 to 255"
+            f"{path}: the file has {len(numbers)} classes and a label_id up to {max(numbers, default=0)}, but "
+            "both must be from 1 to 255; correct the file"
         )
     return [[place for place, number in enumerate(numbers) if number == group] for group in range(1, max(numbers) + 1)]
 

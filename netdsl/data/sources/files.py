@@ -27,7 +27,7 @@ def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
         ) from None
     except exceptions as problem:
         reason = getattr(problem, "strerror", None) or next(iter(str(problem).splitlines()), type(problem).__name__)
-        raise DataError(f"{path}: can't be read: {reason}") from None
+        raise DataError(f"{path}: can't be read: {reason}; check the path and its permissions") from None
 
 
 def regular_file(path: str | Path) -> Path:

@@ -96,7 +96,9 @@ def open_hdf5(path: str | Path) -> Iterator[Any]:
         with file_errors(path, BinaryError), import_h5py().File(regular_file(path), "r") as file:
             yield file
     except (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
-        raise DataError(f"{path}: can't be read as HDF5: {problem}") from None
+        raise DataError(
+            f"{path}: can't be read as HDF5: {problem}; check that it is a whole HDF5 file, and write it again"
+        ) from None
 
 
 def _dataset(file: Any, name: str, path: str) -> Any:

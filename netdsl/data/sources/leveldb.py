@@ -55,12 +55,14 @@ class _Manifest:
             elif kind in (COMPACTED, REMOVED_TABLE, NEW_TABLE):
                 place = self._change_level(kind, edit, place)
             else:
-                raise BinaryError(f"the field {kind} doesn't exist in LevelDB")
+                raise BinaryError(
+                    f"the field {kind} doesn't exist in LevelDB; read a LevelDB that LevelDB or Caffe wrote"
+                )
 
     def _change_level(self, kind: int, edit: bytes, place: int) -> int:
         level, place = read_varint(edit, place, len(edit))
         if level >= LEVELS:
-            raise BinaryError(f"the level is {level}, but there are only {LEVELS}")
+            raise BinaryError(f"the level is {level}, but there are only {LEVELS}; copy the database again")
         if kind == COMPACTED:
             return _sized(edit, place)[1]
         number, place = read_varint(edit, place, len(edit))
@@ -78,7 +80,7 @@ def _sized(data: bytes, place: int) -> tuple[bytes, int]:
     """Return the bytes that follow their length at a position, and the position after them."""
     start, end = sized_span(data, place)
     if end > len(data):
-        raise BinaryError("the record ends within a field")
+        raise BinaryError("the record ends within a field; copy the database again")
     return data[start:end], end
 
 

@@ -136,8 +136,8 @@ class LmdbFile:
                 )
             raise DataError(f"{self._path}: can't be opened as an LMDB: {what}")
         if len(metas) == 1:
-            what = "one of its two meta pages is damaged, so the records that were written last may be missing"
-            warnings.warn(f"{self._path}: {what}", DataWarning, stacklevel=2)
+            doubt = "one of its two meta pages is damaged, so the records that were written last may be missing"
+            warnings.warn(f"{self._path}: {doubt}", DataWarning, stacklevel=2)
         return max(metas, key=lambda meta: meta.transaction)
 
     def _start(self, place: int) -> bytes:
@@ -181,7 +181,9 @@ class LmdbFile:
         try:
             data = os.pread(self._descriptor, size, place)
         except OSError as problem:
-            raise DataError(f"{self._path}: can't be read: {problem.strerror}") from None
+            raise DataError(
+                f"{self._path}: can't be read: {problem.strerror}; check the path and its permissions"
+            ) from None
         if len(data) < size:
             raise DataError(
                 f"{self._path}: {LMDB_FILE} ends within a record, so it was truncated after it was opened; copy it "
@@ -244,7 +246,7 @@ class LmdbFile:
     def _refuse(self, wrong: NDArray[np.bool], numbers: Numbers, what: str) -> None:
         """Raise a `DataError` about the first page for which `wrong` is true."""
         if wrong.any():
-            raise self._damaged(f"page {numbers[wrong.argmax()]} {what}")
+            raise self._damaged(f"page {numbers[wrong.argmax()]} {what}; convert the data again")
 
     def _index_records(self, nodes: _Nodes) -> None:
         """Add the records of leaves to the index."""

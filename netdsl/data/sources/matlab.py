@@ -70,7 +70,7 @@ def _matlab_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (struct.error, zlib.error, ValueError, IndexError, TypeError) as problem:
-        raise DataError(f"{where}: can't be read as MATLAB's: {problem}") from None
+        raise DataError(f"{where}: can't be read as MATLAB's: {problem}; save it again in MATLAB") from None
 
 
 def _existing(found: _Matrix | None, place: Sequence[str], where: str) -> _Matrix:

@@ -122,7 +122,7 @@ class NetcdfSource:
     def _variable(self, name: str) -> Any:
         numeric = [key for key, variable in self._file.variables.items() if variable.ndim and variable.dtype != str]
         if name not in numeric:
-            others = f"choose from {', '.join(numeric)}" if numeric else "it has none"
+            others = f"choose from {', '.join(numeric)}" if numeric else "name another file, because this one has none"
             raise DataError(f"{self._path}: the file has no variable of numbers called '{name}'; {others}")
         variable = self._file.variables[name]
         if variable.dtype.itemsize == 1 and not _MISSING & set(variable.ncattrs()):

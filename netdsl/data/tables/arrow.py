@@ -141,7 +141,7 @@ def write_parquet(path: Path, batches: Iterator[Any], done: Callable[[int], obje
                     written += group.num_rows
                     done(group.num_rows)
         except arrow().ArrowException as problem:
-            raise FileError(f"{path}: can't be written: {problem}") from None
+            raise FileError(f"{path}: can't be written: {problem}; choose another place") from None
     return written
 
 

@@ -41,8 +41,8 @@ class CropChoice:
         self._is_fixed = p.fix_crop
         if self._ratios is not None and not ((self._ratios > 0) & (self._ratios <= 1)).all():
             raise DataError(
-                "transform_param: scale_ratios must be above 0 and at most 1, because they are shares of an image's "
-                "side"
+                "transform_param: scale_ratios must be above 0 and at most 1, because they are shares of an "
+                "image's side; correct them"
             )
         if self._ratios is not None and self._most_apart < 0:
             raise DataError(f"transform_param: max_distort is {self._most_apart}; set it to 0 or more")

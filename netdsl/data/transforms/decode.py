@@ -50,7 +50,9 @@ class ImageLimit:
     def check(self, data: bytes, as_stored: bool, where: str) -> None:
         """Raise a `DataError` for an image that is too large to decode, if OpenCV itself wouldn't refuse it."""
         if data.startswith(_PNG) and _claims_too_much(data):
-            raise DataError(f"{where}: can't be decoded as an image; a part is longer than the file, so it's damaged")
+            raise DataError(
+                f"{where}: can't be decoded as an image; a part is longer than the file, so it's damaged, so replace it"
+            )
         costly = _is_costly(data, as_stored)
         if self._opencv_applies_it and not costly and not data.startswith(_TIFF):
             return
@@ -202,7 +204,7 @@ def decode_pixels(data: bytes, color: Color, where: str) -> Array:
     except cv2.error as problem:
         if "CV_IO_MAX_IMAGE" in problem.err:
             raise image_limit().refused(data, where) from None
-        raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
+        raise DataError(f"{where}: can't be decoded as an image ({problem.err}); convert it to PNG or JPEG") from None
     if image is None:
         raise DataError(
             f"{where}: can't be decoded as an image; it's damaged, or its format is unknown to OpenCV, so convert it"
@@ -222,7 +224,7 @@ def decode_depth(data: bytes, where: str) -> Array:
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error as problem:
-        raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
+        raise DataError(f"{where}: can't be decoded as an image ({problem.err}); convert it to PNG or JPEG") from None
     if image is None or image.ndim != 2:
         raise DataError(f"{where}: can't be decoded as an image of one channel; convert it")
     return np.asarray(image)
@@ -239,7 +241,7 @@ def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
         with library.open(BytesIO(data)) as image:
             mode, pixels = image.mode, np.array(image)
     except Exception as problem:  # Pillow's many readers raise any error for damaged files
-        raise DataError(f"{where}: not an image that can be read: {problem}") from None
+        raise DataError(f"{where}: not an image that can be read: {problem}; convert it to PNG or JPEG") from None
     if mode not in _INDEXED:
         raise DataError(
             f"{where}: the image has colors; a map of labels must have a palette, or gray pixels of one byte, so "

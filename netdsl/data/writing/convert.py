@@ -89,7 +89,9 @@ def convert(
             put(example)
             written += 1
         if not written:
-            raise DataError(f"all {len(bad)} items are bad; the first problem is: {bad[0]}")
+            raise DataError(
+                f"all {len(bad)} items are bad; the first problem is: {bad[0]}; correct it, or convert other data"
+            )
     return ConversionReport(written, bad)
 
 

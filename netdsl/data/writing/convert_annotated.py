@@ -131,7 +131,10 @@ def convert_annotated(
             report.objects += len(example.image.objects)
             lost.update(_traits_of(example.image))
         if not report.written:
-            raise DataError(f"all {len(report.bad)} images are bad; the first problem is: {report.bad[0]}")
+            raise DataError(
+                f"all {len(report.bad)} images are bad; the first problem is: {report.bad[0]}; correct it, or "
+                "convert other data"
+            )
     report.left_out = {trait.value: lost[trait] for trait in Trait if lost[trait] and trait not in form.keeps}
     return report
 

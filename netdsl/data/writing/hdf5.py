@@ -25,7 +25,7 @@ class Hdf5Rows:
                 for name, array in arrays.items():
                     self._extend(file, name, array)
         except (OSError, RuntimeError, ValueError) as problem:
-            raise DataError(f"{self._path}: can't be written as HDF5: {problem}") from None
+            raise DataError(f"{self._path}: can't be written as HDF5: {problem}; choose another place") from None
         self._created = True
 
     def _extend(self, file: Any, name: str, array: Array) -> None:

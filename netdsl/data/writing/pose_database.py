@@ -215,7 +215,9 @@ def write_poses(
             else:
                 raise record
         if not written:
-            raise DataError(f"all images with people are bad; the first problem is: {bad[0]}")
+            raise DataError(
+                f"all images with people are bad; the first problem is: {bad[0]}; correct it, or convert other data"
+            )
     return PoseReport(written, people.joints, people.marked - len(people), bad)
 
 

@@ -49,7 +49,7 @@ def new_path(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.rename(path)
     except OSError as problem:
-        raise DataError(f"{path}: can't be written: {problem.strerror or problem}") from None
+        raise DataError(f"{path}: can't be written: {problem.strerror or problem}; choose another place") from None
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()

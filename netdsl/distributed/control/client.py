@@ -150,8 +150,8 @@ class ControlClient:
         if not isinstance(answer, Welcome):
             connection.close()
             raise PeerLostError(
-                f"{where} refused worker {self._rank}; a worker with this rank is already connected, or the server "
-                "expects other workers"
+                f"{where} refused worker {self._rank}, because a worker with this rank is already connected or "
+                "the server expects other workers; start each rank once, with the same number of workers"
             )
         connection.settimeout(None)
         return connection

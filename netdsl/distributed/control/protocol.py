@@ -172,11 +172,16 @@ def _receive_message(
         return None
     (length,) = _LENGTH.unpack(head)
     if length > _LONGEST:
-        raise DistributedError(f"the other end announced a message of {length} bytes, which is too long")
+        raise DistributedError(
+            f"the other end announced a message of {length} bytes, which is too long; start all workers with the "
+            "same version of netdsl"
+        )
     data = receive_exactly(connection, length, deadline)
     if data is None:
         return None
     try:
         return decoder.decode(data)
     except msgspec.MsgspecError as problem:
-        raise DistributedError(f"the other end sent an unknown message: {problem}") from None
+        raise DistributedError(
+            f"the other end sent an unknown message: {problem}; start all workers with the same version of netdsl"
+        ) from None

@@ -223,7 +223,9 @@ class StoreServer:
 
     def _answer_to(self, request: StoreRequest) -> StoreReply:
         if len(request.value) > _LONGEST or not request.keys:
-            raise DistributedError("a worker sent an invalid request to the store")
+            raise DistributedError(
+                "a worker sent an invalid request to the store; start all workers with the same version of netdsl"
+            )
         key = request.keys[0]
         with self._changed:
             match request.operation:
@@ -232,7 +234,7 @@ class StoreServer:
                 case "get" | "wait":
                     self._changed.wait_for(lambda: self._closed or self._values.keys() >= set(request.keys))
                     if self._closed:
-                        raise DistributedError("the store is closed")
+                        raise DistributedError("the store is closed; start the run again with --resume")
                     return StoreReply(self._values[key])
                 case "add":
                     total = int(self._values.get(key, b"0")) + request.amount
@@ -247,11 +249,14 @@ class StoreServer:
                 case "delete":
                     return StoreReply(number=int(self._values.pop(key, None) is not None))
                 case _:
-                    raise DistributedError(f"the store doesn't support the operation {request.operation!r}")
+                    raise DistributedError(
+                        f"the store doesn't support the operation {request.operation!r}; start all workers with the "
+                        "same version of netdsl"
+                    )
         return StoreReply()
 
     def _set_value(self, key: str, value: bytes) -> None:
         if len(self._values) >= _MOST_KEYS and key not in self._values:
-            raise DistributedError(f"the store is full: it already has {_MOST_KEYS} keys")
+            raise DistributedError(f"the store is full: it already has {_MOST_KEYS} keys; report this")
         self._values[key] = value
         self._changed.notify_all()

@@ -125,7 +125,9 @@ class _WorkerProcess:
                 self._start_process = output.tell()
                 self._new_process = _start_process(spec, command, output)
         except OSError as problem:
-            raise DistributedError(f"worker {spec.rank} can't be started: {problem}") from None
+            raise DistributedError(
+                f"worker {spec.rank} can't be started: {problem}; check that the machine has free memory and processes"
+            ) from None
 
     def ending(self) -> str:
         """Return how the process ended. Returns an empty string if it is running."""

@@ -64,7 +64,9 @@ def _setting_value(strategy: str, kind: type[Any], setting: str, text: str) -> A
     try:
         return getattr(msgspec.convert({"name": strategy, setting: text}, kind, strict=False), setting)
     except msgspec.ValidationError:
-        raise DistributedError(f"strategy '{strategy}': {text!r} isn't a valid value for {setting}") from None
+        raise DistributedError(
+            f"strategy '{strategy}': {text!r} isn't a valid value for {setting}; correct it"
+        ) from None
 
 
 def _setting_text(value: Any) -> str:

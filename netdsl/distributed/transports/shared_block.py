@@ -77,7 +77,10 @@ def attach_memory(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR)
     except OSError as problem:
-        raise DistributedError(f"{path}: the memory that workers share can't be opened: {problem.strerror}") from None
+        raise DistributedError(
+            f"{path}: the memory that workers share can't be opened: {problem.strerror}; check that /dev/shm exists "
+            "and is writable"
+        ) from None
 
 
 def reserve(descriptor: int, start: int, length: int) -> None:
@@ -301,8 +304,9 @@ class Pieces:
         for rank in ranks:
             if requests[rank] != self.request:
                 raise DistributedError(
-                    f"{self.doing}: worker {rank} and worker {self.rank} request different operations; all "
-                    "workers must have the same net and request the same operations in the same order"
+                    f"{self.doing}: worker {rank} and worker {self.rank} request different operations, but all "
+                    "workers must have the same net and request the same operations in the same order; start "
+                    "them with the same program"
                 )
 
 

@@ -85,7 +85,10 @@ class SharedMemoryCommunicator:
             except OSError as error:
                 problem = str(error)
         if any(failed for (failed,) in self.gather([float(bool(problem))])):
-            raise DistributedError(f"a variable of {buffer.nbytes} bytes doesn't fit into shared memory: {problem}")
+            raise DistributedError(
+                f"a variable of {buffer.nbytes} bytes doesn't fit into shared memory: {problem}; enlarge /dev/shm, "
+                "or choose the transport gloo"
+            )
         values = SharedMemoryValues(self.memory, self.rank, start, buffer, self.traffic, self._interruption)
         variable = LaneVariable(values, Lane(f"variable {len(self._variables)}", self._interruption))
         self._variables.append(variable)
@@ -146,7 +149,8 @@ class SharedMemoryCommunicator:
         self.traffic.add(waited=waited, count=8 * len(values) * self.size)
         if len(counts := set(memory.turns[:, 1 + row].tolist())) > 1:
             raise DistributedError(
-                f"gather: the workers pass different numbers of values: {sorted(counts)}; all must pass the same number"
+                f"gather: the workers pass different numbers of values: {sorted(counts)}, but all must pass the "
+                "same number; pad the shorter ones"
             )
         rows: list[list[float]] = memory.cells[:, row, : len(values)].tolist()
         return rows

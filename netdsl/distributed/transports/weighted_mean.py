@@ -26,8 +26,8 @@ def check_weights(total: float, doing: str) -> None:
     """Raise a `DistributedError` if the sum of all workers' weights isn't positive."""
     if not total > 0:
         raise DistributedError(
-            f"{doing}: the weights of all workers add up to {total:g}, so there is no mean; at least one weight "
-            "must be positive"
+            f"{doing}: the weights of all workers add up to {total:g}, so there is no mean; give at least one "
+            "worker a positive weight"
         )
 
 

@@ -133,7 +133,10 @@ def _deploy_graph(
     for name in ("state", "force_backward"):
         net.ClearField(name)
     if not net.layer:
-        raise NetError(f"net '{net.name}' predicts nothing: no layer that learns is read by a loss or is an output")
+        raise NetError(
+            f"net '{net.name}' predicts nothing: no layer that learns is read by a loss or is an output; name a net "
+            "with a layer that learns"
+        )
     return net
 
 

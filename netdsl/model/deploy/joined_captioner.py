@@ -55,8 +55,8 @@ def _features(built: Built) -> tuple[str, Shape]:
         names = ", ".join(f"'{built.graph.blobs[edge]}'" for edge in inputs)
         raise NetError(
             "a net that writes captions from another net's features needs three inputs: the numbers of words, "
-            "the mark of whether the caption continues, and the features; this net's inputs are "
-            f"{names or 'none'}"
+            "the mark of whether the caption continues, and the features, but this net's inputs are "
+            f"{names or 'none'}; name another net"
         )
     return built.graph.blobs[features[0]], built.shapes[features[0]][1:]
 

@@ -33,8 +33,8 @@ def check_size(path: Path, needed: int) -> None:
     size = path.stat().st_size
     if needed > max(_ALWAYS_FITS, _MOST_TIMES * size):
         raise FileError(
-            f"{path}: the file claims {needed:,} bytes of values but has only {size:,} bytes; it is damaged, or "
-            "built to fill memory"
+            f"{path}: the file claims {needed:,} bytes of values but has only {size:,} bytes; it is damaged or "
+            "built to fill memory, so download it again"
         )
 
 
@@ -77,7 +77,10 @@ def check_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         if tensor.ndim > MAX_AXES:
             raise FileError(f"{where} has {tensor.ndim:,} dimensions, but Caffe allows {MAX_AXES} at most; reshape it")
         if math.prod(length or 1 for length in tensor.shape) >= 2**60:
-            raise FileError(f"{where} has shape {list(tensor.shape)}, which is impossible; the file is damaged")
+            raise FileError(
+                f"{where} has shape {list(tensor.shape)}, which is impossible; the file is damaged, so download it "
+                "again"
+            )
         if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
             raise FileError(f"{where} claims more values than the file stores; save it with .contiguous()")
     check_size(path, sum(tensor.numel() * tensor.element_size() for tensor in tensors.values()))

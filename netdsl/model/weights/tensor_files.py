@@ -63,7 +63,9 @@ def read_tensors(path: str | Path) -> dict[str, AnyArray]:
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         if _PICKLE.search(reason):
             reason = "it contains more than named tensors, which could be code and is never run"
-        raise FileError(f"{path}: not a readable {path.suffix} file: {reason[:_LONGEST]}") from None
+        raise FileError(
+            f"{path}: not a readable {path.suffix} file: {reason[:_LONGEST]}; download or save it again"
+        ) from None
     return {
         name: (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy() for name, tensor in tensors.items()
     }

@@ -68,7 +68,9 @@ class Fit:
             try:
                 run.mkdir(parents=True, exist_ok=True)
             except OSError as problem:
-                raise DistributedError(f"{run}: the folder can't be created: {problem.strerror}") from None
+                raise DistributedError(
+                    f"{run}: the folder can't be created: {problem.strerror}; choose another folder"
+                ) from None
             yield run
             return
         with folder_of_one_run(session) as run:

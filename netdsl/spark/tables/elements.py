@@ -92,7 +92,9 @@ def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
         return arrow().array(values)
     except arrow().ArrowException as problem:
         place = rows.place(column, 0)
-        raise DataError(f"{place} or a later row has a value of another type: {problem}") from None
+        raise DataError(
+            f"{place} or a later row has a value of another type: {problem}; convert the column to one type"
+        ) from None
 
 
 def element_table(

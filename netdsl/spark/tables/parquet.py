@@ -107,6 +107,10 @@ def query_errors(where: str, what: str) -> Iterator[None]:
         yield
     except PySparkException as problem:
         messages = _OUR_ERROR.findall(str(problem))
-        raise DataError(messages[-1] if messages else f"{where}: {what}: {first_line(problem)}") from None
+        raise DataError(
+            messages[-1] if messages else f"{where}: {what}: {first_line(problem)}; check the table in Spark"
+        ) from None
     except Py4JJavaError as problem:  # raised by calls that bypass pyspark
-        raise DataError(f"{where}: {what}: {first_line(problem.java_exception.getMessage())}") from None
+        raise DataError(
+            f"{where}: {what}: {first_line(problem.java_exception.getMessage())}; check the table in Spark"
+        ) from None

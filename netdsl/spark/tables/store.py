@@ -246,7 +246,10 @@ def _check_values(array: Array, column: str, rows: RowRange) -> None:
     """Raise a `DataError` unless the rows of an array have one shape or are image files."""
     if array.dtype == object and not all(isinstance(value, bytes) for value in array):
         rows.check_shapes(column, array, "convert all to one shape, or keep images encoded")
-        raise DataError(f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image")
+        raise DataError(
+            f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image; convert the column "
+            "to one of them"
+        )
 
 
 def _partition_number() -> int:

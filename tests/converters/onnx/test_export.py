@@ -191,7 +191,7 @@ def test_a_model_of_another_net_is_reported_as_one_error() -> None:
     model.graph.node[0].CopyFrom(onnx.helper.make_node("Identity", ["data"], ["prob"]))
     model.graph.output.append(onnx.helper.make_tensor_value_info("prob", onnx.TensorProto.INT64, None))
     with pytest.raises(
-        ConversionError, match=r"the input 'data' of .* has type tensor\(int64\); it must have a floating-point type"
+        ConversionError, match=r"the input 'data' of .* has type tensor\(int64\), but only floating-point types"
     ):
         verify(model, net)
 

@@ -55,7 +55,10 @@ def test_a_template_is_not_parsed(check) -> None:
 
 def test_a_missing_file_is_a_finding() -> None:
     found = check_net("nowhere.prototxt")
-    assert (found.parsed, found.reason) == (False, "nowhere.prototxt: can't be opened: No such file or directory")
+    assert (found.parsed, found.reason) == (
+        False,
+        "nowhere.prototxt: can't be opened: No such file or directory; check the path and its permissions",
+    )
 
 
 def test_an_unknown_type_is_named_with_its_layers_and_advice(check) -> None:

@@ -275,7 +275,7 @@ def test_an_image_of_another_size_is_reported(folder: Path):
     [
         ({"source": ""}, "name one with --data"),
         ({"num_classes": 21}, "num_classes is 21, but voc:voc.* has 3 classes with the background"),
-        ({"scale": [600]}, "param_str sets 'scale', which isn't supported; the supported settings are .*scales"),
+        ({"scale": [600]}, "param_str sets 'scale', which isn't supported; use only .*scales"),
         ({"scales": 600}, "scales to 600; set it to a list of numbers"),
         ({"use_flipped": 1}, "use_flipped to 1; set it to True or False"),
         ({"ims_per_batch": 2}, "supports only one image"),

@@ -221,7 +221,10 @@ def test_an_exception_in_a_users_layer_at_run_time_passes():
 def test_errors_at_run_time_are_reported_with_their_layer():
     net = NetModule(built(layer("InnerProduct", IP))).allocate()
     with (
-        pytest.raises(ShapeError, match=r"layer 'one': the weights are for 6 values per item, but .* has 7$"),
+        pytest.raises(
+            ShapeError,
+            match=r"layer 'one': the weights are for 6 values per item, but .* has 7; use weights of this net",
+        ),
         running(net.built),
     ):
         net(torch.ones(2, 7), torch.ones(2, 4))

@@ -147,7 +147,9 @@ def test_problems_are_reported(tmp_path: Path) -> None:
         ShapeError, match=r"layer 'conv'.*; inputs have 'data' of 2 x 5 x 7, and .* 'data' of 3 x 5 x 7"
     ):
         predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
-    with pytest.raises(WeightsError, match=r"layer 'scores': blob 0 has shape.*; inputs here are 'data' of 3 x 6 x 8$"):
+    with pytest.raises(
+        WeightsError, match=r"layer 'scores': blob 0 has shape.*; give weights for inputs of 'data' of 3 x 6 x 8$"
+    ):
         Predictor(Model(made(tmp_path, (6, 8))[0].message, weights), []).load()
 
 
@@ -257,7 +259,7 @@ def test_a_training_layer_is_removed_unless_its_other_tops_are_used() -> None:
 
 
 def test_an_unknown_blob_is_refused() -> None:
-    with pytest.raises(GraphError, match="doesn't have the blob 'prob'; its blobs are data, scores"):
+    with pytest.raises(GraphError, match="doesn't have the blob 'prob'; name one of data, scores"):
         Predictor(Model(NetParams(DATA, SCORES).message), ["prob"])
 
 

@@ -253,7 +253,7 @@ def test_settings_that_do_not_fit_are_refused(call: str, value, why: str) -> Non
 def test_only_inputs_have_settings() -> None:
     made = transformer()
     for call in ("set_transpose", "set_channel_swap", "set_raw_scale", "set_mean", "set_input_scale", "preprocess"):
-        with pytest.raises(NetError, match="'label' isn't an input; the inputs are: data"):
+        with pytest.raises(NetError, match="'label' isn't an input; name one of data"):
             getattr(made, call)("label", IMAGE)
     with pytest.raises(NetError):
         made.deprocess("label", IMAGE)

@@ -123,5 +123,5 @@ def test_mpiexec_starts_the_ranks(tmp_path: Path) -> None:
 
 def test_wrong_calls_are_refused(tmp_path: Path) -> None:
     script = program(tmp_path, "")
-    assert "needs --run FOLDER" in zoo_run(tmp_path, script, "--backend", "external").stderr
+    assert "add --run FOLDER" in zoo_run(tmp_path, script, "--backend", "external").stderr
     assert "does not exist" in zoo_run(tmp_path, tmp_path / "missing.py").stderr

@@ -104,7 +104,7 @@ def test_frozen_layers_keep_their_weights_and_statistics() -> None:
     assert tunable.frozen == ("c", "b")
     assert [spec.lr_mult for spec in layer_in(tunable.model, "c").param] == [0, 0]
     assert layer_in(tunable.model, "b").batch_norm_param.use_global_stats
-    with pytest.raises(NetError, match=r"--freeze 'conv\*': no layer with weights has such a name; there are c, b"):
+    with pytest.raises(NetError, match=r"--freeze 'conv\*': no layer with weights has such a name; name one of c, b"):
         tuned(model, 5, "photos", ["conv*"])
 
 
@@ -145,7 +145,7 @@ def test_a_named_head_counts() -> None:
          'layer { name: "e" type: "Eltwise" bottom: "a" bottom: "b" top: "e" }', "no layer computes the outputs"),
         ('name: "n" input: "a" input: "b" input_shape { dim: 1 dim: 2 } input_shape { dim: 1 dim: 2 }'
          'layer { name: "e" type: "Eltwise" bottom: "a" bottom: "b" top: "e" }' + FULL.format("f", "e", "", 3),
-         "reads 'a', 'b'; fine-tuning needs a net that reads an image"),
+         "reads 'a', 'b', but fine-tuning needs a net that reads an image"),
     ],
 )  # fmt: skip
 def test_nets_that_cannot_be_tuned_are_refused(text: str, problem: str) -> None:

@@ -223,7 +223,11 @@ def test_without_gpus_all_means_the_cpu_and_a_number_is_an_error(zoo, monkeypatc
     done = zoo("caffe", "train", "-solver", "solver.prototxt", "-gpu", "all")
     assert done.code == 0 and "Use CPU." in texts(done.err)
     done = zoo("caffe", "train", "-solver", "solver.prototxt", "-gpu", "0,1")
-    assert (done.code, done.err) == (2, "zoo: -gpu 0,1: there is no GPU 0: torch sees no GPU here\n")
+    assert (done.code, done.err) == (
+        2,
+        "zoo: -gpu 0,1: there is no GPU 0; torch sees no GPU here, so use the CPU, or run `zoo doctor` for the "
+        "reason\n",
+    )
 
 
 def test_the_gpus_are_listed(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,12 +249,12 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ("", "caffe needs exactly one command, but none is given; the commands are train, test, time, device_query"),
+        ("", "caffe needs exactly one command, but none is given; give one of train, test, time, device_query"),
         (
             "train test",
-            "caffe needs exactly one command, not 2 (train test); the commands are train, test, time, device_query",
+            "caffe needs exactly one command, not 2 (train test); give one of train, test, time, device_query",
         ),
-        ("trian", "caffe has no command 'trian'; the commands are train, test, time, device_query"),
+        ("trian", "caffe has no command 'trian'; give one of train, test, time, device_query"),
         ("train -solvr s", "there is no flag -solvr; did you mean -solver?"),
         ("train -solver", "-solver needs a value; write -solver=VALUE"),
         ("train", "caffe train needs a solver's settings; give -solver FILE"),

@@ -176,7 +176,7 @@ def test_a_bad_file_is_reported_in_one_line_with_its_place(zoo, command: str, na
 def test_a_missing_file_is_reported_in_one_line(zoo, command: str) -> None:
     code, out, err = zoo(command, *["gone.prototxt"] * (2 if command == "diff" else 1))
     assert (code, out) == (2, "")
-    assert err == "zoo: gone.prototxt: can't be opened: No such file or directory\n"
+    assert err == "zoo: gone.prototxt: can't be opened: No such file or directory; check the path and its permissions\n"
 
 
 @pytest.mark.parametrize("command", ["upgrade", "diff"])

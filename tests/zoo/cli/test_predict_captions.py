@@ -167,7 +167,7 @@ def test_options_that_do_not_fit_two_nets_are_refused(zoo, two_nets, model: str)
         in done.err
     )
     done = zoo("predict", model, "images/a.png", "--blob", "fc")
-    assert done.code == 2 and "writes captions; --blob is for other answers" in done.err
+    assert done.code == 2 and "writes captions, but --blob is for other answers" in done.err
 
 
 def test_captions_are_scored_against_human_ones(zoo, model: str) -> None:

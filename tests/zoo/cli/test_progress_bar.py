@@ -71,3 +71,43 @@ def test_quick_work_and_dumb_terminals_have_no_bar(tmp_path: Path) -> None:
     with terminal("-c", PROGRAM.format(total=2), TERM="dumb") as (process, end):
         process.communicate(b"\n")
         assert read_until(end, b"never") == b""
+
+
+def test_the_first_sign_of_a_computing_command_comes_before_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("import os, sys; os.write(2, b'torch is loaded'); sys.stdin.readline()")
+    command = ("-m", "zoo", "export", str(tmp_path / "net.prototxt"), "--to", "onnx")
+    search = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    with terminal(*command, PYTHONPATH=search) as (process, end):
+        assert b"exporting" in read_until(end, b"torch is loaded")
+        process.kill()
+
+
+LONG = """
+import sys, time
+from zoo.cli import display, output
+from zoo.requests.events import WorkDone, WorkEnded, WorkStarted
+from zoo.requests.request import Request
+output.LINE_DELAY = 0.01
+display._LINE_PAUSE = 0.0
+shown = display.Display(Request(), "exporting", quiet={quiet}, err=False)
+time.sleep(0.1)
+shown(WorkStarted("running the net", 4))
+time.sleep(0.1)
+shown(WorkDone(3))
+shown(WorkEnded())
+shown.close()
+"""
+
+
+def lines_of(*, quiet: bool = False, **environment: str) -> list[str]:
+    environment = {**os.environ, "NETDSL_PROGRESS": "", **environment}
+    command = [sys.executable, "-c", LONG.format(quiet=quiet)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr.splitlines()
+
+
+def test_long_work_writes_lines_where_there_is_no_terminal() -> None:
+    assert lines_of() == ["zoo: exporting ...", "zoo: running the net ...", "running the net: 3 of 4 done"]
+
+
+def test_json_and_a_setting_turn_the_lines_off() -> None:
+    assert lines_of(quiet=True) == lines_of(NETDSL_PROGRESS="no") == []

@@ -107,7 +107,7 @@ def test_json_contains_no_nan_or_infinity(zoo, files) -> None:
 def test_one_bad_file_among_good_ones_fails(zoo, files) -> None:
     code, _, err = zoo("show", "net.prototxt", "gone.prototxt")
     assert code == 2
-    assert err == "zoo: gone.prototxt: can't be opened: No such file or directory\n"
+    assert err == "zoo: gone.prototxt: can't be opened: No such file or directory; check the path and its permissions\n"
 
 
 def test_a_net_of_the_catalogue_is_shown_without_loading_torch() -> None:

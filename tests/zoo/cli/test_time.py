@@ -50,7 +50,7 @@ def test_json_contains_every_layer(zoo, net: str) -> None:
 
 def test_weights_are_loaded(zoo, net: str) -> None:
     assert zoo("time", net, "--weights", "gone.caffemodel").err == (
-        "zoo: gone.caffemodel: can't be opened: No such file or directory\n"
+        "zoo: gone.caffemodel: can't be opened: No such file or directory; check the path and its permissions\n"
     )
 
 
@@ -76,7 +76,7 @@ def test_an_unstated_shape_is_guessed_and_reported(zoo) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        (None, "zoo: net.prototxt: can't be opened: No such file or directory\n"),
+        (None, "zoo: net.prototxt: can't be opened: No such file or directory; check the path and its permissions\n"),
         ("layer { name: 'a' type: 'Convolutoin' }", "did you mean Convolution?"),
         ("layer { name: 'a' type: 'ReLU' bottom: 'b' top: 'a' }", "bottom 'b' isn't a top of any layer before it"),
         (NET.replace("{ name", "{ include { phase: TEST } name"), "the net has no layers in phase TRAIN"),

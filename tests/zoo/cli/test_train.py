@@ -63,7 +63,7 @@ def test_a_damaged_snapshot_is_skipped_with_a_message(zoo) -> None:
     assert resumed.code == 0 and "training LeNet from iteration 1\n" in resumed.out
     assert resumed.err == (
         "zoo: skipped a snapshot: lenet_iter_2.caffemodel: the file is damaged: its hash differs from the one in "
-        "lenet_iter_2.resume.json\n"
+        "lenet_iter_2.resume.json, so resume from another snapshot\n"
     )
 
 

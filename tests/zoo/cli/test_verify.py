@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,16 +42,25 @@ def test_equal_models_have_no_difference(zoo) -> None:
         "blob c 2x4x4x3 differs by 0.0e+00 of its spread",
         "blob r 2x4x4x3 differs by 0.0e+00 of its spread",
         "output ip 2x7 differs by 0.0e+00 of its spread",
+        "the models agree: outputs differ by 0.0e+00 of their spread (1e-05 allowed)",
     ]
 
 
 def test_the_first_blob_that_differs_is_named(zoo) -> None:
     code, out, err = zoo("verify", "a.caffemodel", "b.caffemodel", "--outputs-only")
-    assert (code, err) == (1, "zoo: the models differ: the first blob beyond 1e-05 is 'ip'\n")
-    assert [line.split()[:2] for line in out.splitlines()] == [["output", "ip"]]
+    assert (code, err) == (1, "")
+    blob, first, verdict = out.splitlines()
+    assert blob.startswith("output ip ") and first == "the first blob beyond 1e-05 is 'ip'"
+    assert re.fullmatch(r"the models differ: outputs differ by \S+ of their spread \(1e-05 allowed\)", verdict)
     assert zoo("verify", "a.caffemodel", "b.caffemodel", "--tolerance", "1000").code == 0
     found = json.loads(zoo("verify", "a.caffemodel", "b.caffemodel", "--json").out)
     assert (found["same"], [each["difference"] == 0 for each in found["blobs"]]) == (False, [True, True, False])
+
+
+@pytest.mark.parametrize(("a", "tolerance"), [("a.caffemodel", "0.123456789"), ("b.caffemodel", "1e-05")])
+def test_the_verdict_is_the_last_line_and_fits_on_a_terminal(zoo, a: str, tolerance: str) -> None:
+    out = zoo("verify", a, "b.caffemodel", "--tolerance", tolerance).out
+    assert out.splitlines()[-1].startswith("the models ") and len(out.splitlines()[-1]) <= 80
 
 
 @needs_onnx
@@ -68,7 +78,10 @@ def test_models_of_two_formats_are_compared_blob_by_blob(zoo) -> None:
 def test_blobs_in_only_one_model_are_reported(zoo) -> None:
     Path("other.prototxt").write_text(NET.replace('top: "r"', 'top: "q"').replace('bottom: "r"', 'bottom: "q"'))
     out = zoo("verify", "small.prototxt,a.caffemodel", "other.prototxt,a.caffemodel").out
-    assert out.splitlines()[-2:] == ["only in small.prototxt,a.caffemodel: r", "only in other.prototxt,a.caffemodel: q"]
+    assert out.splitlines()[-3:-1] == [
+        "only in small.prototxt,a.caffemodel: r",
+        "only in other.prototxt,a.caffemodel: q",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,22 @@ def test_a_library_that_does_not_start_is_wrong() -> None:
         (result,) = results(broken)
         assert result.verdict is Verdict.WRONG
         assert "SIGILL" in result.fact and result.advice
+
+
+def test_a_missing_java_and_a_missing_mpi_are_not_wrong() -> None:
+    for results, problem in ((java_results, "Spark needs Java"), (mpi_results, "mpiexec wasn't found")):
+        assert next(iter(results(Outcome(problem=problem, missing=True)))).verdict is Verdict.MISSING
+
+
+def test_the_pyspark_of_a_cluster_is_good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def without_metadata(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    (tmp_path / "RELEASE").write_text("Spark 4.0.1 (git revision x) built for Hadoop 3.4.1\n")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr("zoo.doctor.engines.metadata.version", without_metadata)
+    _, spark = java_results(Outcome({"program": "/usr/bin/java", "origin": "PATH", "version": 21}))
+    assert (spark.verdict, spark.fact) == (Verdict.GOOD, "pyspark of Spark 4.0.1")
 
 
 def test_an_old_java_and_another_spark_are_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

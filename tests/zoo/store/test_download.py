@@ -164,7 +164,7 @@ def test_a_missing_file_is_reported_at_once_and_temporary_errors_are_retried(
     with pytest.raises(DownloadError, match=r"/gone: the server answers 404 Not Found$"):
         download(target, [server.url("/gone")], ANY_FILE, told.settings())
     server.put("/private", status=[401])
-    with pytest.raises(DownloadError, match="answers 401 Unauthorized; the file isn't public"):
+    with pytest.raises(DownloadError, match="answers 401 Unauthorized; give a token of a user who may read it"):
         download(target, [server.url("/private")], ANY_FILE, told.settings())
     assert len(server.asked) == 2
     server.put(PATH, DATA, status=[503, 500, 200])
@@ -270,7 +270,7 @@ except FileError as problem:
     part = target.with_name("net.caffemodel.part")
     assert (
         done.stdout
-        == f"{part}: the file can't be written: File too large; the next pull continues with the part that is there\n"
+        == f"{part}: the file can't be written: File too large; free space there, and pull again to continue\n"
     )
     assert part.stat().st_size == 200_000
     download(target, [server.url(PATH)], ANY_FILE, told.settings())

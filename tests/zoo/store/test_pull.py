@@ -268,7 +268,7 @@ def test_an_archive_with_paths_outside_its_folder_is_refused(
     path = tmp_path / f"some.{suffix}"
     files = {"deploy.prototxt": NET, name: NET}
     path.write_bytes(zipped(**files) if suffix == "zip" else tarred(*((*each, FILE) for each in files.items())))
-    with pytest.raises(StoreError, match=r"which would be outside the model's folder; it isn't unpacked"):
+    with pytest.raises(StoreError, match=r"which would be outside the model's folder, so it isn't unpacked"):
         pulled(store, str(path), told)
     assert leftovers(store) == set()
     assert list(tmp_path.rglob("deploy.prototxt")) == []

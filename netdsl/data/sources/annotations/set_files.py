@@ -56,7 +56,7 @@ def _size_in(file: BinaryIO, where: str) -> tuple[int, int]:
         with library.open(file) as image:
             width, height = image.size[::-1] if _is_turned(image) else image.size
     except Exception as problem:  # Pillow's many readers raise any error for damaged files
-        raise DataError(f"{where}: not an image that can be read: {problem}") from None
+        raise DataError(f"{where}: not an image that can be read: {problem}; convert it to PNG or JPEG") from None
     return checked_size(height, width, where)
 
 

@@ -203,7 +203,7 @@ def _voc_folder(path: Path) -> Path:
     if len(folders) == 1:
         return folders[0]
     found = f"several folders contain one; choose {folders[0]} or another" if folders else "name a Pascal VOC folder"
-    raise DataError(f"{path}: there is no folder {ANNOTATIONS}; {found}")
+    raise DataError(f"{path}: the folder doesn't contain {ANNOTATIONS}; {found}; name a folder in Pascal VOC's layout")
 
 
 def _all_names(path: Path) -> list[str]:

@@ -87,9 +87,12 @@ class RelayRequest:
         try:
             request = cls(RelayOperation(operation), _KINDS[kind], count, other, value)
         except (ValueError, IndexError):
-            raise DistributedError("an unknown request") from None
+            raise DistributedError("an unknown request; start all workers with the same version of netdsl") from None
         if count > (NUMBERS if request.operation is RelayOperation.GATHER else _MOST):
-            raise DistributedError(f"a request for {count} values at once, which is too many")
+            raise DistributedError(
+                f"a request for {count} values at once, which is too many; start all workers with the same version "
+                "of netdsl"
+            )
         return request
 
     @property

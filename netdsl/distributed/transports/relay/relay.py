@@ -139,7 +139,8 @@ class LaneServer:
             request = self._connections[key.data].request()
             if not self._is_possible(request):
                 raise DistributedError(
-                    f"lane {self._lane}: worker {key.data} requests a {request}, which isn't possible"
+                    f"lane {self._lane}: worker {key.data} requests a {request}, which isn't possible; start "
+                    "all workers with the same version of netdsl"
                 )
             self._requests[key.data] = request
             selector.unregister(key.fileobj)
@@ -218,8 +219,8 @@ class LaneServer:
     def _mismatch(self, requests: Mapping[int, RelayRequest]) -> DistributedError:
         requests_text = ", ".join(f"worker {rank} requests a {request}" for rank, request in sorted(requests.items()))
         return DistributedError(
-            f"lane {self._lane}: {requests_text}; all workers must have the same net and request the same operations "
-            "in the same order"
+            f"lane {self._lane}: {requests_text}, but all workers must have the same net and request the same "
+            "operations in the same order; start them with the same program"
         )
 
     def _refuse_all(self, problem: DistributedError) -> None:
@@ -258,7 +259,10 @@ class Meeting:
         elif request.operation is RelayOperation.VARIABLE and request.kind.kind == "f":
             self._await_others(rank, _Visit(connection, request, np.empty(0, REAL)))
         else:
-            raise DistributedError(f"worker {rank} requests a {request}, which isn't possible")
+            raise DistributedError(
+                f"worker {rank} requests a {request}, which isn't possible; start all workers with the same version "
+                "of netdsl"
+            )
 
     def _variable_of(self, request: RelayRequest) -> Variable | None:
         """Return the variable of a request, or `None` if the request isn't about an existing variable."""
@@ -298,7 +302,8 @@ class Meeting:
             return None
         requests_text = ", ".join(f"worker {rank} requests a {operation}" for rank, operation in requests.items())
         return DistributedError(
-            f"{requests_text}; all workers must have the same net and request the same operations in the same order"
+            f"{requests_text}, but all workers must have the same net and request the same operations in the "
+            "same order; start them with the same program"
         )
 
     def _end_meeting(self, problem: DistributedError, *connections: Connection) -> None:

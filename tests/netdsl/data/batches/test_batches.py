@@ -188,7 +188,9 @@ def test_several_processes_replace_a_bad_item_as_a_single_process_does(size: int
 def test_a_source_without_a_good_item_is_an_error() -> None:
     with (
         Batches(Reading(Images(4, bad=(0, 1, 2, 3)), 2), Loading(bad=BadItems.SKIP)) as batches,
-        pytest.raises(DataError, match="4 items in a row are bad; the last problem is: item 3"),
+        pytest.raises(
+            DataError, match="4 items in a row are bad; correct the data, starting with this problem: item 3"
+        ),
     ):
         next(batches)
 

@@ -83,7 +83,7 @@ def test_a_shared_input_layer_loses_only_the_features() -> None:
         (WORDS, IMAGE, "fc7", r"features of shape \[6\], but 'fc7' has shape \[5\]; .* net 'image' has 'fc8', 'prob'"),
         (WORDS.replace("dim: 9 dim: 6", "dim: 9 dim: 4"), IMAGE, "fc8", "net 'image' has no blob of that shape"),
         (WORDS, IMAGE, "fc9", "net 'image' doesn't have the blob 'fc9'"),
-        (IMAGE, IMAGE, "fc8", "needs three inputs: .*; this net's inputs are 'data'"),
+        (IMAGE, IMAGE, "fc8", "needs three inputs: .*, but this net's inputs are 'data'"),
         (WORDS.replace("predict", "fc7"), IMAGE, "fc8", "both nets have a layer or a blob 'fc7'"),
         (WORDS.replace('"embedded"', '"data"'), IMAGE, "fc8", "both nets have a layer or a blob 'data'"),
     ],

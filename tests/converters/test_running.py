@@ -1,0 +1,76 @@
+"""Values of a net's blobs: only the wanted ones stay in memory, and layers don't change the others'."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from converters import running
+from converters.running import edge_values
+from netdsl.training.net import Net
+
+NET = """name: "small"
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 2 dim: 4 dim: 4 } } }
+layer { name: "c" type: "Convolution" bottom: "data" top: "c"
+  convolution_param { num_output: 2 kernel_size: 1 weight_filler { type: "xavier" } } }
+layer { name: "r" type: "ReLU" bottom: "c" top: "c" }
+layer { name: "flat" type: "Flatten" bottom: "c" top: "flat" }
+layer { name: "sum" type: "Eltwise" bottom: "c" bottom: "data" top: "sum" }
+layer { name: "ip" type: "InnerProduct" bottom: "flat" top: "ip"
+  inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+"""
+
+
+@pytest.fixture
+def net() -> Net:
+    return Net(from_text(NET, pb.NetParameter), phase="TEST")
+
+
+def test_wanted_values_are_those_of_a_full_run(net: Net) -> None:
+    built = net.module.built
+    inputs = {"data": np.random.default_rng(0).standard_normal((1, 2, 4, 4)).astype(np.float32)}
+    full = edge_values(built, inputs)
+    assert len(full) == len(built.graph.blobs)
+    wanted = edge_values(built, inputs, wanted=built.graph.outputs)
+    assert wanted.keys() == set(built.graph.outputs)
+    for edge in full:
+        assert np.array_equal(edge_values(built, inputs, wanted=[edge])[edge], full[edge])
+
+
+def test_values_that_no_layer_needs_any_more_are_released(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, alive = list[weakref.ref[Tensor]](), list[int]()
+    tops_of = running._tops
+
+    def watched(*arguments: object) -> tuple[Tensor, ...]:
+        alive.append(sum(made_one() is not None for made_one in made))
+        tops = tops_of(*arguments)  # type: ignore[arg-type]
+        made.extend(map(weakref.ref, tops))
+        return tops
+
+    monkeypatch.setattr(running, "_tops", watched)
+    chain = NET.partition('layer { name: "flat"')[0] + "".join(
+        f'layer {{ name: "s{index}" type: "Sigmoid" bottom: "{below}" top: "s{index}" }}\n'
+        for index, below in enumerate(["c", *(f"s{index}" for index in range(5))])
+    )
+    built = Net(from_text(chain, pb.NetParameter), phase="TEST").module.built
+    edge_values(built, {"data": np.ones((1, 2, 4, 4), np.float32)}, wanted=built.graph.outputs)
+    assert len(alive) == 8 and max(alive) <= 2
+
+
+def test_each_layer_is_reported(net: Net) -> None:
+    seen = list[object]()
+
+    @contextmanager
+    def work(doing: str, total: float) -> Iterator[Callable[..., object]]:
+        seen.append((doing, total))
+        yield lambda items=1: seen.append(items)
+
+    edge_values(net.module.built, {"data": np.ones((1, 2, 4, 4), np.float32)}, work=work, doing="running")
+    assert seen == [("running", len(net.module.built.graph.nodes)), *[1] * len(net.module.built.graph.nodes)]
