@@ -99,7 +99,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             graphs = model.graphs
             if not graphs:
                 raise NetError("the net has no layers; add some")
-            model = replace(model, net=_without_files(model.net))
+            model = replace(model, net=without_files(model.net))
             _check_layers(model, settings, finding, graphs)
             if run:
                 finding.ran = False
@@ -167,7 +167,7 @@ def _distinct(builts: Sequence[Built]) -> list[Built]:
     return list(layers.values())[::-1]
 
 
-def _without_files(net: pb.NetParameter) -> pb.NetParameter:
+def without_files(net: pb.NetParameter) -> pb.NetParameter:
     """Return a net without the names of files, such as of means or image sizes, which exist only where the net is
     used."""
     made = copy_of(net)

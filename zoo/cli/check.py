@@ -8,6 +8,7 @@ import click
 
 from netdsl.checking.data_trial import DataTrial
 from netdsl.checking.lint import Finding
+from netdsl.checking.solver_chain import ChainLink
 from zoo.cli.output import counted
 from zoo.requests.files import CheckRequest
 
@@ -16,13 +17,20 @@ _MOST_SKIPPED = (
 )
 
 
-def show_found(found: Finding | DataTrial, request: CheckRequest) -> None:
-    """Print the findings about a net."""
-    for line in _finding_lines(found) if isinstance(found, Finding) else (_trial_line(found),):
+def show_found(found: Finding | ChainLink | DataTrial, request: CheckRequest) -> None:
+    """Print the findings about a net, or the verdict on a part that a solver needs."""
+    match found:
+        case Finding():
+            lines = list(_finding_lines(found))
+        case ChainLink():
+            lines = [found.reason or f"{found.part} {found.name}: {found.note}"]
+        case DataTrial():
+            lines = [_trial_line(found)]
+    for line in lines:
         click.echo(line)
 
 
-def show_summary(found: Sequence[Finding | DataTrial], request: CheckRequest) -> None:
+def show_summary(found: Sequence[Finding | ChainLink | DataTrial], request: CheckRequest) -> None:
     """Print a summary of all trials."""
     if request.data:
         click.echo(_trials_summary([trial for trial in found if isinstance(trial, DataTrial)]))
