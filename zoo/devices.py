@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.gpus import sees_gpu
+from netdsl.gpus import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.solver.events import Notice
 from zoo.requests.events import Listen, ignore
 from zoo.requests.request import RequestError
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import torch
 
 ALL = "all"
-SOLVERS_GPU = "solver_mode: GPU"
 
 
 def one_device(name: str | None, listen: Listen) -> torch.device:
@@ -84,11 +83,6 @@ def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
         name = ",".join(f"cuda:{number.strip()}" for number in gpus.split(","))
     name = name or gpus
     return [] if name is None else remote_devices_of(name)
-
-
-def names_gpu(param: pb.SolverParameter) -> bool:
-    """Return whether a solver's settings name the GPU. Caffe's default is the GPU too, but doesn't need one here."""
-    return param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
 
 
 def gpus_of(numbers: str, count: int) -> list[torch.device]:

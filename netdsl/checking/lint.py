@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -177,6 +177,13 @@ def without_files(net: pb.NetParameter) -> pb.NetParameter:
                 if setting.name.endswith("_file"):
                     settings.ClearField(setting.name)
     return made
+
+
+def code_needed(names: Collection[str]) -> str:
+    """Return the sentence about Python layers that must be allowed before their net can be checked."""
+    modules = ",".join(sorted({name.rpartition(".")[0] for name in names}))
+    code = f"the net needs the Python code of {', '.join(names)}"
+    return f"{code}; if you trust it, give --allow-python {modules}"
 
 
 def _private(graphs: Sequence[Graph], settings: CheckSettings) -> list[str]:

@@ -15,14 +15,16 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from caffe_proto.files import read
 from caffe_proto.locations import error_label
-from netdsl.checking.lint import without_files
+from netdsl.checking.lint import code_needed, without_files
 from netdsl.errors import first_line, memory_shortage, user_code_problem
+from netdsl.gpus import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.layer.data import DataOrigin
 from netdsl.layers import data_layer_of
 from netdsl.model.model import Model
 from netdsl.model.opening import add_weights
-from netdsl.net.build import check_fillers
+from netdsl.net.build import check_fillers, unknown_types
 from netdsl.net.graph import Phase
+from netdsl.net.placeholder_layer import unavailable_types
 from netdsl.solver.settings import SolverSettings, find_file, find_weights, open_settings, read_settings
 
 
@@ -39,6 +41,7 @@ class ChainLink:
     name: str
     note: str = ""
     reason: str = ""
+    needs_code: tuple[str, ...] = ()  # the Python layers that must be allowed before a net can be checked
 
     @property
     def good(self) -> bool:
@@ -84,8 +87,10 @@ class _Chain:
 
         def open_file() -> str:
             opened.append(open_settings(read_settings(self._path), self._folder, dialect))
-            param = opened[0].param
-            return f"{param.type} for {param.max_iter:,} iterations"
+            param, notes = opened[0].param, list[str]()
+            if names_gpu(param):
+                sees_gpu(SOLVERS_GPU, notes.append)
+            return "; ".join([f"{param.type} for {param.max_iter:,} iterations", *notes])
 
         self.found.append(self._link("solver", str(self._path), open_file))
         return opened[0] if opened else None
@@ -112,24 +117,30 @@ class _Chain:
                 check_fillers(built)
             return f"good for {phase.name}"
 
+        path = str(find_file(name, self._folder))
         try:
-            layers = [node.layer for node in model_of().graph(phase).nodes]
-        except CaffeError:  # the net's own verdict says why
-            layers = []
-        files = [link for layer in layers for link in self._files_of(layer)]
-        net = self._link("net", str(find_file(name, self._folder)), build)
+            graph = model_of().graph(phase)
+        except CaffeError:  # building it explains why
+            graph = None
+        files = [link for node in graph.nodes for link in self._files_of(node.layer)] if graph else []
+        private = tuple(unavailable_types([graph])) if graph and not unknown_types(graph) else ()
+        if private:
+            reason = f"{path}: {code_needed(private)}"
+            net = ChainLink(str(self._path), "net", path, reason=reason, needs_code=private)
+        else:
+            net = self._link("net", path, build)
         if net.reason and not all(link.good for link in files):
             net = replace(net, reason=f"{net.reason} (the shapes of the missing data are guesses)")
         yield from (net, *files)
 
     def _files_of(self, layer: pb.LayerParameter) -> Iterator[ChainLink]:
         """Yield the verdicts on a layer's data and on the files that its settings name."""
-        missing = False
         for part, name in files_of_settings(layer):
             link = self._link(part, name, lambda name=name: _readable(Path(name)), error_label(layer))  # type: ignore[misc]
-            missing = missing or not link.good
+            if not link.good:  # the data may be good without it
+                layer = without_files(pb.NetParameter(layer=[layer])).layer[0]
             yield link
-        for name in () if missing else _source_names(layer):
+        for name in _source_names(layer):
             yield self._link("data", name, lambda: _first_item(layer), error_label(layer))
 
     def _link(self, part: str, name: str, check: Callable[[], str], place: str = "") -> ChainLink:
@@ -156,6 +167,12 @@ def files_of_settings(layer: pb.LayerParameter) -> Iterator[tuple[str, str]]:
                 yield setting.name.removesuffix("_file").replace("_", " "), name
 
 
+def source_of(layer: pb.LayerParameter) -> list[str]:
+    """Return the source that a layer's settings name, or an empty list."""
+    names = (getattr(value, "source", "") for _, value in layer.ListFields() if isinstance(value, Message))
+    return [name for name in names if name][:1]
+
+
 def _source_names(layer: pb.LayerParameter) -> Iterator[str]:
     """Yield the name of the source if the layer reads files."""
     try:
@@ -164,8 +181,7 @@ def _source_names(layer: pb.LayerParameter) -> Iterator[str]:
         return
     if kind is None or kind.data_origin is not DataOrigin.FILES:
         return
-    names = (getattr(value, "source", "") for _, value in layer.ListFields() if isinstance(value, Message))
-    yield next((name for name in names if name), layer.name)
+    yield from source_of(layer) or [layer.name]
 
 
 def _first_item(layer: pb.LayerParameter) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,15 +13,15 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
-from netdsl.gpus import sees_gpu
+from netdsl.gpus import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.net.graph import phase_of
 from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_lines, output_lines
 from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
 from zoo.cli.caffe_tools import TOOLS
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
-from zoo.devices import SOLVERS_GPU, gpus_of, names_gpu
-from zoo.requests.groups import modules_of
+from zoo.devices import gpus_of
+from zoo.requests.groups import ALLOW_PYTHON, modules_of
 from zoo.requests.request import RequestError
 
 if TYPE_CHECKING:
@@ -197,7 +198,10 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
 def _allowing_modules(flags: Flags) -> Iterator[None]:
     """Allow the Python layers of the named modules to run, and the named plug-ins to be imported."""
     try:
-        python, plugins = (modules_of(filter(None, [modules]), "") for modules in (flags.allow_python, flags.plugin))
+        python, plugins = (
+            modules_of(filter(None, [modules]), "")
+            for modules in (flags.allow_python or os.environ.get(ALLOW_PYTHON, ""), flags.plugin)
+        )
     except RequestError as problem:
         raise FlagError(str(problem)) from None
     with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from netdsl.checking.data_trial import DataTrial
-from netdsl.checking.lint import Finding
+from netdsl.checking.lint import Finding, code_needed
 from netdsl.checking.solver_chain import ChainLink
 from zoo.cli.output import counted
 from zoo.requests.files import CheckRequest
@@ -48,9 +48,7 @@ def _finding_lines(finding: Finding) -> Iterator[str]:
 
 def _finding_result(finding: Finding) -> str:
     if finding.needs_code:
-        modules = ",".join(sorted({name.rpartition(".")[0] for name in finding.needs_code}))
-        code = f"the net needs the Python code of {', '.join(finding.needs_code)}"
-        return f"{finding.file}: {code}; if you trust it, give --allow-python {modules}"
+        return f"{finding.file}: {code_needed(finding.needs_code)}"
     if finding.reason:
         return finding.reason
     phases = " and ".join(finding.phases)
