@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -76,7 +77,8 @@ class Adoption:
     """What a project contains, how it is connected, and what to do.
 
     `edits` counts the changed lines by file, and `patch` is their file. `links` are the commands that replace the
-    patch, and `caffe` the commands that let scripts find Caffe's programs and `import caffe`.
+    patch. The images in `linked_lists` need them too. `caffe` are the commands that let scripts find Caffe's programs
+    and `import caffe`.
     """
 
     folder: str
@@ -87,6 +89,7 @@ class Adoption:
     edits: Mapping[str, int] = field(default_factory=dict)
     patch: str | None = None
     links: Sequence[str] = ()
+    linked_lists: Sequence[str] = ()
     caffe: Sequence[str] = ()
 
     @property
@@ -119,7 +122,7 @@ def adopt(request: AdoptRequest, listen: Listen) -> Adoption:
         for name in survey.solvers:
             solvers.append(survey.solver(name, place, root))
             advance()
-    caffe = (request.caffe_folder or Path(_CAFFE).expanduser()).absolute()
+    caffe = _CAFFE if request.caffe_folder is None else str(request.caffe_folder.absolute())
     return Adoption(
         str(root),
         survey.contents(),
@@ -130,6 +133,7 @@ def adopt(request: AdoptRequest, listen: Listen) -> Adoption:
         output,
         [f"mkdir -p {Path(old).parent} && ln -s {project.root / new} {old}"
          for old, new in survey.old_paths.moved.items() if old.startswith("/")],
+        [name for name in project.lists if survey.old_paths.current(project.first_path(name)) is not None],
         commands_for_caffe(project, survey.folders, caffe, survey.all_modules()),
     )  # fmt: skip
 
@@ -249,13 +253,19 @@ class _Survey:
             if not uses and not (script and script.uses_caffe):
                 continue
             missing = [
-                use.name for use in uses
+                self._with_hint(use.name) for use in uses
                 if not use.role.startswith("new ") and self._place(use.name, self.folders[name]) not in made
                 and not (self._project.root / self._place(use.name, self.folders[name])).exists()
                 and not exists(self._project, use.name, self.folders[name])
             ]  # fmt: skip
             modules = script.missing_modules(own) if script else []
             yield AdoptedScript(name, self.folders[name], uses, missing, modules, script.problem if script else "")
+
+    def _with_hint(self, path: str) -> str:
+        """Return a missing path with the most similar file of the project, if one is similar."""
+        names = {Path(name).name: name for name in self._project.files if Path(name).suffix == Path(path).suffix}
+        near = get_close_matches(Path(path).name, names, 1)
+        return f"{path} (did you mean {names[near[0]]}?)" if near and near[0] != Path(path).name else path
 
     def contents(self) -> dict[str, int]:
         """Return the number of files of each kind, by the kind's name for one file."""

@@ -30,6 +30,8 @@ def edited_texts(project: Project, old_paths: OldPaths, folders: Mapping[str, st
             after = _with_new_folders(modern or before, old_paths, folder)
         else:
             after = _with_new_paths(before, old_paths, folder)
+            if name in project.solvers:
+                after = _with_reachable_snapshots(after, project.solvers[name].snapshot_prefix)
         if after != before:
             texts[name] = after
     return texts
@@ -46,6 +48,14 @@ def _with_new_paths(text: str, old_paths: OldPaths, folder: str) -> str:
         return f"{match['quote']}{relative_to(current, folder)}{slash}{match['quote']}"
 
     return _QUOTED.sub(changed, text)
+
+
+def _with_reachable_snapshots(text: str, prefix: str) -> str:
+    """Return a solver whose snapshots go to the folder in which it runs, if they went to a folder of another
+    machine."""
+    path = Path(prefix)
+    is_away = path.is_absolute() and not path.parent.exists()
+    return re.sub(rf"([\"']){re.escape(prefix)}([\"'])", rf"\1{path.name}\2", text) if is_away else text
 
 
 def _with_new_folders(text: str, old_paths: OldPaths, folder: str) -> str:

@@ -13,7 +13,7 @@ from zoo.requests.groups import ALLOW_PYTHON
 _PROGRAM = re.compile(r"(?:(?P<root>.*?)/)?(?P<build>build|\.build_release|build_release|distribute|bin)(/\w+)?/[\w.]+")
 
 
-def commands_for_caffe(project: Project, folders: Mapping[str, str], caffe: Path, modules: Sequence[str]) -> list[str]:
+def commands_for_caffe(project: Project, folders: Mapping[str, str], caffe: str, modules: Sequence[str]) -> list[str]:
     """Return the commands, for a Caffe folder and the modules of Python layers. The list is empty if no script needs
     them."""
     commands = dict.fromkeys(
@@ -29,7 +29,7 @@ def commands_for_caffe(project: Project, folders: Mapping[str, str], caffe: Path
     return list(commands)
 
 
-def _for_program(path: str, folder: Path, caffe: Path) -> Iterator[str]:
+def _for_program(path: str, folder: Path, caffe: str) -> Iterator[str]:
     """Yield the command that makes the path of a program right."""
     variable = re.match(r"\$\{?(\w+)\}?(/.*)?", path)
     if "/" not in path:
@@ -43,9 +43,9 @@ def _for_program(path: str, folder: Path, caffe: Path) -> Iterator[str]:
             yield from _link(Path(match["root"] or "/"), match["build"], caffe)
 
 
-def _link(root: Path, build: str, caffe: Path) -> Iterator[str]:
+def _link(root: Path, build: str, caffe: str) -> Iterator[str]:
     """Yield the command that puts the Caffe folder, or the programs in it, in the place of a Caffe."""
-    if root == caffe:
+    if root == Path(caffe).expanduser():
         return
     if root.exists():
         yield f"ln -s {caffe}/{build} {root}/{build}"

@@ -66,17 +66,23 @@ def relative_to(path: str, folder: str) -> str:
 
 
 def _moves(project: Project, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new folder if the end of a path exists in the project."""
+    """Yield the old and the new folder if a part of a path exists in the project.
+
+    The part ends as late as possible and is as long as possible. A project's folder may also have kept its name.
+    """
     parts = PurePosixPath(os.path.normpath(path)).parts
     first = 1 if path.startswith("/") else 0
-    for start in range(first, len(parts)):
-        end = "/".join(parts[start:])
-        is_long = len(parts) - start >= _LEAST_PARTS
-        for place in _places(project, end, unique=not is_long):
+    for end in range(len(parts), first, -1):
+        for start in range(first, end):
+            is_long, is_end = end - start >= _LEAST_PARTS, end == len(parts)
             old = "/".join(parts[:start]).replace("//", "/")
-            if old and old != "/":
+            if old in ("", "/") or not (is_long or is_end):
+                continue
+            for place in _places(project, "/".join(parts[start:end]), unique=not is_long):
                 yield old, place
-            return
+                return
+    if project.root.name in parts[first:]:
+        yield "/".join(parts[: parts.index(project.root.name) + 1]).replace("//", "/"), "."
 
 
 def _places(project: Project, end: str, *, unique: bool) -> Iterator[str]:

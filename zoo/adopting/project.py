@@ -50,6 +50,11 @@ class Project:
             Path(name).name for name in self.folders
         }
 
+    def first_path(self, name: str) -> str:
+        """Return the first path in a list."""
+        with (self.root / name).open(encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(4096).rsplit(" ", 1)[0].split()[0]
+
     def text(self, name: str) -> str:
         """Return the text of a file. Bytes that aren't UTF-8 are kept as surrogates."""
         with (self.root / name).open(encoding="utf-8", errors="surrogateescape", newline="") as file:

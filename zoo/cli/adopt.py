@@ -20,21 +20,22 @@ def show_adoption(adoption: Adoption, request: AdoptRequest) -> None:
         click.echo(f"  can't be read: {reason}")
     for solver in adoption.solvers:
         _print_lines(f"solver {solver.solver}", _lines_about_solver(solver))
+    if adoption.scripts:
+        click.echo("")
     for script in adoption.scripts:
-        _print_lines(f"script {script.script}", _lines_about_script(script))
+        click.echo(f"script {script.script}: {'; '.join(_facts_about_script(script))}")
     if adoption.patch:
         _print_edits(adoption)
-    if adoption.caffe:
+    if adoption.scripts:
         click.echo("\nTo run the scripts unchanged:")
         if request.caffe_folder is None:
             click.echo(f"  zoo adopt {adoption.folder} --caffe-folder ~/caffe")
         for command in adoption.caffe:
             click.echo(f"  {command}")
-    commands = [solver.command for solver in adoption.solvers if solver.good]
-    if commands:
-        click.echo("\nTo train:")
-        for command in commands:
-            click.echo(f"  {command}")
+    for title, good in (("To train:", True), ("To train, when the missing parts are there:", False)):
+        commands = [solver.command for solver in adoption.solvers if solver.good is good]
+        if commands:
+            click.echo("\n".join([f"\n{title}", *(f"  {command}" for command in commands)]))
 
 
 def _print_lines(title: str, lines: Iterator[str]) -> None:
@@ -49,14 +50,14 @@ def _lines_about_solver(solver: AdoptedSolver) -> Iterator[str]:
     yield from (link.reason or f"{link.part} {link.name}: {link.note}" for link in solver.chain)
 
 
-def _lines_about_script(script: AdoptedScript) -> Iterator[str]:
+def _facts_about_script(script: AdoptedScript) -> Iterator[str]:
     if not script.uses:
         yield "imports caffe"
     if script.problem:
         yield f"can't be read as Python: {script.problem}"
     for (line, by), uses in groupby(script.uses, key=lambda use: (use.line, use.by)):
         files = ", ".join(f"{use.role} {use.name}" for use in uses)
-        yield f"line {line}: {by}: {files}"
+        yield f"{by} in line {line} with {files}"
     if script.missing:
         yield f"missing: {_listed(script.missing)}"
     if script.missing_modules:
@@ -77,3 +78,5 @@ def _print_edits(adoption: Adoption) -> None:
         click.echo("For the paths in it, these links are enough:")
         for link in adoption.links:
             click.echo(f"  {link}")
+    if adoption.linked_lists:
+        click.echo(f"Only the links make the paths in these lists right: {', '.join(adoption.linked_lists)}")

@@ -268,7 +268,7 @@ def test_a_trial_is_reported_in_json(zoo) -> None:
 
 
 def test_a_solver_is_checked_with_all_that_it_names(zoo, files) -> None:
-    Path("train.prototxt").write_text(DATA.split("layer { name: \"slice")[0])
+    Path("train.prototxt").write_text(DATA.split('layer { name: "slice')[0])
     solver = 'net: "train.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 5 snapshot_prefix: "few"'
     Path("solver.prototxt").write_text(solver)
     code, out, err = zoo("check", "solver.prototxt")
