@@ -42,7 +42,7 @@ _RENAMED = (
 
 @dataclass
 class PythonScript:
-    """What a script says about Caffe.
+    """The uses of Caffe in a script.
 
     `files` contains the files that Caffe opens, by role, and `layers` the classes of Python layers. `missing` contains
     the modules that are neither installed nor in the project. `modern` is the script in Python 3, if it isn't already.
