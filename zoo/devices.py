@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.gpus import SOLVERS_GPU, names_gpu, sees_gpu
+from netdsl.missing_gpu import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.solver.events import Notice
 from zoo.requests.events import Listen, ignore
 from zoo.requests.request import RequestError

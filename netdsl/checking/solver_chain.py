@@ -17,9 +17,9 @@ from caffe_proto.files import read
 from caffe_proto.locations import error_label
 from netdsl.checking.lint import code_needed, without_files
 from netdsl.errors import first_line, memory_shortage, user_code_problem
-from netdsl.gpus import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.layer.data import DataOrigin
 from netdsl.layers import data_layer_of
+from netdsl.missing_gpu import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.model.model import Model
 from netdsl.model.opening import add_weights
 from netdsl.net.build import check_fillers, unknown_types

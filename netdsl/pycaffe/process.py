@@ -16,8 +16,8 @@ from torch import Tensor
 
 from caffe_proto.dialects import dialect_named
 from netdsl.errors import DeviceWarning, NetError
-from netdsl.gpus import sees_gpu
 from netdsl.layers import LAYERS
+from netdsl.missing_gpu import sees_gpu
 from netdsl.solver.caffe_log import glog_line
 
 __version__ = "1.0.0"  # the version of Caffe with this interface

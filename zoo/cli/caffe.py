@@ -13,7 +13,7 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
-from netdsl.gpus import SOLVERS_GPU, names_gpu, sees_gpu
+from netdsl.missing_gpu import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.net.graph import phase_of
 from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_lines, output_lines
 from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.gpus import sees_gpu
+from netdsl.missing_gpu import sees_gpu
 from zoo.cli.gflags import FlagError, parse
 
 _FORMATS: dict[str, Literal["jpg", "png"]] = {"jpg": "jpg", "jpeg": "jpg", "png": "png"}
