@@ -245,12 +245,21 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ("", "caffe needs exactly one command, but none is given; the commands are train, test, time, device_query"),
+        (
+            "",
+            "caffe needs exactly one command, but none is given; the commands are train, test, time, device_query, "
+            "convert_imageset, compute_image_mean, extract_features",
+        ),
         (
             "train test",
-            "caffe needs exactly one command, not 2 (train test); the commands are train, test, time, device_query",
+            "caffe needs exactly one command, not 2 (train test); the commands are train, test, time, device_query, "
+            "convert_imageset, compute_image_mean, extract_features",
         ),
-        ("trian", "caffe has no command 'trian'; the commands are train, test, time, device_query"),
+        (
+            "trian",
+            "caffe has no command 'trian'; the commands are train, test, time, device_query, "
+            "convert_imageset, compute_image_mean, extract_features",
+        ),
         ("train -solvr s", "there is no flag -solvr; did you mean -solver?"),
         ("train -solver", "-solver needs a value; write -solver=VALUE"),
         ("train", "caffe train needs a solver's settings; give -solver FILE"),
