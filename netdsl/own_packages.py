@@ -8,6 +8,7 @@ from netdsl.allowed_modules import module_file
 
 PACKAGES = ("caffe_proto", "converters", "netdsl", "zoo")
 _PLACE = Path(__file__).parents[1].resolve()  # the folder that contains all of them
+IMPORTABLE_CAFFE = _PLACE / "netdsl/pycaffe/import_folder"  # on PYTHONPATH, it makes `import caffe` work
 
 
 def place_of(package: str) -> Path | None:

@@ -9,6 +9,7 @@ import torch
 
 from netdsl.checking.data_trial import DataTrial, TrialSettings
 from netdsl.checking.lint import CheckSettings, Finding, check_net
+from netdsl.checking.solver_chain import ChainLink, check_chain, is_solver
 from netdsl.checking.trial_process import TrialLimits, try_all
 from netdsl.net.memory import memory_of
 from zoo.requests.events import Listen, work
@@ -21,8 +22,8 @@ _SHARE_OF_MEMORY = 0.8  # the share of the machine's memory that a net may use
 
 
 @answers(CheckRequest)
-def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | DataTrial]:
-    """Yield the findings about each net, in order."""
+def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink | DataTrial]:
+    """Yield the findings about each net, and the verdicts on all parts that each solver needs, in order."""
     if request.data:
         yield from _trials(request, listen)
         return
@@ -30,6 +31,10 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | DataTrial
     findings = []
     with work(listen, "checking", len(request.files)) as advance:
         for file in request.files:
+            if is_solver(file):
+                yield from check_chain(file, request.dialect)
+                advance()
+                continue
             findings.append(check_net(file, settings, run=request.run))
             advance()
             yield findings[-1]

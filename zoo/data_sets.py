@@ -6,12 +6,20 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+from google.protobuf.message import Message
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.storage import write_pieces
 from netdsl.data.sources.open_source import open_source, parse_source
 from netdsl.data.sources.poses import POSES
 from netdsl.data.sources.source_name import Content, SourceName
 from netdsl.data.sources.summary import AnnotatedSummary, SourceSummary, example_items, summarise, summarise_set
-from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.decode import Color, without_color
+from netdsl.data.transforms.image_settings import resize_to
+from netdsl.data.transforms.transform import Transform
+from netdsl.data.types import Array
 from netdsl.data.writing.convert import Conversion, ConversionReport, convert
 from netdsl.data.writing.convert_annotated import (
     PIXEL_TRAITS,
@@ -24,7 +32,7 @@ from netdsl.data.writing.image_files import ImageFormat
 from netdsl.data.writing.mean_image import mean_image, write_mean
 from netdsl.data.writing.pose_database import PeopleOfSet, PoseReport, write_poses
 from netdsl.data.writing.streams import CaptionReport, TextReport, write_caption_streams, write_text_streams
-from netdsl.errors import DataError
+from netdsl.errors import DataError, NetError
 from netdsl.solver.events import Notice
 from zoo.requests.data import ConvertDataRequest, MeanRequest, ShowDataRequest
 from zoo.requests.events import Listen, work
@@ -32,6 +40,9 @@ from zoo.requests.request import answers
 from zoo.requests.results import MERGED
 
 _ON_SHEET = 25  # number of images
+_AXES = 3  # of an image
+# Caffe subtracts the mean before it applies the scale, and from the part that it crops.
+_AFTER_RESIZING = ("mean_file", "mean_value", "scale", "mirror", "crop_size", "crop_h", "crop_w")
 
 Converted = ConversionReport | AnnotatedReport | PoseReport | TextReport | CaptionReport
 
@@ -149,11 +160,50 @@ class MeanImage:
 
 @answers(MeanRequest)
 def mean(request: MeanRequest, listen: Listen) -> MeanImage:
-    """Write the mean of all images of a data set."""
+    """Compute the mean of all images of a data set, and write it if the request names a file."""
+    settings = pb.TransformationParameter() if request.like is None else images_before_mean(request.like)
+    if request.resize:
+        resize_to(settings, *request.resize)
+    if request.crop:
+        settings.crop_h, settings.crop_w = request.crop
+    if request.scale is not None:
+        settings.scale = request.scale
+    gray = request.gray or settings.force_gray
+    transform = Transform(settings, train=False) if settings.ByteSize() else None
+
+    def prepare(image: Array) -> Array:
+        image = without_color(image) if gray else image
+        image = image[::-1] if request.rgb else image
+        return image if transform is None or image.ndim != _AXES else transform(image, np.random.default_rng(0))
+
     with closing(open_source(request.source)) as data, work(listen, "averaging", len(data)) as advance:
-        items, image = len(data), mean_image(data, done=advance)
-    write_mean(image, request.output)
+        items, image = len(data), mean_image(data, done=advance, prepare=prepare)
+    if request.output is not None:
+        write_mean(image, request.output)
     return MeanImage(items, image.shape, [float(value) for value in image.mean((1, 2), dtype=float)])
+
+
+def images_before_mean(net: str) -> pb.TransformationParameter:
+    """Return the settings with which a net's data layer in training prepares images before it subtracts the mean."""
+    from netdsl.model.opening import open_model  # imports torch, which other commands about data don't need
+    from netdsl.net.graph import Phase
+
+    layers = [node.layer for node in open_model(net).graph(Phase.TRAIN).nodes if not node.bottoms]
+    for layer in layers:
+        settings = copy_of(layer.transform_param, without=_AFTER_RESIZING)
+        own = next((each for _, each in layer.ListFields() if "new_height" in _names_of(each)), None)
+        if own is not None and own.new_height and own.new_width:
+            resize_to(settings, own.new_height, own.new_width)
+        if own is not None and not own.is_color:
+            settings.force_gray = True
+        if own is not None or layer.HasField("transform_param") or layer.HasField("data_param"):
+            return settings
+    raise NetError(f"{net}: no layer reads images in TRAIN; leave out --like, and give --resize if it is needed")
+
+
+def _names_of(settings: object) -> set[str]:
+    """Return the names of a message's fields."""
+    return set(settings.DESCRIPTOR.fields_by_name) if isinstance(settings, Message) else set()
 
 
 @dataclass(frozen=True)

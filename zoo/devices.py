@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.missing_gpu import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.solver.events import Notice
 from zoo.requests.events import Listen, ignore
 from zoo.requests.request import RequestError
@@ -34,9 +35,7 @@ def devices_of(
     if name is None:
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
     if name == ALL:
-        if not count:
-            listen(Notice("warning: torch sees no GPU here, so 'all' means the CPU"))
-        return _every_gpu(count) or [torch.device("cpu")]
+        return _every_gpu(count) if sees_gpu("--device all", _warning_to(listen)) else [torch.device("cpu")]
     return [_device(part.strip(), count) for part in name.split(",")]
 
 
@@ -59,21 +58,19 @@ def training_devices(
 ) -> list[torch.device]:
     """Return the devices to train on: the named devices, the solver's one device, or every GPU for several workers.
 
-    Sends a warning if the solver selects a GPU and there is none, or if the numbers of workers and devices differ. If
+    Sends a warning if GPUs are named and there is none, or if the numbers of workers and devices differ. If
     workers run on `remote` machines, each finds its devices there, and the list is empty without a name.
     """
     import torch
 
     if remote:
         return _named_elsewhere(name, gpus)
-    count = torch.cuda.device_count()
+    count, warn, unnamed = torch.cuda.device_count(), _warning_to(listen), name is None and gpus is None
     devices = devices_of(name, param.solver_mode, listen) if gpus is None else gpus_of(gpus, count)
-    unnamed = name is None and gpus is None
-    if unnamed:
-        wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
-        if wants_gpu and devices[0].type == "cpu":
-            problem = "the solver selects a GPU (solver_mode), but torch sees none here; training uses the CPU"
-            listen(Notice(f"warning: {problem}"))
+    if gpus is not None:
+        sees_gpu(f"--gpus {gpus}", warn)
+    elif unnamed and names_gpu(param):
+        sees_gpu(SOLVERS_GPU, warn)
     if (unnamed or name == "cuda") and (workers or 1) > 1 and devices[0].type == "cuda":
         devices = _every_gpu(count)[:workers]
     if workers is not None and (note := note_on_devices(devices, workers)):
@@ -89,23 +86,24 @@ def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
 
 
 def gpus_of(numbers: str, count: int) -> list[torch.device]:
-    """Return the GPUs with these comma-separated numbers, or `all`. `count` is the number of available GPUs."""
+    """Return the GPUs with these comma-separated numbers, or `all`. `count` is the number of available GPUs.
+
+    Without a GPU, every number means the CPU, so that several numbers stand for as many processes there too.
+    """
     import torch
 
     if numbers == ALL:
-        if not count:
-            raise _wrong_numbers(f"there are no GPUs; {_available(0, '')}")
-        return _every_gpu(count)
+        return _every_gpu(count) or [torch.device("cpu")]
     names = [number.strip() for number in numbers.split(",")]
     for name in names:
         if not (name.isascii() and name.isdigit()):
             raise _wrong_numbers(f"'{name}' isn't the number of a GPU; write 0, or 0,1, or all")
-        if int(name) >= count:
-            raise _wrong_numbers(f"there is no GPU {int(name)}; {_available(count, '')}")
+        if count and int(name) >= count:
+            raise _wrong_numbers(f"there is no GPU {int(name)}; choose from 0 to {count - 1}")
     devices = [torch.device("cuda", int(name)) for name in names]
     if len(set(devices)) < len(devices):
         raise _wrong_numbers(f"{numbers} names a GPU twice; for workers that share GPUs, give --workers too")
-    return devices
+    return devices if count else [torch.device("cpu") for _ in devices]
 
 
 def _every_gpu(count: int) -> list[torch.device]:
@@ -146,6 +144,10 @@ def _available(count: int, prefix: str) -> str:
     if count:
         return f"choose from {prefix}0 to {prefix}{count - 1}"
     return "torch sees no GPU here, so use the CPU, or run `zoo doctor` for the reason"
+
+
+def _warning_to(listen: Callable[[Notice], object]) -> Callable[[str], object]:
+    return lambda text: listen(Notice(f"warning: {text}"))
 
 
 def _wrong_numbers(problem: str) -> RequestError:

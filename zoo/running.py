@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from netdsl.own_packages import IMPORTABLE_CAFFE
 from zoo.requests.events import Listen
 from zoo.requests.request import answers
 from zoo.requests.training import RunRequest
@@ -15,7 +16,11 @@ from zoo.requests.training import RunRequest
 
 @answers(RunRequest)
 def run(request: RunRequest, listen: Listen) -> None:
-    """Run a script with several workers. A single worker replaces this process."""
+    """Run a script with several workers. A single worker replaces this process.
+
+    All Python processes that the script starts can `import caffe` too.
+    """
+    _make_caffe_importable()
     folder, workers = None if request.folder is None else Path(request.folder), request.workers or 1
     if request.started_by == "local" and workers == 1:
         sys.stdout.flush()
@@ -35,3 +40,9 @@ def run(request: RunRequest, listen: Listen) -> None:
         with ExitStack() as stack:
             logs = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zoo-run-")))
             run_locally(program, logs, workers=workers, deadline=request.deadline)
+
+
+def _make_caffe_importable() -> None:
+    """Let this process's children find netdsl.pycaffe under the name `caffe`, even where Caffe is installed."""
+    earlier = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(IMPORTABLE_CAFFE), *([earlier] if earlier else [])])

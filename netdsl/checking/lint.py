@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -99,7 +99,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             graphs = model.graphs
             if not graphs:
                 raise NetError("the net has no layers; add some")
-            model = replace(model, net=_without_files(model.net))
+            model = replace(model, net=without_files(model.net))
             _check_layers(model, settings, finding, graphs)
             if run:
                 finding.ran = False
@@ -167,7 +167,7 @@ def _distinct(builts: Sequence[Built]) -> list[Built]:
     return list(layers.values())[::-1]
 
 
-def _without_files(net: pb.NetParameter) -> pb.NetParameter:
+def without_files(net: pb.NetParameter) -> pb.NetParameter:
     """Return a net without the names of files, such as of means or image sizes, which exist only where the net is
     used."""
     made = copy_of(net)
@@ -177,6 +177,13 @@ def _without_files(net: pb.NetParameter) -> pb.NetParameter:
                 if setting.name.endswith("_file"):
                     settings.ClearField(setting.name)
     return made
+
+
+def code_needed(names: Collection[str]) -> str:
+    """Return the sentence about Python layers that must be allowed before their net can be checked."""
+    modules = ",".join(sorted({name.rpartition(".")[0] for name in names}))
+    code = f"the net needs the Python code of {', '.join(names)}"
+    return f"{code}; if you trust it, give --allow-python {modules}"
 
 
 def _private(graphs: Sequence[Graph], settings: CheckSettings) -> list[str]:

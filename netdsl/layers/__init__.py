@@ -10,10 +10,11 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.user_code import ReplacesUserCode, python_name
+from netdsl.layers._other_names import type_for
 from netdsl.layers.split import insert_splits
 from netdsl.registry import Registry
 
-__all__ = ["LAYERS", "data_layer_of", "insert_splits", "type_of"]
+__all__ = ["LAYERS", "data_layer_of", "insert_splits", "meaning_of", "type_of"]
 
 LAYERS = Registry[type[Layer]]("layer type")
 
@@ -39,6 +40,17 @@ def type_of(layer: pb.LayerParameter) -> type[Layer] | None:
             if issubclass(kind, ReplacesUserCode) and name in kind.python_names:
                 return kind
     return LAYERS.get(layer.type)
+
+
+def meaning_of(unknown: str) -> str | None:
+    """Return the known type that an unknown one probably means, with the settings that make them the same.
+
+    Returns `None` if no type is similar.
+    """
+    other = type_for(unknown)
+    if other is None:
+        return LAYERS.near(unknown)
+    return f"{other[0]} with {other[1]}" if other[1] else other[0]
 
 
 def data_layer_of(message: pb.LayerParameter) -> BringsData | None:

@@ -30,7 +30,8 @@ class Dropout(Elementwise, KeepsSigns):
         super().__init__(layer, bottoms)
         p = layer.dropout_param
         refuse(p, "sqrt_scale")
-        if not 0 <= p.dropout_ratio < 1:
+        drops = layer.phase == pb.TRAIN or p.sample_weights_test
+        if not 0 <= p.dropout_ratio <= 1 or (drops and p.dropout_ratio == 1):  # Caffe doesn't read the ratio in TEST
             raise NetError(f"dropout_ratio is {p.dropout_ratio:g}; set it to at least 0 and less than 1")
         self.ratio, self.scale_train, self.sample_in_test = p.dropout_ratio, p.scale_train, p.sample_weights_test
 

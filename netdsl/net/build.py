@@ -28,7 +28,7 @@ from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.blobs import LayerBlobs
 from netdsl.layer.core import DialectDoubt
 from netdsl.layer.running import KeepsState
-from netdsl.layers import LAYERS, type_of
+from netdsl.layers import meaning_of, type_of
 from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Graph, Node
 from netdsl.net.placeholder_layer import PlaceholderLayer, is_unavailable
@@ -202,7 +202,7 @@ def _check_types(graph: Graph) -> None:
         unknown.setdefault(node.layer.type, []).append(node.layer.name)
     if not nodes:
         return
-    near = {kind: match for kind in unknown if (match := LAYERS.near(kind)) is not None}
+    near = {kind: match for kind in unknown if (match := meaning_of(kind)) is not None}
     parts = [
         f"'{kind}' (layers {few(names, 3)}{f', did you mean {near[kind]}?' if kind in near else ''})"
         for kind, names in unknown.items()

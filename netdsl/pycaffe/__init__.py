@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 from netdsl.net.graph import Phase
 from netdsl.pycaffe import io, proto
@@ -99,8 +100,21 @@ _CAFFES_MODULES = (
 
 def install_as_caffe() -> None:
     """Make `import caffe` and imports of its modules return this package, unless Caffe is installed."""
-    if "caffe" in sys.modules or find_spec("caffe") is not None:
-        return
+    if "caffe" not in sys.modules and not _is_caffe_built():
+        replace_caffe()
+
+
+def _is_caffe_built() -> bool:
+    """Return whether Python finds a Caffe with its compiled module. Its source tree alone can't be imported."""
+    spec = find_spec("caffe")
+    if spec is None or spec.origin is None:
+        return False
+    is_package = bool(spec.submodule_search_locations)
+    return not is_package or any(Path(spec.origin).parent.glob("_caffe*"))
+
+
+def replace_caffe() -> None:
+    """Make `import caffe` and imports of its modules return this package."""
     for name in _CAFFES_MODULES:
         sys.modules[f"caffe.{name}"] = import_module(f"{__name__}.{name}")
     sys.modules["caffe"] = sys.modules[__name__]

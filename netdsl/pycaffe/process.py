@@ -17,6 +17,7 @@ from torch import Tensor
 from caffe_proto.dialects import dialect_named
 from netdsl.errors import DeviceWarning, NetError
 from netdsl.layers import LAYERS
+from netdsl.missing_gpu import sees_gpu
 from netdsl.solver.caffe_log import glog_line
 
 __version__ = "1.0.0"  # the version of Caffe with this interface
@@ -48,14 +49,8 @@ def set_mode_cpu() -> None:
 
 
 def set_mode_gpu() -> None:
-    """Create nets on the GPU, or with a warning on the CPU if torch finds no GPU."""
-    _mode.gpu = torch.cuda.device_count() > 0
-    if not _mode.gpu:
-        warnings.warn(
-            "torch finds no GPU, so nets are created on the CPU; check the driver or call set_mode_cpu",
-            DeviceWarning,
-            stacklevel=2,
-        )
+    """Create nets on the GPU, or with a warning on the CPU if torch sees no GPU."""
+    _mode.gpu = sees_gpu("set_mode_gpu()", lambda text: warnings.warn(text, DeviceWarning, stacklevel=4))
 
 
 def set_device(index: int) -> None:

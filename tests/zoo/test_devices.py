@@ -19,12 +19,15 @@ def test_gpus_are_named_by_their_numbers_or_all_together() -> None:
     assert gpus_of("all", 3) == GPUS[:3]
 
 
+def test_without_a_gpu_every_number_means_the_cpu() -> None:
+    assert gpus_of("all", 0) == gpus_of("0", 0) == [CPU]
+    assert gpus_of("0,1", 0) == [CPU, CPU]
+
+
 @pytest.mark.parametrize(
     ("numbers", "count", "message"),
     [
         ("0,4", 4, "there is no GPU 4; choose from 0 to 3"),
-        ("0", 0, "there is no GPU 0; torch sees no GPU here"),
-        ("all", 0, "torch sees no GPU here"),
         ("1,1", 4, "1,1 names a GPU twice; for workers that share GPUs, give --workers too"),
         ("cuda:0", 4, "'cuda:0' isn't the number of a GPU; write 0, or 0,1, or all"),
         ("-1", 4, "'-1' isn't the number"),

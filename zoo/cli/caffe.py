@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,13 +13,15 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
+from netdsl.missing_gpu import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.net.graph import phase_of
 from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_lines, output_lines
 from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
+from zoo.cli.caffe_tools import TOOLS
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
-from zoo.devices import ALL, gpus_of
-from zoo.requests.groups import modules_of
+from zoo.devices import gpus_of
+from zoo.requests.groups import ALLOW_PYTHON, modules_of
 from zoo.requests.request import RequestError
 
 if TYPE_CHECKING:
@@ -32,6 +35,12 @@ Commands:
   test          Test a net on its data.        -model -weights, -iterations
   time          Time a net, layer by layer.    -model, -iterations -phase
   device_query  Show the GPUs.                 -gpu
+
+\b
+Caffe's other programs, with their own words and flags:
+  convert_imageset    -resize_height N -resize_width N -gray -shuffle -encoded ROOT/ LIST DATABASE
+  compute_image_mean  DATABASE [MEAN.binaryproto]
+  extract_features    WEIGHTS NET BLOB,... DATABASE,... BATCHES lmdb|leveldb [GPU [DEVICE]]
 
 \b
 Flags, as -name value, --name value, -name=value or --name=value:
@@ -55,11 +64,6 @@ Flags, as -name value, --name value, -name=value or --name=value:
 def _log_info(where: str, text: str) -> None:
     """Log a line. `where` is the line in Caffe's source that logs it."""
     _log_line("I", where, text)
-
-
-def _log_warning(where: str, text: str) -> None:
-    """Log a warning. `where` is the line in Caffe's source that logs it."""
-    _log_line("W", where, text)
 
 
 def _log_line(severity: str, where: str, text: str) -> None:
@@ -171,11 +175,14 @@ class Flags:
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
     """Run the caffe program's commands with its flags, defaults and log, for scripts that call caffe and read its
     output."""
+    if words and words[0] in TOOLS:
+        TOOLS[words[0]](words[1:], _log_info)
+        return
     flags, commands = parse(["--help" if word == "-h" else word for word in words], Flags)
     if flags.help:
         click.echo(ctx.get_help())
         return
-    names = ", ".join(_COMMANDS)
+    names = ", ".join([*_COMMANDS, *TOOLS])
     if len(commands) != 1:
         count = f"not {len(commands)} ({' '.join(commands)})" if commands else "but none is given"
         raise FlagError(f"caffe needs exactly one command, {count}; give one of {names}")
@@ -191,7 +198,10 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
 def _allowing_modules(flags: Flags) -> Iterator[None]:
     """Allow the Python layers of the named modules to run, and the named plug-ins to be imported."""
     try:
-        python, plugins = (modules_of(filter(None, [modules]), "") for modules in (flags.allow_python, flags.plugin))
+        python, plugins = (
+            modules_of(filter(None, [modules]), "")
+            for modules in (flags.allow_python or os.environ.get(ALLOW_PYTHON, ""), flags.plugin)
+        )
     except RequestError as problem:
         raise FlagError(str(problem)) from None
     with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):
@@ -306,16 +316,9 @@ def _action_of_flag(flag: str, value: str) -> Action:
 
 
 def _gpu_of(param: pb.SolverParameter) -> str:
-    """Return the -gpu flag, or its value from the solver's settings. As in Caffe, the settings can select a GPU if
-    there is no flag."""
-    if not param.HasField("solver_mode") or param.solver_mode != pb.SolverParameter.GPU:
-        return ""
-    import torch
-
-    if torch.cuda.device_count():
-        return str(param.device_id)
-    _log_warning("caffe.cpp:197", "The solver selects a GPU, but there is none; it runs on the CPU.")
-    return ""
+    """Return the value of the -gpu flag from the solver's settings. As in Caffe, they can select a GPU if there is no
+    flag."""
+    return str(param.device_id) if names_gpu(param) and sees_gpu(SOLVERS_GPU, _warn_of_gpu) else ""
 
 
 def _logged_devices(gpus: str) -> list[torch.device]:
@@ -329,14 +332,18 @@ def _logged_devices(gpus: str) -> list[torch.device]:
 
 
 def _devices_of(gpus: str) -> list[torch.device]:
-    """Return the devices of the -gpu flag. As in Caffe, `all` means the CPU if there are no GPUs."""
+    """Return the devices of the -gpu flag."""
     import torch
 
-    count = torch.cuda.device_count()
-    if gpus == ALL and not count:
-        _log_warning("caffe.cpp:197", "-gpu all: torch sees no GPU here; it runs on the CPU.")
-        gpus = ""
+    if not gpus:
+        return [torch.device("cpu")]
     try:
-        return gpus_of(gpus, count) if gpus else [torch.device("cpu")]
+        devices = gpus_of(gpus, torch.cuda.device_count())
     except RequestError as problem:
         raise FlagError(f"-gpu {gpus}: {problem}") from None
+    sees_gpu(f"-gpu {gpus}", _warn_of_gpu)
+    return devices
+
+
+def _warn_of_gpu(text: str) -> None:
+    _log_line("W", "caffe.cpp:197", text)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from netdsl.checking.data_trial import DataTrial
-from netdsl.checking.lint import Finding
+from netdsl.checking.lint import Finding, code_needed
+from netdsl.checking.solver_chain import ChainLink
 from zoo.cli.output import counted
 from zoo.requests.files import CheckRequest
 
@@ -16,13 +17,20 @@ _MOST_SKIPPED = (
 )
 
 
-def show_found(found: Finding | DataTrial, request: CheckRequest) -> None:
-    """Print the findings about a net."""
-    for line in _finding_lines(found) if isinstance(found, Finding) else (_trial_line(found),):
+def show_found(found: Finding | ChainLink | DataTrial, request: CheckRequest) -> None:
+    """Print the findings about a net, or the verdict on a part that a solver needs."""
+    match found:
+        case Finding():
+            lines = list(_finding_lines(found))
+        case ChainLink():
+            lines = [found.reason or f"{found.part} {found.name}: {found.note}"]
+        case DataTrial():
+            lines = [_trial_line(found)]
+    for line in lines:
         click.echo(line)
 
 
-def show_summary(found: Sequence[Finding | DataTrial], request: CheckRequest) -> None:
+def show_summary(found: Sequence[Finding | ChainLink | DataTrial], request: CheckRequest) -> None:
     """Print a summary of all trials."""
     if request.data:
         click.echo(_trials_summary([trial for trial in found if isinstance(trial, DataTrial)]))
@@ -40,9 +48,7 @@ def _finding_lines(finding: Finding) -> Iterator[str]:
 
 def _finding_result(finding: Finding) -> str:
     if finding.needs_code:
-        modules = ",".join(sorted({name.rpartition(".")[0] for name in finding.needs_code}))
-        code = f"the net needs the Python code of {', '.join(finding.needs_code)}"
-        return f"{finding.file}: {code}; if you trust it, give --allow-python {modules}"
+        return f"{finding.file}: {code_needed(finding.needs_code)}"
     if finding.reason:
         return finding.reason
     phases = " and ".join(finding.phases)

@@ -53,6 +53,8 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
     "check": Command("Check whether nets work: their types, connections and shapes.",
                      "files:CheckRequest", "checking:check", "check:show_found", "checking", "check:show_summary",
                      computes=True),
+    "adopt": Command("Adopt an old Caffe project: its scripts, solvers, nets and data.",
+                     "adopting:AdoptRequest", "adopting.adopt:adopt", "adopt:show_adoption", "reading"),
     "diff": Command("Compare two files: their structure and weights.",
                     "files:DiffRequest", "files:diff", "files:show_difference", "comparing"),
     "fmt": Command("Format prototxt files, and keep their comments.",
@@ -137,7 +139,7 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
 # Tasks of users and their commands, in the order of the help.
 TASKS = {
     "Find and get models": ("list", "card", "import", "pull", "push", "store"),
-    "Show and repair files": ("show", "draw", "check", "diff", "fmt", "upgrade"),
+    "Show and repair files": ("show", "draw", "check", "adopt", "diff", "fmt", "upgrade"),
     "Prepare data": ("data",),
     "Train": ("train", "finetune", "test", "run", "report", "plan", "simulate", "caffe"),
     "Use": ("predict", "features", "propose", "serve"),

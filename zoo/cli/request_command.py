@@ -152,6 +152,7 @@ def _parameter_of(field: RequestField) -> click.Parameter:
         default=default,
         show_default=default not in (None, ""),
         help=said.get("help"),
+        envvar=said.get("environment"),
     )
 
 

@@ -105,10 +105,34 @@ class ConvertDataRequest(Request):
 @request
 class MeanRequest(Request):
     """Compute the mean of all images. The mean image is written for a net's mean_file, and the mean of each channel is
-    printed for its mean_value."""
+    printed for its mean_value.
+
+    The options change images as the net's data layer does, so that the mean is of what the net sees. --like reads them
+    from the net. It leaves out the crop and the scale, because Caffe applies them after it subtracts the mean.
+    """
 
     source: str = argument("SRC")
-    output: str = argument("OUT.binaryproto")
+    output: str | None = argument("[OUT.binaryproto]", default=None)
+    like: str | None = option(
+        "Net whose data layer sets the size and the channels of images.", default=None, metavar="NET"
+    )
+    resize: tuple[int, int] | None = option(
+        "Height and width to which all images are resized.", default=None, metavar="HxW", parse=height_and_width
+    )
+    crop: tuple[int, int] | None = option(
+        "Height and width of the part in the middle of each image that counts.",
+        default=None, metavar="HxW", parse=height_and_width,
+    )  # fmt: skip
+    scale: float | None = option("Factor by which values are multiplied.", default=None, metavar="X")
+    gray: bool = option("Convert images to gray.", default=False)
+    rgb: bool = option("Order channels as red, green, blue, instead of in Caffe's order.", default=False)
+
+    def check(self) -> None:
+        """Refuse options that --like sets too, and an order of gray images' only channel."""
+        if self.like is not None and (self.resize or self.gray):
+            raise RequestError("--like already sets the size and the channels; remove --resize and --gray.")
+        if self.gray and self.rgb:
+            raise RequestError("--gray leaves one channel, which has no order; remove --rgb.")
 
 
 @request

@@ -60,6 +60,9 @@ class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
     """Check nets: each must parse, use only known layer types, be connected in all of its phases, and have shapes that
     fit. The exit code is 1 if a net fails.
 
+    For a solver's file, check all that its training needs, each with its own verdict: the settings, the nets with their
+    data and means, the weights, and the folder for snapshots. The exit code is 1 if a part is missing or wrong.
+
     If a net doesn't set the shape of its data, the command tries typical shapes and prints the one that fits. It does
     the same for batch sizes if a net accepts only multiples of some number. Settings that mean different things in
     different forks of Caffe are reported. Only the first item of the data is read. A net whose data can't be found here

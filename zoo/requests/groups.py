@@ -16,6 +16,7 @@ StoredType = Literal["float32", "float16", "bfloat16"]
 ComputeType = Literal["exact", "tf32", "bf16", "fp16"]
 
 DATA_HELP = "Data to read instead of the net's own: digits, mnist:FOLDER, folder:PATH, parquet:PATH, ..."
+ALLOW_PYTHON = "NETDSL_ALLOW_PYTHON"
 SKIP_BAD_HELP = "Skip items that can't be read, and report them."
 
 
@@ -89,7 +90,7 @@ class WithPython(Request):
 
     allow_python: tuple[str, ...] = option(
         "Modules whose Python layers may run; they are installed or in the current folder.",
-        default=(), metavar="MODULE,...",
+        default=(), metavar="MODULE,...", environment=ALLOW_PYTHON,
     )  # fmt: skip
 
     def meanwhile(self) -> AbstractContextManager[object]:

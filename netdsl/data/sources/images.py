@@ -46,7 +46,7 @@ class ImageSource:
             raise DataError("only one of new_height and new_width is given; give both or neither")
         self._size = (new_height, new_width)
         self._color = Color.COLOR if color else Color.GRAY
-        self._folder, self._root_folder = Path(path).parent, root_folder
+        self._folder, self._name, self._root_folder = Path(path).parent, Path(path).name, root_folder
         self._lines = [_path_and_label(path, number, line) for number, line in listed_lines(path)]
 
     def __len__(self) -> int:
@@ -67,8 +67,9 @@ class ImageSource:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes. The sequence is empty if the list's folder doesn't state them."""
-        return class_names_in(self._folder)
+        """The names of the classes. The sequence is empty if the list's folder doesn't state them, as when the list
+        itself has the name of the file that would."""
+        return () if self._name == LABELS else class_names_in(self._folder)
 
     def labels(self) -> Array:
         """Return the labels of all images."""

@@ -169,7 +169,11 @@ def test_silence_has_no_top(made):
         ("Log", "log_param { base: 1 }", "base 1 has no logarithm"),
         ("PReLU", "", "must have a second axis"),
         ("ReLU", "relu_param { minimum: 3 maximum: 2 }", "minimum 3 isn't less than"),
-        ("Dropout", "dropout_param { dropout_ratio: 1 }", "dropout_ratio is 1; set it to at least 0 and less than 1"),
+        (
+            "Dropout",
+            "dropout_param { dropout_ratio: 1 sample_weights_test: true }",
+            "dropout_ratio is 1; set it to at least 0 and less than 1",
+        ),
         ("Dropout", "dropout_param { sqrt_scale: true }", "'sqrt_scale' is a setting of a fork"),
         ("Softmax", "", "axis 1 doesn't exist"),
     ],
@@ -181,6 +185,10 @@ def test_wrong_settings_are_refused(made, kind, settings, message):
 
 def test_a_forks_setting_at_its_default_is_accepted(made):
     made("Dropout", "dropout_param { sqrt_scale: false }", (3,))
+
+
+def test_a_test_net_may_drop_everything_because_tests_drop_nothing(made):
+    made("Dropout", "dropout_param { dropout_ratio: 1 }", (3,))
 
 
 DROPOUT = {  # settings, and the factor for values that are kept: in training, in a test

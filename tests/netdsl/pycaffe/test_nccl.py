@@ -88,7 +88,7 @@ def test_two_solvers_learn_the_same_as_one_with_twice_the_batch(tmp_path: Path) 
     two, one = tmp_path / "two", tmp_path / "one"
     done = train(two, solvers=2, batch=8)
     assert done.stdout == "0 0\n", done.stderr
-    assert "torch finds no GPU, so nets are created on the CPU" in done.stderr
+    assert "torch sees no GPU here, so set_mode_gpu() means the CPU" in done.stderr
     assert train(one, solvers=1, batch=16).stdout == "0\n"
     assert (two / "solver0.caffemodel").read_bytes() == (two / "solver1.caffemodel").read_bytes()
     for mean, whole in zip(blobs_of(two / "solver0.caffemodel"), blobs_of(one / "solver0.caffemodel"), strict=True):

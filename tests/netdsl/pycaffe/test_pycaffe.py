@@ -47,7 +47,7 @@ def test_solver_count_can_be_set(monkeypatch) -> None:
 
 def test_a_missing_gpu_is_reported(monkeypatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    with pytest.warns(UserWarning, match="torch finds no GPU, so nets are created on the CPU"):
+    with pytest.warns(UserWarning, match="torch sees no GPU here, so set_mode_gpu\\(\\) means the CPU"):
         pycaffe.set_mode_gpu()
 
 

@@ -265,3 +265,19 @@ def test_a_trial_is_reported_in_json(zoo) -> None:
         "reason": "",
         "shapes": {"data": [3, 3, 224, 224], "label": [3]},
     }
+
+
+def test_a_solver_is_checked_with_all_that_it_names(zoo, files) -> None:
+    Path("train.prototxt").write_text(DATA.split('layer { name: "slice')[0])
+    solver = 'net: "train.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 5 snapshot_prefix: "few"'
+    Path("solver.prototxt").write_text(solver)
+    code, out, err = zoo("check", "solver.prototxt")
+    assert (code, err) == (1, "")
+    assert out.splitlines() == [
+        "solver solver.prototxt: SGD for 5 iterations",
+        "net train.prototxt: good for TRAIN",
+        "train.prototxt:1: layer 'data': nowhere: there is no such folder; name a LevelDB",
+        "snapshots few: in .",
+    ]
+    found = json.loads(zoo("check", "--json", "solver.prototxt").out)
+    assert [link["part"] for link in found] == ["solver", "net", "data", "snapshots"]

@@ -118,6 +118,31 @@ def test_the_mean_is_written_and_printed_by_channel(zoo, folder) -> None:
     assert found["channels"] == pytest.approx(expected.tolist(), rel=1e-6)  # the means were rounded to float32
 
 
+def test_the_mean_is_of_images_as_the_net_sees_them(zoo, folder) -> None:
+    Path("in/cat/large.png").write_bytes(bytes(cv2.imencode(".png", np.full((9, 9, 3), (10, 20, 30), np.uint8))[1]))
+    code, _, err = zoo("data", "mean", "in", "m.binaryproto")
+    assert code == 2 and "resize them with --resize" in err
+    code, out, err = zoo("data", "mean", "in", "--resize", "4x6", "--crop", "2x2", "--scale", "0.5", "--rgb")
+    assert (code, err) == (0, "") and out.startswith("mean of 4 items of 3 x 2 x 2\n")
+    means = json.loads(zoo("data", "mean", "in", "--resize", "4x6", "--json").out)["channels"]
+    scaled = json.loads(zoo("data", "mean", "in", "--resize", "4x6", "--scale", "0.5", "--rgb", "--json").out)
+    assert scaled["channels"] == pytest.approx([value / 2 for value in means[::-1]])
+    assert not Path("m.binaryproto").exists()
+
+
+def test_the_mean_is_prepared_like_the_images_of_a_net(zoo, folder) -> None:
+    Path("net.prototxt").write_text(
+        'layer { name: "data" type: "ImageData" top: "data" top: "label" transform_param { crop_size: 2 scale: 0.1 '
+        'mirror: true mean_value: 7 } image_data_param { source: "list.txt" batch_size: 2 new_height: 6 new_width: 5 '
+        "is_color: false } }"
+    )
+    code, out, err = zoo("data", "mean", "in", "m.binaryproto", "--like", "net.prototxt")
+    gray = json.loads(zoo("data", "mean", "in", "--gray", "--resize", "6x5", "--json").out)["channels"][0]
+    assert (code, err) == (0, "") and out == f"mean of 3 items of 1 x 6 x 5\nchannel 0: {gray:.6g}\n"
+    code, _, err = zoo("data", "mean", "in", "--like", "net.prototxt", "--gray")
+    assert code == 2 and "--like already sets the size and the channels" in err
+
+
 def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
     code, _, err = zoo("data", "show", "in", "-o", "sheet.png")
     assert (code, err) == (0, "")

@@ -37,9 +37,24 @@ GUESSING = {
     "verify": (("verify", "net.prototxt,net.caffemodel", "net.prototxt,net.caffemodel"), ["models", 1]),
 }
 READING = {"features", "test"}  # commands that read data, and report their shapes all the same
-# Commands that build no net, or build it only from training data, whose shapes are in the run's own files.
+# Commands that build no net, build it only from training data, whose shapes are in the run's own files, or describe
+# each part of a project in words.
 WITHOUT_SHAPES = {
-    *("card", "diff", "doctor", "finetune", "fmt", "import", "list", "propose", "pull", "push", "report", "simulate"),
+    *(
+        "adopt",
+        "card",
+        "diff",
+        "doctor",
+        "finetune",
+        "fmt",
+        "import",
+        "list",
+        "propose",
+        "pull",
+        "push",
+        "report",
+        "simulate",
+    ),
     *("store", "train", "upgrade", "data"),
 }
 

@@ -144,10 +144,12 @@ def test_a_missing_gpu_and_a_missing_score_are_reported(zoo, lenet: Path, monkey
     Path("train_val.prototxt").write_text((lenet / "train_val.prototxt").read_text())
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + "solver_mode: GPU\n")
     done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
-    assert done.code == 0 and "the solver selects a GPU (solver_mode), but torch sees none here" in done.err
+    assert done.code == 0 and "torch sees no GPU here, so solver_mode: GPU means the CPU" in done.err
     assert zoo("train", "--solver", "solver.prototxt", "--max-iter", "1", "--device", "cpu").err == ""
+    done = zoo("train", "lenet", "--max-iter", "1", "--gpus", "0")
+    assert done.code == 0 and "torch sees no GPU here, so --gpus 0 means the CPU" in done.err
     done = zoo("train", "lenet", "--max-iter", "1", "--device", "all")
-    assert "torch sees no GPU here, so 'all' means the CPU" in done.err
+    assert "torch sees no GPU here, so --device all means the CPU" in done.err
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + 'eval_type: "detection"\n')
     done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
     assert done.code == 0 and "no layer of a test net judges detections" in " ".join(done.err.split())
@@ -226,7 +228,7 @@ def test_the_final_weights_are_tested_whatever_the_interval(zoo) -> None:
         (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; name it as KIND:PATH"),
         (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
         (["lenet", "--device", "gpu"], "'gpu' isn't a device"),
-        (["lenet", "--gpus", "99"], "there is no GPU 99"),
+        (["lenet", "--gpus", "first"], "'first' isn't the number of a GPU"),
         (["lenet", "--gpus", "0", "--device", "cpu"], "--gpus and --device both name devices"),
         (["lenet", "--snapshot", "missing.solverstate"], "missing.solverstate: can't be opened"),
         (["lenet", "--snapshot", "a", "--weights", "b"], "give --snapshot or --weights, not both"),

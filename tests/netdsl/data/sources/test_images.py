@@ -54,6 +54,12 @@ def test_images_are_resized_to_a_height_and_a_width(tmp_path: Path) -> None:
     assert image.tolist() == [[[0, channel // 2, channel]] * 2 for channel in (10, 20, 30)]
 
 
+def test_a_list_named_like_a_file_of_classes_names_no_classes(tmp_path: Path) -> None:
+    write_image(tmp_path / "a.png", 4, 4, 3)
+    listed(tmp_path, "a.png 0\n").rename(tmp_path / "labels.txt")
+    assert ImageSource(tmp_path / "labels.txt", root_folder=f"{tmp_path}/").classes == ()
+
+
 def test_only_one_new_size_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="new_height and new_width"):
         ImageSource(listed(tmp_path, "x.png 0\n"), new_height=3)

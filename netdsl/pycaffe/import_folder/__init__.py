@@ -1,0 +1,1 @@
+"""A folder for PYTHONPATH, in which Python finds this package under the name `caffe`."""
