@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.decode import COLORS, GRAY
+from netdsl.data.transforms.decode import GRAY
 from netdsl.data.transforms.image_settings import crop_of, resize_of, resize_to
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.resizing import ShortSide
@@ -32,9 +32,8 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
         transform.crop_h, transform.crop_w = image.size
     if image.scale != 1:
         transform.scale = image.scale
-    gray = image.channels is Channels.GRAY
-    setattr(transform, "force_gray" if gray else "force_color", True)
-    _add_mean(transform, image, folder, (GRAY if gray else COLORS, *resized))
+    setattr(transform, "force_gray" if image.channels.count == GRAY else "force_color", True)
+    _add_mean(transform, image, folder, (image.channels.count, *resized))
     return transform
 
 
@@ -50,7 +49,7 @@ def short_side_of(image: ImageInput, folder: Path) -> ShortSide:
         raise NetError(
             f"{folder}: the card sets `resize`, but the net reads whole images; remove `resize` and keep `size`"
         )
-    _check_values(image.mean, folder, GRAY if image.channels is Channels.GRAY else COLORS)
+    _check_values(image.mean, folder, image.channels.count)
     shorter, longer = sorted(image.size)
     return ShortSide(shorter, longer, image.mean or (0.0,), image.scale)
 

@@ -40,11 +40,20 @@ class Task(Enum):
 
 
 class Channels(Enum):
-    """The channel order of a net's input images."""
+    """The channels of a net's input images, in their order.
+
+    `LIGHTNESS` is L of CIE Lab as a byte, so 255 is white. Nets for colorization read it.
+    """
 
     BGR = "BGR"
     RGB = "RGB"
     GRAY = "gray"
+    LIGHTNESS = "L"
+
+    @property
+    def count(self) -> int:
+        """The number of channels."""
+        return 1 if self in (Channels.GRAY, Channels.LIGHTNESS) else 3
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class ImageInput:
     @property
     def item(self) -> tuple[int, int, int]:
         """The channels, height and width of the input."""
-        return (1 if self.channels is Channels.GRAY else 3, *self.size)
+        return (self.channels.count, *self.size)
 
 
 @dataclass(frozen=True)

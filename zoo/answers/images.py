@@ -218,6 +218,8 @@ class Preparation(ABC):
             pixels = in_color(image, self.color)
             if self.channels is Channels.RGB:
                 pixels = pixels[::-1]
+            if self.channels is Channels.LIGHTNESS:
+                pixels = _lightness(pixels)
             values, placement = self._prepared_pixels(pixels)
         except DataError as problem:
             raise DataError(f"{where}: {problem}") from None
@@ -233,6 +235,16 @@ class Preparation(ABC):
     @abstractmethod
     def _described_changes(self) -> str:
         """Return a description of the changes to values and sizes."""
+
+
+def _lightness(pixels: Numbers) -> Numbers:
+    """Return L of CIE Lab for an image with the channels blue, green, red. White is 255."""
+    import cv2
+
+    if pixels.dtype != np.uint8:
+        raise DataError("the card's input is the lightness of pixels, but the values of the image aren't bytes")
+    lab = cv2.cvtColor(np.ascontiguousarray(pixels.transpose(1, 2, 0)), cv2.COLOR_BGR2Lab)
+    return np.asarray(lab[None, ..., 0])
 
 
 class LayerPreparation(Preparation):

@@ -118,7 +118,9 @@ class NetOutput:
 
     @cached_property
     def _meanings(self) -> Meanings:
-        return Meanings.of(self.stated.trained())
+        # The layers for chosen blobs may end inside the net, where a sigmoid doesn't mean classes.
+        own = () if self.blobs else (self._built.graph,)
+        return Meanings.of([*own, *self.stated.trained()])
 
     def _reader(self, edge: int, size: ImageSize, say: Say) -> OutputReader:
         """Return the reader of a blob."""

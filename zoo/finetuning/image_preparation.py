@@ -50,6 +50,11 @@ def prepare_images(model: Model, named: ZooModel | None, output: Path) -> Prepar
     notes, stated, swapped = list[str](), None, False
     if named is not None and named.card.input is not None:
         image = named.card.input
+        if image.channels is Channels.LIGHTNESS:
+            raise NetError(
+                f"{named.origin}: the card's input is the lightness of images, but data layers don't produce it; "
+                "train with a data layer that reads arrays"
+            )
         stated = transform_of(image, named.path)
         notes += unlike_layer(image, own_transform(model.net, pb.TEST))
         swapped = image.channels is Channels.RGB

@@ -12,18 +12,20 @@ import pytest
 import yaml
 
 from caffe_proto.errors import CaffeError
-from netdsl.prediction.decoders import decoder_of
+from netdsl.prediction.decoders import cascade_of, decoder_of
 from netdsl.prediction.decoders.decoder import Decoder
+from netdsl.prediction.decoders.mtcnn import Mtcnn
 from netdsl.prediction.decoders.ssd import Ssd
 
 PAGE = Path(__file__).parents[3] / "docs" / "decoders.md"
 
 
-def shown_decoders() -> list[Decoder]:
+def shown_decoders() -> list[Decoder | Mtcnn]:
     """Return the decoders of the page's cards, whose values are text as in a card."""
     blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
     cards: list[dict[str, Any]] = [yaml.load(block, yaml.BaseLoader) for block in blocks]
-    return [decoder_of(card["output"]) for card in cards if "output" in card]
+    outputs = [card["output"] for card in cards if "output" in card]
+    return [cascade_of(output) or decoder_of(output) for output in outputs]
 
 
 def test_every_family_of_the_page_has_a_valid_card() -> None:
@@ -38,13 +40,17 @@ def test_the_card_for_ssd_has_the_published_number_of_priors() -> None:
 
 def test_cards_of_recognized_families_state_the_default_settings() -> None:
     for decoder in shown_decoders():
-        if decoder.name in ("ultraface", "facemask", "centerface"):
+        if isinstance(decoder, Decoder) and decoder.name in ("ultraface", "facemask", "centerface"):
             names = {role: decoder.names_of(role) for role in decoder.published}
             assert names == type(decoder).published
             assert decoder == type(decoder)(blobs=decoder.blobs)
 
 
-@pytest.mark.parametrize("decoder", shown_decoders(), ids=lambda decoder: decoder.name)
+@pytest.mark.parametrize(
+    "decoder",
+    [decoder for decoder in shown_decoders() if isinstance(decoder, Decoder)],
+    ids=lambda decoder: decoder.name,
+)
 def test_blobs_of_any_shape_are_decoded_or_refused(decoder: Decoder) -> None:
     draw = np.random.default_rng(0)
     for _ in range(50):

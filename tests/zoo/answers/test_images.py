@@ -252,3 +252,14 @@ def test_a_card_that_cannot_be_followed_is_refused(card, says, tmp_path: Path) -
     mean_of(tmp_path, 3, 12, 11)
     with pytest.raises(CaffeError, match=says):
         transform_of(card, tmp_path)
+
+
+def test_the_lightness_of_an_image_can_be_the_input(tmp_path) -> None:
+    image = np.random.default_rng(7).integers(0, 256, (3, 10, 8), np.uint8)
+    card = ImageInput((10, 8), Channels.LIGHTNESS, mean=(127.5,), scale=0.5)
+    made = LayerPreparation(transform_of(card, tmp_path), card.channels)(image, "").values
+    wanted = cv2.cvtColor(image.transpose(1, 2, 0), cv2.COLOR_BGR2Lab)[None, ..., 0]
+    assert made.shape == card.item == (1, 10, 8)
+    assert np.array_equal(made, (wanted - 127.5) / 2)
+    gray = LayerPreparation(transform_of(card, tmp_path), card.channels)(image[:1], "").values
+    assert gray.shape == (1, 10, 8)
