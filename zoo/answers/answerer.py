@@ -233,11 +233,15 @@ class Answerer:
         return CaptionReader(output.edge, ClassNames(names), generator, output.predictor.outputs)
 
     def _batch_of_images(self, request: AnswererRequest, listen: Listener) -> int:
-        """Return the batch size of the request, or the largest useful one. It is 1 if image sizes differ."""
-        if not self._sizes:
+        """Return the batch size of the request, or the largest useful one.
+
+        It is 1 if image sizes differ, or if the net joins the images of a batch.
+        """
+        if not self._sizes and not self._reader.joins_images:
             return request.batch or self._possible_batch()
         if (request.batch or 1) > 1:
-            listen(Notice(f"{request.model}: the net reads one image at a time, since image sizes differ"))
+            reason = "image sizes differ" if self._sizes else "its layers join the images of a batch"
+            listen(Notice(f"{request.model}: the net reads one image at a time, since {reason}"))
         return 1
 
     def _possible_batch(self) -> int:

@@ -307,12 +307,17 @@ def _places(built: Built, image: int, edges: Mapping[str, int]) -> dict[str, Blo
         return {name: BlobPlace(edge, 0) for name, edge in edges.items()}
     finally:
         built.shapes[:] = before
-    return {name: BlobPlace(edge, _changed_axis(before[edge], after[edge])) for name, edge in edges.items()}
+    return {name: _place(edge, before[edge], after[edge], batch) for name, edge in edges.items()}
 
 
-def _changed_axis(before: Shape, after: Shape) -> int | None:
-    """Return the first axis whose length differs between two shapes, or `None`."""
-    return next((axis for axis, (old, new) in enumerate(zip(before, after, strict=True)) if old != new), None)
+def _place(edge: int, before: Shape, after: Shape, batch: int) -> BlobPlace:
+    """Return the place of a blob from its shapes for batches of `batch` images and of one image more."""
+    changed = [axis for axis, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    if not changed:
+        return BlobPlace(edge, None)
+    axis = changed[0]
+    follows = (before[axis], after[axis]) == (batch, batch + 1)
+    return BlobPlace(edge, axis) if follows else BlobPlace(edge, None, joined=True)
 
 
 def _reason(blob: str, known: KnownMeaning) -> str:

@@ -71,6 +71,11 @@ class OutputReader(ABC):
         """Return the answer about the image at this index of the batch."""
 
     @property
+    def joins_images(self) -> bool:
+        """Whether the net joins the images of a batch, so that it must read one image at a time."""
+        return False
+
+    @property
     def answers(self) -> type:
         """The type of the answers."""
         returned: type = get_type_hints(type(self).read)["return"]
@@ -252,10 +257,15 @@ class SeveralReader(OutputReader):
 
 @dataclass(frozen=True)
 class BlobPlace:
-    """The edge of a blob, and the axis of its images. The axis is `None` if the blob is the same for all images."""
+    """The edge of a blob, and the axis of its images.
+
+    The axis is `None` if the blob is the same for all images. It is also `None` for a blob that is `joined`: one of its
+    axes contains the values of all images, so it can be read only if the batch is one image.
+    """
 
     edge: int
     axis: int | None
+    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -265,6 +275,11 @@ class DecoderReader(OutputReader):
     image: int
     decoder: Decoder
     places: Mapping[str, BlobPlace]
+
+    @property
+    def joins_images(self) -> bool:
+        """Whether a blob joins the images of a batch."""
+        return any(place.joined for place in self.places.values())
 
     @property
     def answers(self) -> type:
