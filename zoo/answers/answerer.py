@@ -271,6 +271,8 @@ def stated_output(
     def trained() -> list[Graph]:
         """Return the graphs of the net as it is used and trained, if the training net can be read."""
         graphs = [*(() if deployed is None else deployed.graphs), *model.graphs]
+        if loss_predictions(model.graphs):  # the net is the training net itself
+            return graphs
         is_own = model.file is None or Path(request.model) in model.sources.values()
         sources: list[NetSource] = [] if is_own or model.file is None else [model.file.message]
         if named is not None and named.net != named.deployed:
