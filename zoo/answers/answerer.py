@@ -29,7 +29,7 @@ from netdsl.model.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.deploy.joined_captioner import join_captioner
 from netdsl.model.deploy.predictions import loss_predictions, measured_predictions
-from netdsl.model.model import Model, open_net
+from netdsl.model.model import Model, NetSource, open_net
 from netdsl.model.opening import add_weights, match_names, open_model
 from netdsl.net.build import reshape
 from netdsl.net.graph import Graph, Phase
@@ -240,7 +240,7 @@ class Answerer:
         if not self._sizes and self._can_read(batch):
             return batch
         if (request.batch or 1) > 1:
-            reason = "image sizes differ" if self._sizes else "its layers fix the number"
+            reason = "image sizes differ" if self._sizes else "its layers don't keep images apart"
             listen(Notice(f"{request.model}: the net reads one image at a time, since {reason}"))
         return 1
 
@@ -270,9 +270,13 @@ def stated_output(
     def trained() -> list[Graph]:
         """Return the graphs of the net as it is used and trained, if the training net can be read."""
         graphs = [*(() if deployed is None else deployed.graphs), *model.graphs]
+        if loss_predictions(model.graphs):  # the net is the training net itself
+            return graphs
         is_own = model.file is None or Path(request.model) in model.sources.values()
-        sources = [] if is_own or model.file is None else [model.file.message]
-        for source in sources if named is None else [*sources, named.net]:
+        sources: list[NetSource] = [] if is_own or model.file is None else [model.file.message]
+        if named is not None and named.net != named.deployed:
+            sources.append(named.net)
+        for source in sources:
             with suppress(CaffeError):
                 graphs += open_net(source).graphs
         return graphs

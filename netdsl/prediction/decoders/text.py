@@ -37,6 +37,8 @@ class TextDecoder(Decoder):
         if not self.names:
             raise DecoderError("names: there are no symbols; list them, or write one on each line of labels.txt")
         blobs = self.blobs_of(outputs, "scores")
+        if not blobs:
+            raise DecoderError("blobs: 'scores' has 0 blobs; name one")
         if self.indices:
             return self._text_of_indices(np.concatenate([blob.ravel() for blob in blobs]))
         places = self._places(blobs)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 import yaml
 
+from caffe_proto.errors import CaffeError
 from netdsl.prediction.decoders import cascade_of, decoder_of
 from netdsl.prediction.decoders.decoder import Decoder
 from netdsl.prediction.decoders.mtcnn import Mtcnn
@@ -40,3 +44,16 @@ def test_cards_of_recognized_families_state_the_default_settings() -> None:
             names = {role: decoder.names_of(role) for role in decoder.published}
             assert names == type(decoder).published
             assert decoder == type(decoder)(blobs=decoder.blobs)
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [decoder for decoder in shown_decoders() if isinstance(decoder, Decoder)],
+    ids=lambda decoder: decoder.name,
+)
+def test_blobs_of_any_shape_are_decoded_or_refused(decoder: Decoder) -> None:
+    draw = np.random.default_rng(0)
+    for _ in range(50):
+        outputs = {name: draw.normal(0, 50, draw.integers(0, 9, draw.integers(0, 4))) for name in decoder.blob_names}
+        with suppress(CaffeError):
+            decoder.decode(outputs, (64, 64))

@@ -446,3 +446,28 @@ def test_the_boxes_of_a_decoder_are_tested_on_marked_objects(zoo) -> None:
     assert done.code == 0, done.err
     (scores,) = json.loads(done.out)["scores"]
     assert scores["scores"]["mAP VOC 2010"] == pytest.approx(0.5)
+
+
+def test_a_net_that_joins_the_images_of_a_batch_reads_one_image_at_a_time(zoo) -> None:
+    head = """
+    layer {{ name: "{name}_map" type: "Convolution" bottom: "data" top: "{name}_map"
+            convolution_param {{ num_output: {values} kernel_size: 8 stride: 8 }} }}
+    layer {{ name: "{name}_last" type: "Permute" bottom: "{name}_map" top: "{name}_last"
+            permute_param {{ order: [0, 2, 3, 1] }} }}
+    layer {{ name: "{name}" type: "Reshape" bottom: "{name}_last" top: "{name}"
+            reshape_param {{ shape {{ dim: [1, -1, {values}] }} }} }}
+    """
+    data = 'layer { name: "data" type: "Input" top: "data" input_param { shape { dim: [1, 3, 16, 16] } } }'
+    Path("net.prototxt").write_text(data + head.format(name="boxes", values=4) + head.format(name="scores", values=2))
+    net = Net("net.prototxt")
+    weights = {name: [np.zeros_like(blob) for blob in blobs] for name, blobs in net.get_weights().items()}
+    weights["scores_map"][0][1] = 1 / (3 * 64 * 255)  # the brightness of a cell
+    net.set_weights(weights)
+    net.save("net.caffemodel")
+    output = "{decoder: ultraface, strides: [8], min_boxes: [[8]]}"
+    Path("net.card.md").write_text(f"---\nname: net\ninput: {{size: [16, 16]}}\noutput: {output}\n---\n")
+    words = "predict", "net.prototxt", "--weights", "net.caffemodel", photo("dark.png", 0), photo("light.png")
+    for more in ((), ("--batch", "2")):
+        done = zoo(*words, *more, "--json")
+        assert [len(json.loads(line)["boxes"]) for line in done.out.splitlines()] == [0, 4], done.err
+        assert ("its layers don't keep images apart" in done.err) == bool(more)

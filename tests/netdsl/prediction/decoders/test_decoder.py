@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from netdsl.errors import DecoderError
-from netdsl.prediction.decoders import DECODERS, OWN, decoder_of
+from netdsl.prediction.decoders import DECODERS, decoder_of
 from netdsl.prediction.decoders.decoder import DetectionDecoder, Detections, Outputs, Size
 from netdsl.registry import register_decoder
 
@@ -83,14 +82,3 @@ def test_a_missing_blob_is_named():
 def test_outputs_that_are_not_finite_are_refused():
     with pytest.raises(DecoderError, match=r"blob 'boxes': .* isn't finite"):
         Corners().decode(OUTPUTS | {"boxes": np.full((3, 4), np.nan)}, (40, 40))
-
-
-@pytest.mark.parametrize("decoder_class", OWN, ids=lambda decoder_class: decoder_class.name)
-def test_blobs_of_any_shape_are_decoded_or_refused(decoder_class):
-    draw = np.random.default_rng(0)
-    decoder = decoder_class()
-    for _ in range(50):
-        names = decoder.blob_names
-        outputs = {name: draw.normal(0, 50, draw.integers(0, 9, draw.integers(0, 4))) for name in names}
-        with suppress(DecoderError):
-            decoder.decode(outputs, (64, 64))
