@@ -68,7 +68,7 @@ def _with_new_folders(text: str, old_paths: OldPaths, folder: str) -> str:
 
 
 def patch_of(project: Project, texts: Mapping[str, str]) -> str:
-    """Return a unified patch for `git apply` and `patch -p1`, or an empty text without changes."""
+    """Return a unified patch for `patch -p1`, or an empty text without changes."""
     parts = list[str]()
     for name, text in texts.items():
         before, after = (_lines(each) for each in (project.text(name), text))

@@ -73,7 +73,7 @@ def _print_edits(adoption: Adoption) -> None:
     click.echo(f"\n{adoption.patch} changes {counted(lines, 'line')} in {counted(files, 'file')}:")
     for name, count in adoption.edits.items():
         click.echo(f"  {name}: {counted(count, 'line')}")
-    click.echo(f"Apply it with `git -C {adoption.folder} apply $PWD/{adoption.patch}`.")
+    click.echo(f"Apply it with `patch -d {adoption.folder} -p1 < {adoption.patch}`.")
     if adoption.links:
         click.echo("For the paths in it, these links are enough:")
         for link in adoption.links:

@@ -15,8 +15,8 @@ class AdoptRequest(Request):
 
     Scripts run unchanged if they find a Caffe. --caffe-folder writes a folder that looks like one, and the command
     prints the link or the environment variable that lets the scripts find it. If files name paths of another machine,
-    the command prints the links that make these paths right, and writes the same changes as a patch, for `git apply` or
-    `patch -p1`. The exit code is 1 if a solver can't train yet.
+    the command prints the links that make these paths right, and writes the same changes as a patch for `patch -p1`.
+    The exit code is 1 if a solver can't train yet.
     """
 
     folder: Path = argument("FOLDER")
