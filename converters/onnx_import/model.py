@@ -139,9 +139,7 @@ class Importer:
     def _store_outputs(self, node: Any, outputs: Sequence[Value]) -> None:
         missing = [output for output in node.output[len(outputs) :] if output in self.read_names]
         if missing:
-            raise ConversionError(
-                f"no Caffe layer computes the output '{missing[0]}'; export the model without that output"
-            )
+            raise ConversionError(f"no Caffe layer computes the output '{missing[0]}'")
         for output, value in zip(node.output, outputs, strict=False):
             self.values[output] = self._renamed(value, output)
             self.unconverted.pop(output, None)
@@ -158,12 +156,12 @@ class Importer:
         try:
             tops = OPERATORS[node.op_type](self.net, self._node(node, name))
         except (ArithmeticError, LookupError, TypeError, ValueError) as problem:  # lengths that don't fit, for example
-            raise ConversionError(f"the node isn't valid ONNX: {problem}; export the model again") from problem
+            raise ConversionError(f"the node isn't valid ONNX: {problem}") from problem
         return [tops] if isinstance(tops, NetBlob) else tops
 
     def _value(self, name: str, what: str) -> Value:
         if name not in self.values:
-            raise ConversionError(f"'{name}' is {what}, but no earlier node produces it; export the model again")
+            raise ConversionError(f"'{name}' is {what}, but no earlier node produces it")
         return self.values[name]
 
     def _fold_constant(self, node: Any) -> Sequence[Value]:
@@ -248,8 +246,7 @@ def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[An
         results = iter(onnx_module("reference").ReferenceEvaluator(model).run(None, arrays))
     except Exception as problem:  # operators raise exceptions of any class
         raise ConversionError(
-            f"the constant can't be computed: {next(iter(str(problem).splitlines()), problem)}; simplify the "
-            "model before you convert it"
+            f"the constant can't be computed: {next(iter(str(problem).splitlines()), problem)}"
         ) from None
     return [np.asarray(next(results)) if name else np.empty(0) for name in node.output]
 

@@ -37,7 +37,7 @@ def test_everything_without_a_counterpart_is_reported_at_once() -> None:
     windows = "[5, 4] to [3, 3]: Caffe's windows all have one size, so one length must divide the other"
     assert str(told.value) == (
         "Strange can't be converted to Caffe: erf ('erf', 'erf_1'); sin ('sin'); "
-        f"adaptive_avg_pool2d ('adaptive_avg_pool2d'): {windows}"
+        f"adaptive_avg_pool2d ('adaptive_avg_pool2d'): {windows}; change these parts of the model, and convert it again"
     )
 
 

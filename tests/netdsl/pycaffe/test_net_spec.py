@@ -105,7 +105,7 @@ def test_a_net_of_a_thousand_unnamed_layers_is_written() -> None:
 
 def test_layers_accept_only_blobs_as_bottoms() -> None:
     data = L.DummyData(ntop=2)
-    with pytest.raises(TypeError, match=r"^Silence input 0 is not a Top \(type is <class 'tuple'>\)$"):
+    with pytest.raises(TypeError, match=r"^Silence input 0 is not a Top \(type is <class 'tuple'>\); pass a top of"):
         L.Silence(data, ntop=0)
     n = NetSpec()
     n.data = data
