@@ -90,7 +90,8 @@ def find_rate(settings: SolverSettings, weights: Sequence[Model], compute: Compu
 
     Each trial is a training from the same weights, on the same batches, whose rate falls as in the real training. The
     first trial has the rate in the settings. The next ones have higher rates, until the loss is much higher than the
-    lowest one. Lower rates follow as long as they improve on the others, or while the net has learned nothing.
+    lowest one. If none of them is better, lower rates follow, as long as they improve on the
+    others or while the net has learned nothing.
     """
     usual, first = settings.param.base_lr, 0.0
     losses = dict[int, float]()
@@ -103,7 +104,7 @@ def find_rate(settings: SolverSettings, weights: Sequence[Model], compute: Compu
         if not losses[step] <= _WORSE * losses[lowest()]:
             break
     for step in range(-1, -_TRIALS - 1, -1):
-        if lowest() != step + 1 and losses[lowest()] < _LEARNED * first:
+        if lowest() > 0 or (lowest() != step + 1 and losses[lowest()] < _LEARNED * first):
             break
         _, losses[step] = _losses_of_trial(settings, _rate(usual, step), weights, compute)
     return RateTest(_rate(usual, lowest()), _STEPS * len(losses))
