@@ -39,6 +39,10 @@ class SolverError(NetError):
     """Solver settings or a solver state that can't be used, or training that diverged."""
 
 
+class DivergedError(SolverError):
+    """A training whose losses or weights are no longer finite."""
+
+
 class DataError(CaffeError):
     """Data that can't be read or don't fit a net. The message names the place.
 

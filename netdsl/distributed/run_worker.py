@@ -24,7 +24,7 @@ from netdsl.distributed.run_log import RoundRecord, Told, to_plain
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker import Clock, Worker
-from netdsl.errors import DistributedError, PeerLostError, user_code_problem
+from netdsl.errors import DistributedError, DivergedError, PeerLostError, user_code_problem
 from netdsl.model.weights.files import save_net
 from netdsl.net.memory import PeakMemory
 from netdsl.ranks import working_together
@@ -63,7 +63,8 @@ def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[
         except Exception as problem:
             reason = user_code_problem(problem) or (str(problem) if isinstance(problem, CaffeError) else None)
             if reason is not None:
-                control.report_end(Ending.FAILED, reason)
+                diverged = isinstance(problem, DivergedError)
+                control.report_end(Ending.DIVERGED if diverged else Ending.FAILED, reason)
             else:
                 control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
             raise

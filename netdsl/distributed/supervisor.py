@@ -35,7 +35,7 @@ from netdsl.distributed.run_log import RoundRecord, Told, from_plain
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
-from netdsl.errors import DistributedError
+from netdsl.errors import DistributedError, DivergedError
 from netdsl.plugins import plugin_places
 from netdsl.solver.events import Action, Notice, WorkersRestarted, no_action
 
@@ -384,6 +384,8 @@ class Attempt:
                 self._note_left(rank, reason)
             case rank, Ended(Ending.FAILED, reason):  # it would fail again
                 raise DistributedError(f"{self._health.name(rank)}: {reason}")
+            case rank, Ended(Ending.DIVERGED, reason):
+                raise DivergedError(f"{self._health.name(rank)}: {reason}")
             case rank, Ended(Ending.LOST, reason):
                 self._note_end(rank, Ending.LOST, f"lost another worker: {reason}")
             case rank, Ended(Ending.CRASHED, reason):

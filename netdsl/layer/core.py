@@ -104,6 +104,13 @@ class Layer(LayerBlobs):
         for spec in message.param:
             spec.lr_mult = spec.decay_mult = 0
 
+    def fix_statistics(self, message: pb.LayerParameter) -> bool:
+        """Change the layer's message so that training uses the statistics in its blobs, and not those of each batch.
+
+        Returns whether the layer has such statistics.
+        """
+        return False
+
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Return the shapes of the tops. The layer is run on tensors without memory."""
         blobs = {name: tensor.to("meta") for name, tensor in (*self.named_parameters(), *self.named_buffers())}

@@ -61,7 +61,11 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
     def freeze(self, message: pb.LayerParameter) -> None:
         """Freeze the layer with `use_global_stats`, because its sums would change even at a learning rate of 0."""
         super().freeze(message)
+        self.fix_statistics(message)
+
+    def fix_statistics(self, message: pb.LayerParameter) -> bool:
         message.batch_norm_param.use_global_stats = True
+        return True
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self._check_channels(bottoms[0])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import SolverError
+from netdsl.errors import DivergedError
 from netdsl.layer import Layer
 from netdsl.layer.running import on_cpu
 from netdsl.net.build import Built
@@ -205,11 +205,11 @@ class Solver:
     def _checked(self, loss: Tensor) -> float:
         value = float(loss)
         if self.require_finite and not math.isfinite(value):
-            raise SolverError(f"iteration {self.iteration}: the loss is {value}; {self._advice()}")
+            raise DivergedError(f"iteration {self.iteration}: the loss is {value}; {self._advice()}")
         return value
 
     def check_finite(self) -> None:
-        """Raise a `SolverError` if the last losses or the weights aren't finite, before they are saved as a result.
+        """Raise a `DivergedError` if the last losses or the weights aren't finite, before they are saved as a result.
 
         Waits for a GPU.
         """
@@ -220,7 +220,7 @@ class Solver:
         self._report_skipped()
         if not _is_finite(self.weights.buffer):
             blob = next(blob for blob in self.weights.blobs if not _is_finite(blob.tensor.detach()))
-            raise SolverError(
+            raise DivergedError(
                 f"iteration {self.iteration}: the weights of layer '{blob.layer}' aren't finite, so they aren't saved; "
                 f"{self._advice()}"
             )

@@ -22,7 +22,7 @@ from netdsl.net.graph import Graph, Node
 from netdsl.net.placeholder_layer import is_unavailable
 
 ACCURACY = "accuracy"  # the top with the accuracy
-HEAD_RATE = 10.0  # times the learning rate of other layers, as in Caffe's own example
+HEAD_RATE = 10.0  # times the learning rate of other layers, as in Caffe's own example; less for large features
 
 _LABEL = "label"
 _OUTPUTS = "num_output"  # a field in the settings of every layer type whose number of outputs can be chosen
@@ -45,6 +45,7 @@ class TunableModel:
     model: Model
     heads: dict[str, str]
     frozen: tuple[str, ...]
+    with_fixed_statistics: int = 0  # the number of layers that use the model's statistics in training
 
 
 def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
@@ -114,15 +115,21 @@ def _outputs_field(layer: pb.LayerParameter, kind: type[Layer] | None) -> str | 
 
 
 def tunable_model(
-    model: Model, data: DataLayers, heads: Mapping[str, int], suffix: str, frozen: Sequence[str] = ()
+    model: Model,
+    data: DataLayers,
+    heads: Mapping[str, int],
+    suffix: str,
+    frozen: Sequence[str] = (),
+    *,
+    fixed_statistics: bool = False,
 ) -> TunableModel:
     """Return the model with other data, which consist of an image and a class, and with new heads.
 
     `heads` contains their numbers of outputs. The names of new heads end with the suffix, so that they don't get the
     old weights. The names of their blobs stay the same. Other layers whose names match a pattern in `frozen` keep their
-    weights.
+    weights. With `fixed_statistics`, batch normalization uses the model's statistics in training too.
     """
-    learned = _learned(model)
+    learned, with_fixed = _learned(model), set[str]()
     kept = _frozen_names(frozen, [name for name in learned if name not in heads])
     layers = [copy_of(layer) for layer in _layers_with_data(model, data)]
     used = {layer.name for layer in layers}
@@ -133,8 +140,10 @@ def tunable_model(
             layer.name = names[layer.name]
         elif layer.name in kept:
             learned[layer.name].freeze(layer)
+        elif fixed_statistics and layer.name in learned and learned[layer.name].fix_statistics(layer):
+            with_fixed.add(layer.name)
     net = copy_of(with_layers(model.net, layers), without=("input", "input_shape", "input_dim", "state"))
-    return TunableModel(replace(model, net=net, file=None), names, kept)
+    return TunableModel(replace(model, net=net, file=None), names, kept, len(with_fixed))
 
 
 def _free_name(name: str, used: Collection[str]) -> str:
@@ -157,6 +166,18 @@ def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -
     for spec in message.param:
         spec.lr_mult *= HEAD_RATE
         spec.ClearField("name")
+
+
+def with_head_rates(net: pb.NetParameter, factors: Mapping[str, float]) -> pb.NetParameter:
+    """Return the net with other learning rates for its heads' weights, which are multiplied by these factors.
+
+    The biases keep their rates, because they don't depend on the features.
+    """
+    changed = copy_of(net)
+    for layer in changed.layer:
+        if layer.name in factors:
+            layer.param[0].lr_mult *= factors[layer.name]
+    return changed
 
 
 def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str, ...]:
@@ -197,6 +218,16 @@ def label_of(model: Model) -> str:
     """Return the name of the blob with the classes that losses compare with, or of a new one if the net has no loss."""
     labels = [layer.bottom[-1] for layer in model.net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
     return labels[-1] if labels else _LABEL
+
+
+def loss_weights(net: pb.NetParameter) -> dict[str, float]:
+    """Return the weights of a net's losses, by the names of their tops."""
+    return {
+        top: weight
+        for layer in net.layer
+        if _is(layer, Loss)
+        for top, weight in zip(layer.top, layer.loss_weight or (1.0,), strict=False)
+    }
 
 
 def _image(model: Model) -> str:

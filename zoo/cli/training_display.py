@@ -169,6 +169,7 @@ def _tuning_lines(tuning: FineTuning) -> Iterator[str]:
     yield f"{heads}, trained from scratch; the other layers begin with the model's weights"
     if tuning.frozen:
         yield f"{len(tuning.frozen)} layers keep their weights: {', '.join(tuning.frozen)}"
+    yield from tuning.notices
 
 
 def show_trained(trained: TrainedRun | None, request: TrainRequest) -> None:

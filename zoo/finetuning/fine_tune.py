@@ -20,17 +20,18 @@ from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.image_settings import describe
 from netdsl.distributed.run import Run, exists
-from netdsl.distributed.run_log import EVENTS, RoundRecord, read_moments
+from netdsl.distributed.run_log import EVENTS, RECORDS, RoundRecord, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.worker_count import WorkerCount
-from netdsl.errors import DistributedError, NetError, WeightsError
+from netdsl.errors import DistributedError, DivergedError, NetError, WeightsError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
 from netdsl.solver.events import (
     Action,
     Event,
     Listener,
+    Notice,
     SnapshotSaved,
     TestFinished,
     as_numbers,
@@ -46,16 +47,31 @@ from netdsl.training.backends import HERE, Backend, chosen_backend
 from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.net import Net
 from netdsl.training.with_workers import Team
-from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
+from netdsl.tuning.beginning import find_rate, scaled_heads
+from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, loss_weights, tunable_model, with_head_rates
 from zoo.cards import Channels
 from zoo.devices import training_devices
 from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
-from zoo.finetuning.request import EPOCHS, PATIENCE, FineTuneRequest, Recipe, solver_settings, test_batch, train_batch
+from zoo.finetuning.request import (
+    EPOCHS,
+    PATIENCE,
+    FineTuneRequest,
+    Recipe,
+    fixes_statistics,
+    solver_settings,
+    test_batch,
+    train_batch,
+)
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_model, settings_of, weights_advice
 from zoo.report.tuned_model import REQUEST
 
+_DIVERGED = 3.0  # times the loss of the first test
+_LOWER = 0.99  # a test's loss counts as progress if it is lower than this part of the lowest one
+_SLOWER = 10.0  # by which the learning rate is divided after a training has diverged
+_ROUNDS = "rounds"  # the folder of saved rounds, in a run's folder
+_GOOD_WEIGHTS = "weights_before_divergence.caffemodel"
 _PROOF = 1800.0  # time limit in seconds for the first worker to write and verify the model
 
 
@@ -122,6 +138,8 @@ def finetune(
         devices = training_devices(name, None, pb.SolverParameter(), here, remote=team.backend.remote, listen=hear)
         with team.backend.leading():
             begun = load(folder) if resume else begin(asked, team.backend, devices)
+        for notice in begun[0].notices:
+            hear(Notice(notice))
     tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
     if team.backend.supervises and tuned is None:
         raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; continue it with resume=True")
@@ -136,21 +154,33 @@ def default_output(model: str | Path) -> Path:
 
 
 class _BestSnapshot:
-    """A listener that keeps only the files of the best snapshot, and asks to stop when the accuracy no longer improves.
+    """A listener that keeps only the files of the best snapshot, and asks to stop when tests no longer improve.
 
-    Snapshots and tests are made at the same iterations. In a resumed training, `tests` contains the accuracies of
-    earlier tests by iteration.
+    The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
+    the same iterations. In a resumed training, `tests` contains the outputs of earlier tests by iteration. `losses` are
+    the weights of the outputs that are losses.
     """
 
-    def __init__(self, patience: int | None, tests: Iterable[tuple[int, float]] = ()) -> None:
-        self._patience = patience
-        self._accuracies = dict(tests)
+    def __init__(
+        self,
+        patience: int | None,
+        losses: Mapping[str, float],
+        tests: Iterable[tuple[int, Mapping[str, float]]] = (),
+    ) -> None:
+        self._patience, self._losses = patience, losses
+        self._tests = {iteration: self._result_of(outputs) for iteration, outputs in tests}
         self._snapshots: dict[int, SnapshotSaved] = {}
 
+    def _result_of(self, outputs: Mapping[str, float]) -> tuple[float, float]:
+        """Return the accuracy and the loss of a test, in which numbers that aren't finite are the worst."""
+        accuracy = outputs.get(ACCURACY, 0.0)
+        loss = sum(weight * outputs.get(name, 0.0) for name, weight in self._losses.items())
+        return accuracy if math.isfinite(accuracy) else 0.0, loss if math.isfinite(loss) else math.inf
+
     def __call__(self, event: Event) -> None:
-        """Record an accuracy, or remove the files of all snapshots except the best."""
+        """Record a test, or remove the files of all snapshots except the best."""
         if isinstance(event, TestFinished):
-            self._accuracies[event.iteration] = as_numbers(event.outputs).get(ACCURACY, 0.0)
+            self._tests[event.iteration] = self._result_of(as_numbers(event.outputs))
         elif isinstance(event, SnapshotSaved):
             self._snapshots[event.iteration] = event
             for iteration in [number for number in self._snapshots if number != self._best_iteration()]:
@@ -158,7 +188,12 @@ class _BestSnapshot:
 
     def _best_iteration(self) -> int | None:
         """Return the iteration of the best existing snapshot, or of the first of equally good ones."""
-        return max(self._snapshots, key=lambda number: (self._accuracies.get(number, -1.0), -number), default=None)
+
+        def quality(iteration: int) -> tuple[float, float, int]:
+            accuracy, loss = self._tests.get(iteration, (-1.0, math.inf))
+            return accuracy, -loss, -iteration
+
+        return max(self._snapshots, key=quality, default=None)
 
     @property
     def model(self) -> Path | None:
@@ -170,15 +205,26 @@ class _BestSnapshot:
     def accuracy(self) -> float:
         """The accuracy of the best model in its test."""
         best = self._best_iteration()
-        return 0.0 if best is None else self._accuracies.get(best, 0.0)
+        return 0.0 if best is None else self._tests.get(best, (0.0, math.inf))[0]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the loss of the newest test is far above that of the first one, without a gain in accuracy."""
+        if len(self._tests) < 2:
+            return False
+        (first_accuracy, first), (accuracy, loss) = self._tests[min(self._tests)], self._tests[max(self._tests)]
+        return not loss <= _DIVERGED * first and accuracy <= first_accuracy
 
     def requested(self) -> Action:
-        """Return a request to stop if the newest tests didn't improve on the best earlier test."""
-        if self._patience is None or not self._accuracies:
-            return Action.NONE
-        best = max(self._accuracies, key=lambda number: (self._accuracies[number], -number))
-        later = [number for number in self._accuracies if number > best]
-        return Action.STOP if len(later) >= self._patience else Action.NONE
+        """Return a request to stop if the training diverged, or if the newest tests improved neither score nor loss."""
+        if self.diverged:
+            return Action.STOP
+        accuracy, loss, waited = -1.0, math.inf, 0
+        for iteration in sorted(self._tests):
+            new_accuracy, new_loss = self._tests[iteration]
+            waited = 0 if new_accuracy > accuracy or new_loss < _LOWER * loss else waited + 1
+            accuracy, loss = max(accuracy, new_accuracy), min(loss, new_loss)
+        return Action.NONE if self._patience is None or waited < self._patience else Action.STOP
 
 
 def _remove_snapshot(snapshot: SnapshotSaved) -> None:
@@ -196,6 +242,8 @@ class FineTuning:
     frozen: tuple[str, ...]  # layers that keep their weights
     preparation: str  # a description of how training images are prepared
     notes: tuple[str, ...] = ()  # other remarks about images
+    notices: tuple[str, ...] = ()  # the choices that were made for this model and these data
+    slowed: bool = False  # whether the training diverged, and began again with a lower learning rate
 
 
 def begin(
@@ -220,8 +268,7 @@ def begin(
         ) from None
     try:
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
-        kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
-        write_pieces(request.output / REQUEST, [kept])
+        _store(tuning)
         return tuning, job.begin(run, run_folder, backend, [model])
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the user can repeat the same command
@@ -248,7 +295,9 @@ def _prepared_run(
     batch = train_batch(request.recipe, data.train_count, strategy, count.most)
     try:
         prepared = prepare_images(model, named, request.output)
-        tunable, tuning = _tunable(model, prepared, request, data, batch)
+        at_once = batch if strategy.divides_batch else batch * count.most
+        fixed = fixes_statistics(request.recipe, data.train_count, at_once)
+        tunable, tuning = _tunable(model, prepared, request, data, batch, fixed=fixed)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     run = Run(
@@ -263,12 +312,27 @@ def _prepared_run(
     authors = None if named is None else settings_of(named)
     param = solver_settings(authors, request.recipe, epoch, tests=data.test_count)
     param.snapshot_prefix = request.output.resolve().name
+    solver, compute = SolverSettings(param, run.solver.net), replace(run.compute, device=run.device(0))
+    heads = scaled_heads(solver, tuple(tuning.heads.values()), [prepared.model], compute)
+    weights = prepared.model.with_weights(heads.weights)
+    solver = solver.with_net(replace(run.solver.net_to_train, net=with_head_rates(tunable.net, heads.rates)))
+    solver, notice = _with_rate(solver, request.recipe, weights, compute)
+    tuning = replace(tuning, notices=(*tuning.notices, notice))
     due = Intervals(epoch.iterations, epoch.iterations)
-    return replace(run, solver=SolverSettings(param, run.solver.net), due=due), tuning, prepared.model
+    return replace(run, solver=solver, due=due), tuning, weights
+
+
+def _with_rate(solver: SolverSettings, recipe: Recipe, weights: Model, compute: Compute) -> tuple[SolverSettings, str]:
+    """Return the solver with the learning rate to begin with, and a notice about the rate."""
+    if recipe.base_lr is not None:
+        return solver, f"the learning rate begins at {recipe.base_lr:g}, as --base-lr says"
+    found = find_rate(solver, [weights], compute)
+    words = f"the best of short trials of {found.iterations} iterations in total; --base-lr chooses another"
+    return solver.with_fields(base_lr=found.rate), f"the learning rate begins at {found.rate:g}, {words}"
 
 
 def _tunable(
-    model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int
+    model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int, *, fixed: bool
 ) -> tuple[Model, FineTuning]:
     """Return the model to train, which is derived from the opened one, and the description of the fine-tuning to store.
 
@@ -283,10 +347,21 @@ def _tunable(
         heads_of(model, request.replaced, len(data.classes)),
         _short_name_of_data(request.data),
         request.frozen,
+        fixed_statistics=fixed,
     )
     channels = Channels.GRAY if transforms[pb.TRAIN].force_gray else Channels.BGR
     words = f"{channels.value}, {describe(transforms[pb.TRAIN])}"
-    return tunable.model, FineTuning(request, data, tunable.heads, tunable.frozen, words, prepared.notes)
+    wanted = request.recipe.batch or batch
+    limited = "" if wanted == batch else f" instead of {wanted}, because there are only {data.train_count} items"
+    notices = [f"the batch has {batch} items{limited}"]
+    if tunable.with_fixed_statistics:
+        count = tunable.with_fixed_statistics
+        notices.append(
+            f"{count} layers of batch normalization use the model's means and variances, because the data are few"
+        )
+    return tunable.model, FineTuning(
+        request, data, tunable.heads, tunable.frozen, words, prepared.notes, tuple(notices)
+    )
 
 
 def _short_name_of_data(data: str) -> str:
@@ -326,7 +401,8 @@ def train(
 ) -> FineTuned | None:
     """Train in a folder, from the beginning or from the last saved round, and write the best model.
 
-    Returns `None` if a stop was requested. The training can be resumed then. Supervised workers also get `None`, after
+    A training that diverges begins once again with a lower learning rate, from its best model, and says so. Returns
+    `None` if a stop was requested. The training can be resumed then. Supervised workers also get `None`, after
     they have waited until the model is written.
     """
     folder = output / RUN
@@ -335,22 +411,34 @@ def train(
         job.go_on_together(folder, backend, "the model is written", _PROOF)
         return None
     tuning, run = begun
-    best = _best_so_far(folder, tuning.request.patience)
     asked: list[Action] = []
 
     def next_action() -> Action:
         asked.append(requested())
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
-    ended = job.train(
-        folder,
-        backend,
-        run=run,
-        listeners=[*listeners, best],
-        on_round=on_round,
-        requested=next_action,
-        command=command,
-    )
+    while True:
+        best = _best_so_far(folder, tuning.request.patience, loss_weights(run.solver.net_to_train.net))
+        try:
+            ended = job.train(
+                folder,
+                backend,
+                run=run,
+                listeners=[*listeners, best],
+                on_round=on_round,
+                requested=next_action,
+                command=command,
+            )
+            if not best.diverged:
+                break
+            problem = "the loss in tests is far above that at the beginning"
+        except DivergedError as error:
+            problem = str(error)
+        tuning, run = _begun_slower(output, tuning, run, best.model, problem)
+        if backend.started is not None:  # the other ranks have already ended
+            raise DistributedError(f"{tuning.notices[-1]}; continue with `zoo finetune --resume {output}`")
+        for listener in listeners:
+            listener(Notice(tuning.notices[-1]))
     tuned = None
     if ended is not None and Action.STOP not in asked:
         if best.model is None:
@@ -363,13 +451,48 @@ def train(
     return tuned
 
 
-def _best_so_far(folder: Path, patience: int | None) -> _BestSnapshot:
+def _begun_slower(
+    output: Path, tuning: FineTuning, run: Run, good: Path | None, problem: str
+) -> tuple[FineTuning, Run]:
+    """Begin the run of a training that diverged again, from its best model or its first weights, with a lower rate.
+
+    Raises a `DistributedError` if that was done before.
+    """
+    folder, rate = output / RUN, run.solver.param.base_lr
+    if tuning.slowed:
+        raise DistributedError(
+            f"{output}: the training diverged again with a lower learning rate of {rate:g} ({problem}); look for "
+            f"images or labels that are wrong, or start again in another folder with --base-lr {rate / _SLOWER:.1g}"
+        )
+    lower = float(f"{rate / _SLOWER:.2g}")
+    weights = run.weights
+    if good is not None:
+        shutil.copyfile(good, folder / _GOOD_WEIGHTS)
+        weights = (str((folder / _GOOD_WEIGHTS).resolve()),)
+    where = "the best model so far" if good is not None else "the first weights"
+    notice = f"the training diverged ({problem}); it begins again from {where} with a learning rate of {lower:g}"
+    tuning = replace(tuning, slowed=True, notices=(*tuning.notices, notice))
+    run = replace(run, weights=weights, solver=run.solver.with_fields(base_lr=lower))
+    for path in (*folder.glob("*_iter_*"), folder / EVENTS, folder / RECORDS):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(folder / _ROUNDS, ignore_errors=True)
+    run.save(folder, again=True)
+    _store(tuning)
+    return tuning, run
+
+
+def _store(tuning: FineTuning) -> None:
+    kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
+    write_pieces(tuning.request.output / REQUEST, [kept])
+
+
+def _best_so_far(folder: Path, patience: int | None, losses: Mapping[str, float]) -> _BestSnapshot:
     """Return the snapshots and tests in the log of a resumed run."""
     log = folder / EVENTS
     if not log.exists():
-        return _BestSnapshot(patience)
-    tests = [(moment.iteration, moment.tested[ACCURACY]) for moment in read_moments(log) if ACCURACY in moment.tested]
-    best = _BestSnapshot(patience, [(number, value) for number, value in tests if not math.isnan(value)])
+        return _BestSnapshot(patience, losses)
+    tests = [(moment.iteration, moment.tested) for moment in read_moments(log) if ACCURACY in moment.tested]
+    best = _BestSnapshot(patience, losses, tests)
     for line in read_event_log(log):
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))

@@ -14,6 +14,9 @@ from netdsl.solver.length import Epoch
 
 EPOCHS = 20
 _TRAIN_BATCH, _TEST_BATCH = 32, 50
+_ITERATIONS = 4  # in an epoch, at least
+_FEW_ITEMS = 16  # in a batch, whose own means and variances are too rough
+_FEW_STEPS = 3000  # Caffe's averages of means and variances forget the old values in about a thousand steps
 _BASE_RATE = 0.01  # for training from scratch, if the authors' rate is unknown
 _SLOWER = 10.0  # a factor, since pretrained weights should change slowly, as in Caffe's own recipe
 
@@ -33,17 +36,34 @@ class Recipe:
 def train_batch(recipe: Recipe, items: int, strategy: Strategy, workers: int) -> int:
     """Return the batch of the net: 32, or less for few items, so that an epoch has several iterations.
 
+    A batch that the user chose is also limited, so that no iteration has an item twice.
+
     Each worker has its own batch. If the strategy divides the batch, the workers get equal parts, so the batch must be
     a multiple of their number.
     """
     parts = workers if strategy.divides_batch else 1
-    batch = recipe.batch or max(1, min(_TRAIN_BATCH, items // (4 * workers // parts)) // parts) * parts
+    alone = workers // parts  # the number of batches that are processed at the same time
+    if recipe.batch is None:
+        batch = max(1, min(_TRAIN_BATCH, items // (_ITERATIONS * alone)) // parts) * parts
+    elif recipe.batch * alone <= items:
+        batch = recipe.batch
+    else:
+        batch = max(1, items // alone // parts) * parts
     if batch % parts:
         raise DistributedError(
             f"with {strategy.name}, {workers} workers divide a batch, but {batch} isn't a multiple of "
             f"{workers}; give --batch {-(-batch // parts) * parts}, or another strategy, such as averaging"
         )
     return batch
+
+
+def fixes_statistics(recipe: Recipe, items: int, batch: int) -> bool:
+    """Return whether batch normalization should use the model's own means and variances in training.
+
+    `batch` is the number of items in an iteration. In few iterations, Caffe's running averages can't follow the
+    batches, so that tests would use other values than training.
+    """
+    return batch < _FEW_ITEMS or recipe.epochs * items / batch < _FEW_STEPS
 
 
 def test_batch(items: int) -> int:

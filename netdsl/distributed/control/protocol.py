@@ -37,6 +37,7 @@ class Ending(IntEnum):
     LOST = 2  # because it lost another worker
     DONE = 3
     FAILED = 4  # with an error that the user must fix, and that a retry would repeat
+    DIVERGED = 5  # the same, because losses or weights aren't finite
 
 
 class Purpose(Enum):

@@ -108,6 +108,15 @@ def test_frozen_layers_keep_their_weights_and_statistics() -> None:
         tuned(model, 5, "photos", ["conv*"])
 
 
+def test_batch_normalization_can_keep_the_statistics_of_the_model_and_still_learn_other_layers() -> None:
+    model = model_of(DEPLOY)
+    tunable = tunable_model(model, data(), heads_of(model, {}, 5), "photos", fixed_statistics=True)
+    assert tunable.with_fixed_statistics == 1
+    assert layer_in(tunable.model, "b").batch_norm_param.use_global_stats
+    assert tunable.frozen == ()
+    assert tuned(model, 5, "photos").with_fixed_statistics == 0
+
+
 def test_a_head_in_both_phases_has_one_new_name() -> None:
     phases = "".join(FULL.format("f1", "c", f"include {{ phase: {phase} }}", 7) for phase in ("TRAIN", "TEST"))
     tunable = tuned(model_of(TRAINED.replace(FULL.format("f1", "c", RATES, 7), phases)), 4, "x")

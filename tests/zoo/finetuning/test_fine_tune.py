@@ -15,7 +15,7 @@ from netdsl import Action, Net, finetune
 from netdsl.data.sources.shapes import ShapesSource
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Event
+from netdsl.solver.events import Event, Notice
 from tests.patience import PATIENCE
 from zoo.cards import read_card
 
@@ -63,6 +63,18 @@ def test_a_run_that_a_callback_stopped_resumes(photos: Path) -> None:
         finetune("shapes", photos, "new", epochs=3, callbacks=[stop_at_once])
     net = finetune("shapes", photos, "new", resume=True)
     assert "ip2_photos" in net.get_weights()
+
+
+def test_a_training_that_diverges_begins_once_again_with_a_lower_rate(photos: Path) -> None:
+    notices = list[str]()
+
+    def note(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.append(event.text)
+
+    with pytest.raises(DistributedError, match=r"diverged again with a lower .* of 1e\+29 .*--base-lr 1e\+28"):
+        finetune("shapes", photos, "new", epochs=1, base_lr=1e30, callbacks=[note])
+    assert any("begins again from the first weights with a learning rate of 1e+29" in notice for notice in notices)
 
 
 @pytest.mark.parametrize("launcher", ["mpiexec", "torchrun"])

@@ -9,7 +9,7 @@ import pytest
 from netdsl.distributed.strategies.settings import parse
 from netdsl.errors import DistributedError
 from netdsl.solver.length import Epoch
-from zoo.finetuning.request import Recipe, solver_settings, train_batch
+from zoo.finetuning.request import Recipe, fixes_statistics, solver_settings, train_batch
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,15 @@ def test_a_batch_that_workers_cannot_divide_is_refused() -> None:
 def test_training_lasts_the_given_number_of_epochs() -> None:
     param = solver_settings(None, Recipe(epochs=6), Epoch(Fraction(101, 2)), tests=100)
     assert (param.max_iter, param.test_interval, param.snapshot) == (303, 51, 51)
+
+
+def test_few_items_or_few_iterations_fix_the_statistics_of_batch_normalization() -> None:
+    assert fixes_statistics(Recipe(epochs=20), 200, 32)
+    assert fixes_statistics(Recipe(epochs=20), 100_000, 8)
+    assert not fixes_statistics(Recipe(epochs=20), 100_000, 32)
+
+
+def test_a_batch_has_no_item_twice() -> None:
+    assert train_batch(Recipe(batch=256), 40, parse("averaging"), 1) == 40
+    assert train_batch(Recipe(batch=256), 40, parse("averaging"), 2) == 20
+    assert train_batch(Recipe(batch=256), 41, parse("allreduce"), 2) == 40

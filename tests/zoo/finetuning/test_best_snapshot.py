@@ -1,0 +1,54 @@
+"""The choice of the best model, and the end of a training that no longer improves or that diverges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netdsl.solver import events
+from netdsl.solver.events import Action, Output, SnapshotSaved
+from zoo.finetuning.fine_tune import _BestSnapshot
+
+
+def listener_after(
+    folder: Path, results: list[tuple[float, float]], patience: int | None = 2
+) -> tuple[_BestSnapshot, list[Action]]:
+    """Return the listener after tests with these accuracies and losses, and its requests."""
+    best, requests = _BestSnapshot(2, {"loss": 1.0}), list[Action]()
+    for iteration, (accuracy, loss) in enumerate(results):
+        outputs = (Output("accuracy", (accuracy,)), Output("loss", (loss,), 1.0))
+        best(events.TestFinished(iteration, 0, None, outputs))
+        files = [folder / f"{iteration}.{ending}" for ending in ("caffemodel", "solverstate")]
+        for file in files:
+            file.touch()
+        best(SnapshotSaved(iteration, *files))
+        requests.append(best.requested())
+    return best, requests
+
+
+@pytest.mark.parametrize(
+    ("results", "kept"),
+    [
+        ([(0.5, 1.0), (0.8, 0.9), (0.8, 0.4), (0.8, 0.6)], 2),
+        ([(0.8, 0.9), (0.8, 0.9)], 0),
+        ([(0.8, 0.9), (0.7, 0.1)], 0),
+        ([(0.8, float("nan")), (0.8, 2.0)], 1),
+    ],
+)
+def test_the_lower_loss_wins_among_equal_scores(tmp_path: Path, results: list[tuple[float, float]], kept: int) -> None:
+    best, _ = listener_after(tmp_path, results)
+    assert best.model == tmp_path / f"{kept}.caffemodel"
+    assert [path.name for path in tmp_path.glob("*.caffemodel")] == [f"{kept}.caffemodel"]
+
+
+def test_patience_lasts_while_the_score_or_the_loss_improves(tmp_path: Path) -> None:
+    _, requests = listener_after(tmp_path, [(0.5, 1.0), (0.5, 0.9), (0.5, 0.8), (0.6, 0.9), (0.6, 0.9), (0.6, 0.85)])
+    assert requests == [Action.NONE] * 5 + [Action.STOP]
+
+
+def test_a_loss_far_above_the_first_one_ends_the_training(tmp_path: Path) -> None:
+    best, requests = listener_after(tmp_path, [(0.25, 1.4), (0.2, 9.0)])
+    assert best.diverged and requests[-1] is Action.STOP
+    best, _ = listener_after(tmp_path, [(0.25, 1.4), (0.7, 9.0)])
+    assert not best.diverged
