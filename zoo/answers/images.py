@@ -247,7 +247,9 @@ def _lightness(pixels: Numbers) -> Numbers:
     import cv2
 
     if pixels.dtype != np.uint8:
-        raise DataError("the card's input is the lightness of pixels, but the values of the image aren't bytes")
+        raise DataError(
+            "the card's input is the lightness of pixels, but the values of the image aren't bytes; use an image file"
+        )
     lab = cv2.cvtColor(np.ascontiguousarray(pixels.transpose(1, 2, 0)), cv2.COLOR_BGR2Lab)
     return np.asarray(lab[None, ..., 0])
 

@@ -47,7 +47,7 @@ def convert_imageset(words: Sequence[str], log: Log) -> None:
     """Convert the images in a list to a database. As in Caffe, images that can't be read are skipped."""
     flags, files = parse(words, _ImagesetFlags)
     if len(files) != 3:
-        raise FlagError("convert_imageset needs ROOTFOLDER/ LISTFILE DATABASE")
+        raise FlagError("convert_imageset needs three names; give ROOTFOLDER/ LISTFILE DATABASE")
     root, listed, database = files
     from netdsl.data.writing.convert import ConversionReport
     from zoo.data_sets import convert_data
@@ -84,7 +84,7 @@ def compute_image_mean(words: Sequence[str], log: Log) -> None:
     """Compute the mean of the images in a database, and write it if a file is named."""
     flags, files = parse(words, _MeanFlags)
     if len(files) not in (1, 2):
-        raise FlagError("compute_image_mean needs DATABASE [MEAN.binaryproto]")
+        raise FlagError("compute_image_mean needs one or two names; give DATABASE [MEAN.binaryproto]")
     from zoo.data_sets import mean
 
     found = mean(source=f"{flags.backend}:{files[0]}", output=files[1] if files[1:] else None)
@@ -100,13 +100,19 @@ def extract_features(words: Sequence[str], log: Log) -> None:
     """Write blobs of a net, for batches of its own data, to a database for each blob."""
     _, files = parse(words, _LogFlags)
     if len(files) not in (6, 7, 8):
-        raise FlagError("extract_features needs WEIGHTS NET BLOB,... DATABASE,... BATCHES lmdb|leveldb [GPU [DEVICE]]")
+        raise FlagError(
+            "extract_features needs more words; give WEIGHTS NET BLOB,... DATABASE,... BATCHES lmdb|leveldb "
+            "[GPU [DEVICE]]"
+        )
     weights, net_file, blobs, databases, batches, backend = files[:6]
     names, paths = blobs.split(","), [Path(path) for path in databases.split(",")]
     if len(names) != len(paths):
         raise FlagError(f"extract_features: {len(names)} blobs but {len(paths)} databases; name a database for each")
     if not batches.isdecimal() or backend not in ("lmdb", "leveldb"):
-        raise FlagError(f"extract_features: '{batches} {backend}' isn't a number of batches with lmdb or leveldb")
+        raise FlagError(
+            f"extract_features: '{batches} {backend}' isn't a number of batches with a kind of database; write "
+            "10 lmdb, or 10 leveldb"
+        )
     from netdsl import pycaffe
     from netdsl.data.writing.databases import leveldb_records, lmdb_records
 
@@ -116,7 +122,7 @@ def extract_features(words: Sequence[str], log: Log) -> None:
     net = pycaffe.Net(net_file, pycaffe.TEST, weights=weights)
     for name in names:
         if name not in net.blobs:
-            raise FlagError(f"extract_features: the net has no blob '{name}'; it has {', '.join(net.blobs)}")
+            raise FlagError(f"extract_features: the net has no blob '{name}'; name one of {', '.join(net.blobs)}")
     records = lmdb_records if backend == "lmdb" else leveldb_records
     counts = dict.fromkeys(names, 0)
     with ExitStack() as stack:

@@ -183,7 +183,7 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     def _check_table(self) -> None:
         """Refuse options and readings that are for images."""
         if self.read_as not in (None, View.CLASSES.value, View.VALUES.value):
-            raise RequestError(f"--as {self.read_as} is for images; a table's columns are classes or values.")
+            raise RequestError(f"--as {self.read_as} is for images; use classes or values for a table.")
         option_name = self.given((*_FOR_IMAGES, *_FOR_WRITING))
         several = "several inputs must be images" if self.inputs[1:] else ""
         problem = f"{option_name} is for images" if option_name else several
