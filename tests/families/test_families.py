@@ -19,8 +19,7 @@ import pytest
 
 from caffe_proto.text.prototxt import text_of
 from netdsl import Net
-from tests.converters.onnx.test_detectors import detecting
-from tests.families import segmenting
+from tests.families import detecting, segmenting
 from zoo.catalogue import entry_of
 
 pytestmark = pytest.mark.slow

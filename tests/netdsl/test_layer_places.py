@@ -113,7 +113,7 @@ def test_rows_of_the_wrong_width_are_reported_with_a_place(path) -> None:
     text = INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 } loss_weight: 1")
     net = Net(path(text), phase="TRAIN")
     net.set_training_data([{"x": np.ones((3, 8, 6))}] * 2)
-    what = r"layer 'one': the weights are for 168 values .* has 144; input 'x' .* but was built for \[2, 3, 8, 7\]$"
+    what = r"layer 'one': the weights are for 168 values .* has 144; .*; input 'x' .* but was built for \[2, 3, 8, 7\]$"
     with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {what}"):
         net.train(1)
 
@@ -172,7 +172,8 @@ def test_a_written_model_has_no_places(path) -> None:
 def test_weights_for_other_layers_only_are_reported_with_a_place(path) -> None:
     net = path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }"))
     with pytest.raises(
-        CaffeError, match=r"^there are weights for 'two', but not for a layer of net '', which has 'one'$"
+        CaffeError,
+        match=r"^there are weights for 'two', but not for a layer of net '', which has 'one'; name the weights",
     ):
         Net(net, weights={"two": [np.zeros((4, 168))]})
 

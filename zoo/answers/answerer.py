@@ -295,7 +295,7 @@ def _chosen_reading(read_as: str | None) -> tuple[View | None, Decoder | None]:
         return (views[read_as], None) if read_as in views else (None, DECODERS[read_as]())
     except DecoderError as problem:
         raise NetError(
-            f"--as {read_as}: the decoder needs settings: {problem}; describe it in the field `output` of a card"
+            f"--as {read_as}: the decoder needs settings: {problem}; set them in the field `output` of a card"
         ) from None
 
 

@@ -90,7 +90,9 @@ class Fit:
         solver = self._solver_with_defaults(run.solver)
         if testing is not None:
             solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
-        return replace(run, solver=solver, tables=tables)
+        prepared = replace(run, solver=solver, tables=tables)
+        _net_with_shapes(prepared)  # raises an error if the rows don't fit the net, before workers begin
+        return prepared
 
     def _solver_with_defaults(self, solver: SolverSettings) -> SolverSettings:
         """Return the settings with defaults for unset fields. Without rows for validation, they have no tests."""

@@ -63,7 +63,7 @@ def test_missing_nets_weights_and_folders_are_named(check) -> None:
     Path("saved").write_text("")
     found = problems(check(SOLVER + 'weights: "gone.caffemodel"'))
     assert found == [
-        "gone.caffemodel: can't be opened: No such file or directory",
+        "gone.caffemodel: can't be opened: No such file or directory; check the path and its permissions",
         "saved/few: 'saved' isn't a folder; change snapshot_prefix",
     ]
     (problem,) = problems(check(SOLVER.replace("net.", "other.")))

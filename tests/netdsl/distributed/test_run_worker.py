@@ -46,7 +46,7 @@ def test_a_worker_uses_its_assigned_gpu_or_the_one_with_its_number() -> None:
 
 @pytest.mark.usefixtures("two_gpus")
 def test_a_missing_device_is_reported_with_the_workers_machine() -> None:
-    with pytest.raises(DistributedError, match=rf"^{socket.gethostname()}: cuda:4 doesn't exist; the GPUs are 0 to 1"):
+    with pytest.raises(DistributedError, match=rf"^{socket.gethostname()}: cuda:4 doesn't exist; name one of 0 to 1"):
         device("cuda:4")
     with pytest.raises(DistributedError, match="the assigned GPU is 'GPU-8a', which isn't a number; name a"):
         device("cuda", 0, "GPU-8a")

@@ -56,7 +56,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     ("values", "complaint"),
     [
         (changed(bandwith=1.0), "unknown field 'bandwith'; did you mean 'bandwidth'?"),
-        (changed(color=1.0), "unknown field 'color'; the fields of a device are arithmetic, "),
+        (changed(color=1.0), "unknown field 'color'; use only arithmetic, "),
         (changed(memory=None), "a field is missing: `memory`"),
         (changed(memory=-1), "memory is -1; set it to more than 0"),
         (changed(overhead=-1e-6), "overhead is -1e-06; set it to 0 or more"),

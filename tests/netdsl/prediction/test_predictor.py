@@ -144,7 +144,7 @@ def test_problems_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="column 'data': row 0 of the batch: can't be decoded as an image"):
         predictor({"data": np.array([b"nothing"], object)}, random())
     with pytest.raises(
-        ShapeError, match=r"layer 'conv'.*; inputs have 'data' of 2 x 5 x 7, and .* 'data' of 3 x 5 x 7"
+        ShapeError, match=r"layer 'conv'.*; give inputs with 'data' of 3 x 5 x 7 instead of 'data' of 2 x 5 x 7"
     ):
         predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
     with pytest.raises(

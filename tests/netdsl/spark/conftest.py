@@ -34,7 +34,9 @@ TRANSPORTS = [Transport.GLOO, Transport.RELAY]  # those that work across machine
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return a session with two executors that have one slot each."""
-    local = {"spark.local.dir": str(tmp_path_factory.mktemp("local"))}
+    # Executors import the modules of the tests whose functions they run.
+    tests = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[3])}
+    local = {"spark.local.dir": str(tmp_path_factory.mktemp("local")), **tests}
     with open_session(MASTER, {**SETTINGS, **QUIET, **local}) as session:
         yield session
 

@@ -54,9 +54,9 @@ def test_images_in_a_list_become_a_database_with_a_mean_and_features(zoo, images
 
 def test_wrong_words_are_named(zoo, images) -> None:
     for words, message in (
-        (["convert_imageset", "list.txt"], "convert_imageset needs ROOTFOLDER/ LISTFILE DATABASE"),
+        (["convert_imageset", "list.txt"], "give ROOTFOLDER/ LISTFILE DATABASE"),
         (["convert_imageset", "-sise", "3"], "there is no flag -sise"),
-        (["compute_image_mean"], "compute_image_mean needs DATABASE [MEAN.binaryproto]"),
+        (["compute_image_mean"], "give DATABASE [MEAN.binaryproto]"),
         (["extract_features", "a", "b", "c", "d,e", "1", "lmdb"], "1 blobs but 2 databases"),
         (["extract_features", "a", "b", "c", "d", "one", "lmdb"], "'one lmdb' isn't a number of batches"),
     ):

@@ -362,7 +362,7 @@ def test_a_table_gets_classes_only_from_a_net_that_shows_them(zoo) -> None:
     assert table.column_names == ["data", "probability", "prediction"]
     assert all(value in range(6) for value in table["prediction"].to_pylist())
     refused = zoo("predict", net, "rows.parquet", "-o", "out.parquet", "--as", "embedding")
-    assert refused.code == 2 and "--as embedding is for images; a table's columns are classes or values" in refused.err
+    assert refused.code == 2 and "--as embedding is for images; use classes or values for a table" in refused.err
 
 
 def test_a_published_detector_is_recognized_and_its_boxes_are_on_the_image(zoo) -> None:

@@ -144,7 +144,7 @@ def test_fine_tuning_with_workers_opens_each_file_once(run, tmp_path: Path, monk
     command, *workers = run(tmp_path, "finetune", "shapes", "--data", "photos", "--workers", "2", "--epochs", "1")
     assert set(settings_and_nets(command.opened).values()) == {1}
     assert command.upgrades.total() == 2  # for the model that it starts from, and for the net that was written
-    assert (command.builds, command.for_use) == ({"TEST": 3, "TRAIN": 2}, {"TEST": 2})
+    assert (command.builds, command.for_use) == ({"TEST": 3, "TRAIN": 3}, {"TEST": 2})
     for worker in workers:
         assert set(settings_and_nets(worker.opened).values()) == {1}
         assert worker.upgrades.total() == 1

@@ -138,7 +138,7 @@ def test_alexnet_is_simulated_by_workers_and_tau() -> None:
 def test_a_users_own_net_is_compared_with_one_machine() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "2", "--step", "20ms", "--bandwidth", "100MB"]
     done = simulate("run", *words, "--workers", "2", "--strategy", "averaging:tau=2", "--accuracy", "0", "--json")
-    assert done.stderr.splitlines() == [f"simulating: {count} of 2 trainings done" for count in range(3)]
+    assert done.stderr == ""
     found = json.loads(done.stdout)
     assert (found["single_step"], found["several_step"], found["goal"]) == (0.02, 0.02, 0.0)
     assert [point["iteration"] for point in found["single"]["points"]] == [0, 2]

@@ -248,7 +248,7 @@ def test_each_rank_has_one_worker():
     with ControlServer(HERE, 2) as server:
         with (
             client_of(server, 0),
-            pytest.raises(PeerLostError, match="refused worker 0; a worker with this rank is already"),
+            pytest.raises(PeerLostError, match="refused worker 0, because a worker with this rank is already"),
         ):
             client_of(server, 0)
         assert next_event(server, 0) == hello_of(0)

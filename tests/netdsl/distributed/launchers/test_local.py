@@ -25,7 +25,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
-from netdsl.errors import CaffeError, DistributedError
+from netdsl.errors import CaffeError, DivergedError
 from netdsl.model.weights.match import arrays_of
 from netdsl.mpi.launcher import MpiexecLauncher
 from netdsl.solver.events import Action, WorkersRestarted
@@ -135,7 +135,7 @@ def test_an_error_of_a_worker_ends_the_run(param: pb.SolverParameter, tmp_path: 
     param.net_param.layer[0].transform_param.scale = 1e38
     folder = planned(param, tmp_path / "run", "averaging:tau=3")
     events: list[Told] = []
-    with pytest.raises(DistributedError, match=r"worker \d: iteration \d+: the loss is (nan|inf)"):
+    with pytest.raises(DivergedError, match=r"worker \d: iteration \d+: the loss is (nan|inf)"):
         train(folder, LocalLauncher(), told=events.append)
     assert not any(isinstance(each, WorkersRestarted) for each in events)
 

@@ -139,7 +139,7 @@ def test_elements_of_an_rdd_are_stored(session: Any, tmp_path: Path, store_rows:
         ([([1.0] * 6, None)], "column 'digit': row 0 of partition 0 is null; drop such rows, or fill them"),
         (
             [([1.0] * 6, 1), ([1.0] * 5, 2)],
-            r"column 'pixels': row 1 of partition 0 has shape \[5\], and row 0 ",
+            r"column 'pixels': row 1 of partition 0 has shape \[5\], but row 0 ",
         ),
         ([], "there are no rows to train or test on"),
     ],

@@ -175,7 +175,7 @@ def test_mismatched_means_are_reported(all_workers, values, weight, message):
         (
             lambda c: c.broadcast(torch.zeros(LONG)),
             lambda c: c.broadcast(torch.zeros(LONG), root=1),
-            "bytes from 1;",
+            "bytes from 1, but",
         ),
         (lambda c: c.mean(torch.zeros(2)), lambda c: c.mean(torch.zeros(2).double()), "mean of 2 float64"),
         (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.receive(torch.zeros(3), source=0), "12 bytes from 0"),
@@ -195,7 +195,7 @@ def test_mismatched_exchanges_are_reported(all_workers, one, other, message):
 def test_gathering_different_counts_is_an_error(all_workers):
     def task(communicator):
         for _ in range(2):
-            with pytest.raises(DistributedError, match="worker 1 requests a gather of 2 numbers; all workers"):
+            with pytest.raises(DistributedError, match="worker 1 requests a gather of 2 numbers, but all workers"):
                 communicator.gather([1.0] * (communicator.rank + 1))
 
     with pytest.raises(DistributedError, match="gather of 2 numbers"):  # in the barrier at the end
