@@ -31,13 +31,13 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink
     findings = []
     with work(listen, "checking", len(request.files)) as advance:
         for file in request.files:
-            finding = check_net(file, settings, run=request.run)
-            if not finding.parsed and is_solver(file):  # looked at last, so that a net is opened once
+            if is_solver(file):
                 yield from check_chain(file, request.dialect)
-            else:
-                findings.append(finding)
-                yield finding
+                advance()
+                continue
+            findings.append(check_net(file, settings, run=request.run))
             advance()
+            yield findings[-1]
     if all(finding.resolved for finding in findings):
         request.warn_of_unused({name for finding in findings for name in finding.data}, listen)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -89,7 +90,8 @@ def save(solver: KeptSolver) -> SnapshotSaved:
     suffix = ".h5" if hdf5 else ""
     base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
     model, path = Path(f"{base}.caffemodel{suffix}"), Path(f"{base}.solverstate{suffix}")
-    model.parent.mkdir(parents=True, exist_ok=True)  # repositories don't keep empty folders
+    with suppress(OSError):  # writing the weights reports the problem
+        model.parent.mkdir(parents=True, exist_ok=True)  # repositories don't keep empty folders
     remove_leftovers(model.parent, f"{Path(solver.param.snapshot_prefix).name}_iter_")
     with weights_for_use(solver.normalized_outputs):
         save_net(solver.net.built, model, gradients=solver.param.snapshot_diff, durable=True)

@@ -270,7 +270,7 @@ def test_attributes_are_groups_of_classes_and_numbers(zoo) -> None:
     assert plain["attributes"]["gender"]["classes"][0]["name"] == "male"
     assert plain["attributes"]["age"]["value"] == pytest.approx(25)
     refused = zoo("predict", net, "a.png", "--as", "attributes")
-    assert refused.code == 2 and "describe it in the field `output` of a card" in refused.err
+    assert refused.code == 2 and "set them in the field `output` of a card" in refused.err
 
 
 def test_a_picture_is_written_as_an_image_file(zoo) -> None:
