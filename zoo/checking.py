@@ -31,13 +31,13 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink
     findings = []
     with work(listen, "checking", len(request.files)) as advance:
         for file in request.files:
-            if is_solver(file):
+            finding = check_net(file, settings, run=request.run)
+            if finding.reason and is_solver(file):  # a net without problems is read only once
                 yield from check_chain(file, request.dialect)
-                advance()
-                continue
-            findings.append(check_net(file, settings, run=request.run))
+            else:
+                findings.append(finding)
+                yield finding
             advance()
-            yield findings[-1]
     if all(finding.resolved for finding in findings):
         request.warn_of_unused({name for finding in findings for name in finding.data}, listen)
 

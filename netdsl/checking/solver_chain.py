@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,7 +16,6 @@ from caffe_proto.errors import CaffeError, in_file
 from caffe_proto.files import read
 from caffe_proto.locations import error_label
 from netdsl.checking.lint import code_needed, without_files
-from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.errors import first_line, memory_shortage, user_code_problem
 from netdsl.layer.data import DataOrigin
 from netdsl.layers import data_layer_of
@@ -28,9 +26,6 @@ from netdsl.net.build import check_fillers, unknown_types
 from netdsl.net.graph import Phase
 from netdsl.net.placeholder_layer import unavailable_types
 from netdsl.solver.settings import SolverSettings, find_file, find_weights, open_settings, read_settings
-
-_LARGEST_SOLVER = 1 << 20  # in bytes
-_LAYER = re.compile(rb"^\s*layers?\s*[{:]", re.MULTILINE)  # in a net, or in a solver's net_param
 
 
 @dataclass(frozen=True)
@@ -55,12 +50,8 @@ class ChainLink:
 
 
 def is_solver(path: str | Path) -> bool:
-    """Return whether a file contains a solver's settings. Most nets aren't parsed for this."""
+    """Return whether a file contains a solver's settings."""
     try:
-        with file_errors(path):
-            beginning = regular_file(Path(path)).read_bytes()[:_LARGEST_SOLVER]
-        if b"\0" in beginning or (_LAYER.search(beginning) and b"net_param" not in beginning):
-            return False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return isinstance(read(path, lenient=True).message, pb.SolverParameter)

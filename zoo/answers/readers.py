@@ -11,6 +11,7 @@ import numpy as np
 
 from netdsl.errors import DataError
 from netdsl.prediction.captions import CaptionGenerator
+from netdsl.prediction.decoders.boxes import suppressed
 from netdsl.prediction.decoders.decoder import (
     Attributes,
     ClassScores,
@@ -199,7 +200,8 @@ class RegionReader(OutputReader):
             own = label if codes.shape[1] == 4 * scores.shape[1] else 1
             sure = scores[:, label] >= settings.least_score
             boxes = _within_image(_moved_boxes(regions[sure], codes[sure, 4 * own : 4 * own + 4]), placement.image)
-            kept = _without_overlaps(boxes, scores[sure, label])
+            same_class = np.zeros(len(boxes), np.int64)
+            kept = suppressed(boxes, scores[sure, label], same_class, _OVERLAP, candidates=len(boxes), pixel=1)
             edges = (boxes[kept] + [0, 0, 1, 1]).tolist()
             pairs = zip(scores[sure, label][kept].tolist(), edges, strict=True)
             found += [Box(label, self.names[label], score, Corners(*corners)) for score, corners in pairs]
@@ -217,25 +219,6 @@ def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
 def _within_image(boxes: Numbers, image: ImageSize) -> Numbers:
     """Return boxes clipped to the image."""
     return np.clip(boxes, 0, np.array([image.width, image.height] * 2) - 1)
-
-
-def _without_overlaps(boxes: Numbers, scores: Numbers) -> list[int]:
-    """Return the indices of boxes that no better box overlaps, from best to worst."""
-    order, kept = np.argsort(-scores, kind="stable"), list[int]()
-    while len(order):
-        best, others = order[0], order[1:]
-        kept.append(int(best))
-        order = others[_overlaps(boxes[best], boxes[others]) <= _OVERLAP]
-    return kept
-
-
-def _overlaps(box: Numbers, others: Numbers) -> Numbers:
-    """Return the overlap of a box with each of the others: intersection over union."""
-    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    common = np.maximum(sides + 1, 0).prod(1)
-    areas = (others[:, 2:] - others[:, :2] + 1).prod(1)
-    overlaps: Numbers = common / ((box[2:] - box[:2] + 1).prod() + areas - common)
-    return overlaps
 
 
 @dataclass(frozen=True)

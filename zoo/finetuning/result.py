@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
@@ -75,7 +75,8 @@ def write_model_folder(
     notes = [*notes, f"On held-out data, its accuracy is {measured.sentence} (95% interval)."]
     write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
     try:
-        write_report(read_run(folder / RUN, solver, trained), folder / REPORT)
+        recorded = read_run(folder / RUN, solver, trained)
+        write_report(replace(recorded, baselines=measured.baselines), folder / REPORT)
     except MissingExtraError as problem:
         notices.append(f"{REPORT} isn't written: {problem}")
     else:

@@ -17,7 +17,7 @@ from netdsl.model.model import Model
 from netdsl.model.opening import open_weights
 from netdsl.net.graph import Phase
 from netdsl.planner.timing import LayerTime, time_net
-from zoo.accuracy import MeasuredAccuracy, baselines_of
+from zoo.accuracy import Baseline, MeasuredAccuracy, baselines_of
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
 from zoo.drawing.svg import svg_of
@@ -36,7 +36,7 @@ from zoo.report.facts import (
 )
 from zoo.report.pictures import FirstFilters, first_filters
 from zoo.report.predictions import (
-    ClassScores,
+    ClassQuality,
     ConfusedPair,
     Confusion,
     TestedModel,
@@ -67,7 +67,7 @@ class Classification:
 
     predictions: TestPredictions
     confusion: Confusion
-    scores: tuple[ClassScores, ...]
+    scores: tuple[ClassQuality, ...]
     pairs: tuple[ConfusedPair, ...]
     is_whole: bool  # whether the matrix is shown
     measured: MeasuredAccuracy | None  # None without items
@@ -174,7 +174,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
         drawing=svg_of(picture_of(boxes_of(model, Phase.TRAIN))),
         charts=tuple(_charts_of(recorded)),
-        classification=_answer(tested, lambda tested: _classification(recorded.run, tested, items)),
+        classification=_answer(tested, lambda tested: _classification(recorded, tested, items)),
         scores=_answer(tested, lambda tested: tested.scores(items)),
         filters=_answer(weights, lambda weights: first_filters(model, weights.weights)),
         slow_layers=_slow_layers(model, items),
@@ -206,7 +206,7 @@ def _answer(asked: Asked | str, question: Callable[[Asked], Answer]) -> Answer |
         return f"Not available: {problem}"
 
 
-def _classification(run: Run, tested: TestedModel, items: int) -> Classification | None:
+def _classification(recorded: RecordedRun, tested: TestedModel, items: int) -> Classification | None:
     predictions = tested.predictions(items)
     if predictions is None:
         return None
@@ -214,13 +214,17 @@ def _classification(run: Run, tested: TestedModel, items: int) -> Classification
     scores, pairs = tuple(confusion.scores()), tuple(confusion.worst_pairs(_PAIRS))
     measured = None
     if confusion.accuracy is not None:
-        train, tests = data_of(run, Phase.TRAIN), data_of(run, Phase.TEST)
-        baselines = baselines_of(train, tests) if train is not None and tests is not None else []
+        baselines = _baselines(recorded.run) if recorded.baselines is None else recorded.baselines
         count = len(predictions.labels)
         more_items = "--items" if count < predictions.total else "--test-data"
         measured = MeasuredAccuracy.of(confusion.accuracy, count, baselines, more_items)
     is_whole = len(confusion.classes) <= _WHOLE_MATRIX
     return Classification(predictions, confusion, scores, pairs, is_whole, measured)
+
+
+def _baselines(run: Run) -> list[Baseline]:
+    train, tests = data_of(run, Phase.TRAIN), data_of(run, Phase.TEST)
+    return baselines_of(train, tests) if train is not None and tests is not None else []
 
 
 def _slow_layers(model: Model, items: int) -> SlowLayers | str:

@@ -246,7 +246,7 @@ def _with_picture(source: Source, mistake: Mistake) -> Mistake:
 
 
 @dataclass(frozen=True)
-class ClassScores:
+class ClassQuality:
     """The scores of a class. A score is `None` if there are no items to compute it from."""
 
     name: str
@@ -288,16 +288,16 @@ class Confusion:
         shares: list[list[float]] = (self.counts / np.maximum(1, self.counts.sum(1, keepdims=True))).tolist()
         return shares
 
-    def scores(self) -> list[ClassScores]:
+    def scores(self) -> list[ClassQuality]:
         """Return the scores of all classes that occur as labels or predictions."""
         predicted, labelled = self.counts.sum(0), self.counts.sum(1)
         indices: list[int] = np.flatnonzero(predicted + labelled).tolist()
         return [self._scores_of_class(index, int(predicted[index]), int(labelled[index])) for index in indices]
 
-    def _scores_of_class(self, index: int, predicted: int, labelled: int) -> ClassScores:
+    def _scores_of_class(self, index: int, predicted: int, labelled: int) -> ClassQuality:
         right = int(self.counts[index, index])
         f1 = _share(2 * right, predicted + labelled)
-        return ClassScores(self.classes[index], labelled, _share(right, predicted), _share(right, labelled), f1)
+        return ClassQuality(self.classes[index], labelled, _share(right, predicted), _share(right, labelled), f1)
 
     def worst_pairs(self, most: int) -> list[ConfusedPair]:
         """Return the most frequently confused pairs of classes."""

@@ -21,6 +21,7 @@ from netdsl.planner.planned_run import PLAN
 from netdsl.solver.events import read_event_log
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest, open_snapshot
+from zoo.accuracy import Baseline
 from zoo.logs.summary import RunSummary, summarise
 from zoo.report.tuned_model import TunedModel, read_tuned_model
 
@@ -40,6 +41,7 @@ class RecordedRun:
     tuned: TunedModel | None = None  # the model that the run makes, if it is a fine-tuning
     notes: tuple[str, ...] = ()  # problems of files that couldn't be read
     trained: Model | None = None  # the trained model, if it is already open
+    baselines: tuple[Baseline, ...] | None = None  # of the test data, if they are already measured
 
     @cached_property
     def summary(self) -> RunSummary:

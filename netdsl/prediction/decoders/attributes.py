@@ -10,7 +10,7 @@ import numpy as np
 
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import softmax
-from netdsl.prediction.decoders.decoder import Attributes, ClassScores, Decoder, Numbers, Outputs, Size
+from netdsl.prediction.decoders.decoder import Attributes, ClassScores, Decoder, Outputs, Size, finite_blob
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class AttributeDecoder(Decoder):
 def _attribute(name: str, group: AttributeGroup, outputs: Outputs) -> ClassScores | float:
     if group.blob not in outputs:
         raise DecoderError(f"groups.{name}: the net has no output '{group.blob}'; name one of {', '.join(outputs)}")
-    values: Numbers = outputs[group.blob].ravel()
+    values = finite_blob(outputs, group.blob).ravel()
     end = group.first + group.count if group.count else values.size
-    if not group.first < end <= values.size or not np.isfinite(values).all():
+    if not group.first < end <= values.size:
         raise DecoderError(
             f"groups.{name}: blob '{group.blob}' has {values.size} values, so the values {group.first} to {end - 1} "
             "can't be read; correct `first` and `count`"

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.data.transforms.pose_skeleton import COCO, MPI, Skeleton
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import Numbers
 from netdsl.prediction.decoders.decoder import (
@@ -55,6 +56,17 @@ _ARMS = ("right shoulder", "right elbow", "right wrist", "left shoulder", "left 
 _LEGS = ("right hip", "right knee", "right ankle", "left hip", "left knee", "left ankle")
 _HEAD = ("right eye", "left eye", "right ear", "left ear")
 _FEET = ("left big toe", "left small toe", "left heel", "right big toe", "right small toe", "right heel")
+_COCO_LIMBS = (  # in the order in which they connect people
+    *((1, 2), (1, 5), (2, 3), (3, 4), (5, 6), (6, 7), (1, 8), (8, 9), (9, 10), (1, 11), (11, 12), (12, 13)),
+    *((1, 0), (0, 14), (14, 16), (0, 15), (15, 17), (2, 16), (5, 17)),
+)
+
+
+def _fields(trained: Skeleton, limbs: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+    """Return the channel of each limb's field, in a net that was trained with the limbs of this skeleton."""
+    return tuple(2 * trained.limbs.index(limb) for limb in limbs)
+
+
 _BODIES = {
     "body_25": _Body(
         ("nose", "neck", *_ARMS, "mid hip", *_LEGS, *_HEAD, *_FEET),
@@ -71,11 +83,8 @@ _BODIES = {
     ),
     "coco_18": _Body(
         ("nose", "neck", *_ARMS, *_LEGS, *_HEAD),
-        (
-            *((1, 2), (1, 5), (2, 3), (3, 4), (5, 6), (6, 7), (1, 8), (8, 9), (9, 10), (1, 11), (11, 12), (12, 13)),
-            *((1, 0), (0, 14), (14, 16), (0, 15), (15, 17), (2, 16), (5, 17)),
-        ),
-        (12, 20, 14, 16, 22, 24, 0, 2, 4, 6, 8, 10, 28, 30, 34, 32, 36, 18, 26),
+        _COCO_LIMBS,
+        _fields(COCO, _COCO_LIMBS),
         threshold=0.05,
         alignment=0.05,
         drawn=17,
@@ -83,11 +92,8 @@ _BODIES = {
     ),
     "mpi_15": _Body(
         ("head", "neck", *_ARMS, *_LEGS, "chest"),
-        (
-            *((0, 1), (1, 2), (2, 3), (3, 4), (1, 5), (5, 6), (6, 7), (1, 14), (14, 8), (8, 9), (9, 10), (14, 11)),
-            *((11, 12), (12, 13)),
-        ),
-        tuple(range(0, 28, 2)),
+        MPI.limbs,
+        _fields(MPI, MPI.limbs),
         threshold=0.6,
         alignment=0.01,
         drawn=14,
@@ -96,7 +102,7 @@ _BODIES = {
 }
 
 
-class Skeleton(Enum):
+class SkeletonName(Enum):
     """The bodies of the published nets."""
 
     BODY_25 = "body_25"
@@ -127,7 +133,7 @@ class OpenPose(Decoder):
     name = "openpose"
     published: ClassVar = {"maps": ("net_output",), "heatmaps": (), "fields": ()}
 
-    skeleton: Skeleton = Skeleton.BODY_25
+    skeleton: SkeletonName = SkeletonName.BODY_25
     threshold: float | None = None
     aligned: float = 0.95
     fewest_parts: int = 3
@@ -172,7 +178,7 @@ class OpenPose(Decoder):
     @classmethod
     def recognize(cls, shapes: Shapes, size: Size) -> Recognized | None:
         """Return a decoder if the only output has the published name and the number of maps of a skeleton."""
-        for skeleton in Skeleton:
+        for skeleton in SkeletonName:
             maps = _BODIES[skeleton.value].channels
             if dict(shapes) == {"net_output": (maps, size[0] // _STRIDE, size[1] // _STRIDE)}:
                 reason = f"the output 'net_output' has the {maps} maps of OpenPose's skeleton {skeleton.value}"

@@ -19,7 +19,7 @@ from netdsl.model.opening import open_weights
 from tests.zoo.report.recorded import net, write_run
 from zoo.report.pictures import first_filters
 from zoo.report.predictions import (
-    ClassScores,
+    ClassQuality,
     ConfusedPair,
     Confusion,
     TestedModel,
@@ -115,9 +115,9 @@ def test_rows_are_labels_and_columns_are_predictions() -> None:
 
 def test_only_classes_that_occur_have_scores() -> None:
     cat, dog, eel = CONFUSION.scores()
-    assert cat == ClassScores("cat", 3, 2 / 5, 2 / 3, 4 / 8)
+    assert cat == ClassQuality("cat", 3, 2 / 5, 2 / 3, 4 / 8)
     assert (dog.precision, dog.recall) == (2 / 3, 1 / 2)
-    assert eel == ClassScores("eel", 1, None, 0.0, 0.0)  # no item was predicted as this class
+    assert eel == ClassQuality("eel", 1, None, 0.0, 0.0)  # no item was predicted as this class
 
 
 def test_the_most_confused_pairs_are_listed() -> None:

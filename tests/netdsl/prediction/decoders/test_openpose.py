@@ -8,14 +8,14 @@ import torch
 
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders import decoder_of, recognize
-from netdsl.prediction.decoders.openpose import _BODIES, OpenPose, Skeleton, _enlarged, _peaks
+from netdsl.prediction.decoders.openpose import _BODIES, OpenPose, SkeletonName, _enlarged, _peaks
 from tests.nets import layer_of
 
 SIZE = 160, 240
 GRID = SIZE[0] // 8, SIZE[1] // 8
 
 
-def drawn(skeleton: Skeleton, people: list[dict[int, tuple[float, float]]]) -> np.ndarray:
+def drawn(skeleton: SkeletonName, people: list[dict[int, tuple[float, float]]]) -> np.ndarray:
     """Return the maps of people with parts at (x, y) in pixels: bumps for parts, and unit vectors along limbs."""
     body = _BODIES[skeleton.value]
     maps = np.zeros((body.channels, *GRID), np.float32)
@@ -37,14 +37,14 @@ def drawn(skeleton: Skeleton, people: list[dict[int, tuple[float, float]]]) -> n
     return maps
 
 
-def person(skeleton: Skeleton, x: float, y: float) -> dict[int, tuple[float, float]]:
+def person(skeleton: SkeletonName, x: float, y: float) -> dict[int, tuple[float, float]]:
     """Return a person whose parts are spread over a circle, so that no two limbs coincide."""
     count = len(_BODIES[skeleton.value].parts)
     angles = np.random.default_rng(count).permutation(count) * 2 * np.pi / count
     return {part: (x + 45 * np.cos(angle), y + 45 * np.sin(angle)) for part, angle in enumerate(angles.tolist())}
 
 
-@pytest.mark.parametrize("skeleton", Skeleton)
+@pytest.mark.parametrize("skeleton", SkeletonName)
 def test_two_people_are_distinguished(skeleton):
     people = [person(skeleton, 60, 80), person(skeleton, 180, 80)]
     found = OpenPose(skeleton=skeleton, threshold=0.3, aligned=0.5).decode(
@@ -60,7 +60,7 @@ def test_two_people_are_distinguished(skeleton):
 
 
 def test_a_part_that_is_not_seen_has_no_place():
-    skeleton = Skeleton.COCO_18
+    skeleton = SkeletonName.COCO_18
     seen = person(skeleton, 120, 80)
     for part in (4, 10):
         del seen[part]
@@ -71,7 +71,7 @@ def test_a_part_that_is_not_seen_has_no_place():
 
 
 def test_few_parts_do_not_make_a_person():
-    skeleton = Skeleton.COCO_18
+    skeleton = SkeletonName.COCO_18
     arm = {part: place for part, place in person(skeleton, 120, 80).items() if part in (2, 3)}
     maps = {"net_output": drawn(skeleton, [arm])}
     assert len(OpenPose(skeleton=skeleton).decode(maps, SIZE).points) == 0
@@ -79,18 +79,20 @@ def test_few_parts_do_not_make_a_person():
 
 
 def test_a_lone_leg_with_a_foot_does_not_make_a_person():
-    leg = {part: place for part, place in person(Skeleton.BODY_25, 120, 80).items() if part in (9, 10, 11, 22, 23, 24)}
-    assert len(OpenPose(aligned=0.5).decode({"net_output": drawn(Skeleton.BODY_25, [leg])}, SIZE).points) == 0
+    leg = {
+        part: place for part, place in person(SkeletonName.BODY_25, 120, 80).items() if part in (9, 10, 11, 22, 23, 24)
+    }
+    assert len(OpenPose(aligned=0.5).decode({"net_output": drawn(SkeletonName.BODY_25, [leg])}, SIZE).points) == 0
 
 
 def test_an_image_without_people_has_empty_results():
-    found = OpenPose().decode({"net_output": drawn(Skeleton.BODY_25, [])}, SIZE)
+    found = OpenPose().decode({"net_output": drawn(SkeletonName.BODY_25, [])}, SIZE)
     assert found.points.shape == (0, 25, 2)
     assert found.totals.shape == (0,)
 
 
 def test_heat_maps_and_fields_may_be_two_blobs():
-    skeleton = Skeleton.COCO_18
+    skeleton = SkeletonName.COCO_18
     maps = drawn(skeleton, [person(skeleton, 120, 80)])
     decoder = OpenPose(skeleton=skeleton, blobs={"heatmaps": "Mconv7_stage6_L2", "fields": "Mconv7_stage6_L1"})
     assert decoder.blob_names == ("Mconv7_stage6_L2", "Mconv7_stage6_L1")
@@ -103,7 +105,7 @@ def test_heat_maps_and_fields_may_be_two_blobs():
 def test_published_skeletons_are_recognized_by_their_maps(channels, skeleton):
     found = recognize({"net_output": (channels, *GRID)}, SIZE)
     assert found is not None
-    assert found.decoder == OpenPose(skeleton=Skeleton(skeleton))
+    assert found.decoder == OpenPose(skeleton=SkeletonName(skeleton))
     assert skeleton in found.reason
     assert recognize({"net_output": (channels, 5, 5)}, SIZE) is None
 
