@@ -17,7 +17,7 @@ from zoo.cards import Channels, ImageInput
 
 def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
     """Return the card's settings for images whose channels are in the card's order. A mean file belongs to the model's
-    folder.
+    folder. Standardization isn't one of a data layer's settings.
 
     Raises an error if the card can't be followed.
     """
@@ -30,6 +30,11 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
     resize_to(transform, *resized, padded=image.padded)
     if resized != image.size:
         transform.crop_h, transform.crop_w = image.size
+    if image.standardized and (image.mean or image.scale != 1):
+        raise NetError(
+            f"{folder}: the card sets `standardized`, which subtracts each image's own mean, and also `mean` or "
+            "`scale`; remove these"
+        )
     if image.scale != 1:
         transform.scale = image.scale
     setattr(transform, "force_gray" if image.channels.count == GRAY else "force_color", True)
@@ -45,9 +50,10 @@ def short_side_of(image: ImageInput, folder: Path) -> ShortSide:
             f"{folder}: the card names '{image.mean}' as a mean, but the net accepts images of any size; let "
             "the card's `mean` be a value for each channel"
         )
-    if image.padded or image.resize not in (None, image.size):
+    if image.padded or image.standardized or image.resize not in (None, image.size):
         raise NetError(
-            f"{folder}: the card sets `resize` or `padded`, but the net reads whole images; keep only `size`"
+            f"{folder}: the card sets `resize`, `padded` or `standardized`, but the net reads whole images; keep only "
+            "`size`"
         )
     _check_values(image.mean, folder, image.channels.count)
     shorter, longer = sorted(image.size)
@@ -118,7 +124,8 @@ def unlike_layer(image: ImageInput, layer: pb.TransformationParameter | None) ->
     if there are none."""
     if layer is None:
         return []
-    missing = ["subtracts a mean"] if not image.mean and (layer.mean_file or layer.mean_value) else []
+    unchanged = not (image.mean or image.standardized)
+    missing = ["subtracts a mean"] if unchanged and (layer.mean_file or layer.mean_value) else []
     missing += [f"multiplies values by {layer.scale:g}"] if image.scale == 1 != layer.scale else []
     if not missing:
         return []

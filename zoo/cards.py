@@ -66,6 +66,7 @@ class ImageInput:
     mean: tuple[float, ...] | str = ()  # one value, a value for each channel, or a file in the model's folder
     scale: float = 1.0
     padded: bool = False  # whether images keep their proportions, between black borders
+    standardized: bool = False  # whether each image's own mean is subtracted, and its own deviation then divides it
 
     @property
     def item(self) -> tuple[int, int, int]:
@@ -92,12 +93,14 @@ class Card:
     task: Task | None = None
     input: ImageInput | None = None
     labels: str = ""  # a file in the model's folder, or a description of the classes
+    classes: tuple[str, ...] = ()  # the names of the classes, unless a file in the model's folder contains them
     parameters: int | None = None
     results: tuple[Result, ...] = ()
     license: str = ""
     citation: str = ""
     caffemodel: str = ""  # the name of the weights file
     caffemodel_url: str = ""
+    caffemodel_size: int | None = None  # in bytes
     mirrors: tuple[str, ...] = ()
     sha1: str = ""
     sha256: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from netdsl.data.sources.class_names import class_names_of_model
@@ -21,10 +21,11 @@ _OTHER_NETS = ("*.prototxt", "*.onnx", "*.caffemodel")  # used if a folder conta
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model in a folder."""
+    """A model in a folder. `has_known_card` is true if its card is netdsl's, for weights with this hash."""
 
     path: Path
     card: Card
+    has_known_card: bool = field(default=False, kw_only=True)
 
     @property
     def origin(self) -> str:
@@ -77,8 +78,13 @@ class ModelFolder:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The class names in the folder, or nothing if it doesn't contain them."""
-        return class_names_of_model(self.deployed)
+        """The class names in the folder or, if it doesn't contain them, those in the card."""
+        return class_names_of_model(self.deployed) or self.card.classes
+
+    @property
+    def has_own_card(self) -> bool:
+        """Whether the folder contains a card."""
+        return (self.path / CARD).is_file()
 
     @property
     def image_item(self) -> tuple[int, int, int] | None:
@@ -110,6 +116,16 @@ class DescribedNet(ModelFolder):
     """A net in a folder of any files, with a card that is only about this net."""
 
     file: Path
+
+    @property
+    def has_own_card(self) -> bool:
+        """Whether the card is next to the net."""
+        return not self.has_known_card
+
+    @property
+    def solver(self) -> None:
+        """`None`, since the solvers in the folder may belong to other nets."""
+        return None
 
     @property
     def origin(self) -> str:

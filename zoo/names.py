@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,8 @@ from netdsl.model.formats import named_model
 from zoo import catalogue
 from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
-from zoo.model_folder import WEIGHTS, ModelFolder, is_model_folder, open_folder
+from zoo.known import known_card
+from zoo.model_folder import WEIGHTS, DescribedNet, ModelFolder, is_model_folder, model_of_file, open_folder
 from zoo.store.local_store import Store
 
 if TYPE_CHECKING:
@@ -44,6 +47,34 @@ def find_model(path: Path) -> ZooModel | None:
     if path.name not in catalogue.names() and path.name in catalogue.MODELS:
         return open_folder(catalogue.MODELS[path.name]())
     return catalogue.model_of(path.name) if catalogue.could_be_name(path.name) else None
+
+
+def described_model(path: Path, weights: Sequence[str | Path] = ()) -> ZooModel | None:
+    """Return the model of a name, of a folder, or of a net with a card next to it. If there is no card, netdsl's own
+    card is used for published weights that it knows.
+
+    `weights` are the files that the user names, if any.
+    """
+    model = model_of_file(path) if path.is_file() else find_model(path)
+    if isinstance(model, CatalogueModel) or (model is not None and model.has_own_card):
+        return model
+    own = tuple[Path, ...]()
+    if model is not None:
+        with suppress(NetError):  # several weights files
+            own = model.weights
+    files = tuple(map(Path, weights)) or own or (path,)
+    card = known_card(files[0]) if len(files) == 1 else None
+    if card is None:
+        return model
+    known = DescribedNet(path.parent, card, path) if model is None else replace(model, card=card)
+    return replace(known, has_known_card=True)
+
+
+def known_card_notice(model: ZooModel | None) -> str:
+    """Return a sentence about a card that netdsl knows by the hash of the weights. It is empty for other cards."""
+    if not (isinstance(model, ModelFolder) and model.has_known_card):
+        return ""
+    return f"read by netdsl's card of {model.card.name}, known by the hash of the weights"
 
 
 class WeightsPlace(Enum):
@@ -85,15 +116,22 @@ def problem_of_model(name: str, problem: CaffeError, weights: Sequence[str]) -> 
 
 
 def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of a net's classes: those next to its weights, or else the net's own."""
-    return class_names_of_model(*reversed(weights)) or named_model(net).classes
+    """Return the names of a net's classes: those next to its weights, or else the net's own, or else its card's."""
+    names = class_names_of_model(*reversed(weights)) or named_model(net).classes
+    if names:
+        return names
+    model = described_model(Path(net), weights)
+    return model.card.classes if isinstance(model, ModelFolder) else ()
 
 
 def card_of(path: Path) -> Card:
-    """Return the card of a model's folder or name, without building the net."""
-    model = find_model(path)
+    """Return the card of a model's folder or name, or of a file, without building the net."""
+    model = described_model(path)
     if model is None:
-        raise NetError(f"{path}: not the name or folder of a model, so there is no card; `zoo list` shows the names")
+        raise NetError(
+            f"{path}: not the name or folder of a model, and no card describes the file; write one as "
+            f"{path.stem}.card.md next to it, or see the names with `zoo list`"
+        )
     return model.card
 
 

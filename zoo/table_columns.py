@@ -22,10 +22,10 @@ from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Notice, WeightsLoaded
 from netdsl.spark.backend import SparkBackend
 from netdsl.training.backends import LocalBackend
-from zoo.answers.answerer import AnswererRequest, described_model, stated_output
+from zoo.answers.answerer import AnswererRequest, stated_output
 from zoo.answers.outputs import NetOutput
 from zoo.devices import one_device, remote_devices_of
-from zoo.names import classes_of_model, problem_of_model
+from zoo.names import classes_of_model, described_model, problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.groups import OnSpark
 from zoo.requests.request import answers
@@ -165,7 +165,7 @@ class _Adding:
         request, sentences = self.request, list[str]()
         read_as = request.read_as if isinstance(request, PredictRequest) else None
         asked = AnswererRequest(request.net, tuple(request.weights), read_as=read_as)
-        stated = stated_output(asked, described_model(Path(request.net)), model)
+        stated = stated_output(asked, described_model(Path(request.net), asked.weights), model)
         output = NetOutput(predictor, (), stated, (predictor.built.graph.blobs[predictor.prediction],))
         if output.view(predictor.prediction, None, sentences.append) is View.CLASSES:
             return self

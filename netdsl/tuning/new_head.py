@@ -10,7 +10,7 @@ from itertools import chain, count
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
 from caffe_proto.errors import few
-from netdsl.dsl import Accuracy, Data, SoftmaxWithLoss
+from netdsl.dsl import MVN, Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.core import add_specs
@@ -144,6 +144,16 @@ def tunable_model(
             with_fixed.add(layer.name)
     net = copy_of(with_layers(model.net, layers), without=("input", "input_shape", "input_dim", "state"))
     return TunableModel(replace(model, net=net, file=None), names, kept, len(with_fixed))
+
+
+def with_standardized_images(model: Model) -> Model:
+    """Return the model with a first layer that subtracts each image's mean and divides by its standard deviation."""
+    image = _image(model)
+    place = next(place for place, layer in enumerate(model.net.layer) if image in layer.bottom)
+    name = _free_name("standardized", {layer.name for layer in model.net.layer})
+    layers = list(model.net.layer)
+    layers.insert(place, MVN(name, [image], in_place=True, across_channels=True))
+    return replace(model, net=with_layers(model.net, layers))
 
 
 def _free_name(name: str, used: Collection[str]) -> str:

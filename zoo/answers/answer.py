@@ -174,6 +174,13 @@ class Traits:
     found: Mapping[str, Classes | Number]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PointsAndTraits(Points):
+    """The landmarks and the attributes of an object."""
+
+    traits: Traits
+
+
 @dataclass(frozen=True)
 class Several:
     """The answers of a net with several outputs, by blob."""
@@ -293,7 +300,8 @@ def _plain(answer: Answer) -> dict[str, Any]:
         case Several(by_blob):
             return {"outputs": {blob: _plain(each) for blob, each in by_blob.items()}}
         case Points():
-            return {"points": [point._asdict() for point in points_of(answer)]}
+            traits = _plain(answer.traits) if isinstance(answer, PointsAndTraits) else {}
+            return {"points": [point._asdict() for point in points_of(answer)], **traits}
         case People():
             return {
                 "people": [

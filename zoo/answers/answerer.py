@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +25,7 @@ from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.writing.map_items import map_items
 from netdsl.errors import DataError, DecoderError, NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
+from netdsl.model.data_shapes import Items
 from netdsl.model.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.deploy.joined_captioner import join_captioner
@@ -56,8 +57,7 @@ from zoo.answers.outputs import NetOutput, StatedOutput, features_output, find_o
 from zoo.answers.readers import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels, card_decoder
-from zoo.model_folder import model_of_file
-from zoo.names import ZooModel, classes_of_model, find_model, problem_of_model
+from zoo.names import ZooModel, classes_of_model, described_model, known_card_notice, problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.using import View
 
@@ -91,11 +91,13 @@ class Answerer:
     """A model that answers images. Many threads may call `prepare`, but only one at a time may call `run`."""
 
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
-        self._named = described_model(Path(request.model))
+        self._named = described_model(Path(request.model), request.weights)
         self._origin = request.model
         self.card = Card(Path(request.model).stem) if self._named is None else self._named.card
         self._named_for_images = described_model(Path(request.features_net)) if request.features_net else self._named
-        model, image_model = _open_models(request)
+        if notice := known_card_notice(self._named):
+            listen(Notice(f"{request.model}: {notice}"))
+        model, image_model = _open_models(request, self._named_for_images)
         try:
             deployed = _deployed(model)
             self.data = deployed.data(Phase.TEST, stub_unknown=True)  # the input shapes, and how they are known
@@ -189,13 +191,16 @@ class Answerer:
         if self._sizes:
             return self._preparation_by_short_side(listen)
         named = self._named_for_images
+        channels, height, width = self._predictor.built.shapes[self._image.edge][1:]
         if named is not None and named.card.input is not None:
             image = named.card.input
             with suppress(CaffeError):  # the training net may have errors, and isn't needed
                 for note in unlike_layer(image, _transform_param(model, named, blob)):
                     listen(Notice(note))
-            return LayerPreparation(transform_of(image, named.path), image.channels)
-        channels, height, width = self._predictor.built.shapes[self._image.edge][1:]
+            if known_card_notice(named) and image.size != (height, width):
+                image = replace(image, size=(height, width), resize=None)
+                listen(Notice(f"the net reads images of {height}x{width}, so it doesn't get the size in the card"))
+            return LayerPreparation(transform_of(image, named.path), image.channels, standardized=image.standardized)
         param = _transform_param(model, named, blob)
         settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
         preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
@@ -306,16 +311,12 @@ def _input_size(deployed: Model) -> ImageSize | None:
     return ImageSize(*sizes[0]) if len(sizes) == 1 else None
 
 
-def described_model(path: Path) -> ZooModel | None:
-    """Return the model of a name or a folder, or of a net with a card next to it."""
-    return model_of_file(path) if path.is_file() else find_model(path)
-
-
-def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
-    """Return the model with its weights, and the model that reads the images. They are the same model unless another
-    net computes features."""
+def _open_models(request: AnswererRequest, named: ZooModel | None) -> tuple[Model, Model]:
+    """Return the model with its weights, and the model that reads the images, which `named` describes. They are the
+    same model unless another net computes features."""
     if request.features_net is None:
-        model = open_model(request.model, request.weights, deployed=True, dialect=request.dialect)
+        opened = open_model(request.model, request.weights, deployed=True, dialect=request.dialect)
+        model = replace(opened, items_beside=partial(_items_beside, opened, named))
         return model, model
     words, image = (
         open_model(net, deployed=True, dialect=request.dialect) for net in (request.model, request.features_net)
@@ -325,6 +326,14 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     return add_weights(joined, request.weights), image
+
+
+def _items_beside(model: Model, named: ZooModel | None, images: Collection[str]) -> Items:
+    """Return the shapes of a net's image blobs that the files next to it or its card state."""
+    items = model.items_beside(images)
+    if items or named is None or named.image_item is None or len(images) != 1:
+        return items
+    return dict.fromkeys(images, named.image_item)
 
 
 def _deployed(model: Model) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto.errors import in_file
@@ -19,6 +20,7 @@ from zoo.answers.images import Preparation, PreparedImage
 from zoo.answers.readers import ClassNames, OutputReader, Outputs, boxes_on_image
 from zoo.cards import CARD, Card, Channels, card_cascade, read_card
 from zoo.model_folder import is_model_folder
+from zoo.names import described_model, known_card_notice
 
 _INPUT = "data"
 
@@ -80,8 +82,26 @@ class CascadeAnswerer(Answerer):
 
 
 def open_answerer(request: AnswererRequest, listen: Listener = ignore_event) -> Answerer:
-    """Return the answerer of a model. A folder with the nets of MTCNN, but without a net of its own, is a cascade."""
-    folder = Path(request.model)
-    if not is_model_folder(folder) and all((folder / f"{name}.prototxt").is_file() for name in Mtcnn.nets):
+    """Return the answerer of a model.
+
+    A folder with the nets of MTCNN, but without a net of its own, is a cascade. One of its nets stands for the cascade
+    if its card says so.
+    """
+    path = Path(request.model)
+    if not is_model_folder(path) and _has_cascade(path):
         return CascadeAnswerer(request, listen)
-    return Answerer(request, listen)
+    named = described_model(path, request.weights) if path.is_file() and request.read_as is None else None
+    if named is None or card_cascade(named.card, named.origin) is None:
+        return Answerer(request, listen)
+    if not _has_cascade(path.parent):
+        names = ", ".join(Mtcnn.nets)
+        raise NetError(
+            f"{path}: the net is a part of a cascade; put the nets and weights of {names} into one folder, or read the "
+            "net's own outputs with --as values"
+        )
+    listen(Notice(f"{path}: {known_card_notice(named) or 'a card describes the net'}; its folder is a cascade"))
+    return CascadeAnswerer(replace(request, model=str(path.parent), weights=()), listen)
+
+
+def _has_cascade(folder: Path) -> bool:
+    return all((folder / f"{name}.prototxt").is_file() for name in Mtcnn.nets)

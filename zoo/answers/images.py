@@ -35,6 +35,7 @@ _LARGEST_INPUT = 1 << 28  # bytes of standard input
 _FOLDERS = ("folder", "images")
 _WILD = frozenset("*?[")
 
+_EVEN = 1e-6  # standard deviation of an image whose values are all the same
 _SEED = 0  # chosen for the interpolation if `resize_param` contains several
 
 
@@ -257,11 +258,13 @@ def _lightness(pixels: Numbers) -> Numbers:
 class LayerPreparation(Preparation):
     """A preparation of images with the settings of a data layer, which resize or crop them.
 
-    The settings are for images with the net's channel order.
+    The settings are for images with the net's channel order. With `standardized`, the mean of all values of an image is
+    then subtracted, and their standard deviation divides them.
     """
 
-    def __init__(self, settings: pb.TransformationParameter, channels: Channels) -> None:
+    def __init__(self, settings: pb.TransformationParameter, channels: Channels, *, standardized: bool = False) -> None:
         super().__init__(channels)
+        self._standardized = standardized
         self._settings = settings
         self._transform = Transform(settings, train=False)
         self._resizing = ImageResizing(settings.resize_param[0]) if settings.resize_param else None
@@ -276,10 +279,19 @@ class LayerPreparation(Preparation):
         own = ImageSize(*pixels.shape[1:])
         resized = ImageSize(*self._resizing.size_without_borders(*own)) if self._resizing else own
         placement = Placement(own, resized, self.size)
-        return self._transform(pixels, np.random.default_rng(_SEED)), placement
+        values = self._transform(pixels, np.random.default_rng(_SEED))
+        return standardized_values(values) if self._standardized else values, placement
 
     def _described_changes(self) -> str:
-        return describe(self._settings)
+        standardized = ", minus their own mean, divided by their own standard deviation" if self._standardized else ""
+        return describe(self._settings) + standardized
+
+
+def standardized_values(values: Numbers) -> Numbers:
+    """Return an image's values minus their mean, divided by their standard deviation. An even image becomes zero."""
+    centered = values - values.mean(dtype=np.float64)
+    standardized: Numbers = (centered / max(centered.std(), _EVEN)).astype(np.float32)
+    return standardized
 
 
 class ShortSidePreparation(Preparation):

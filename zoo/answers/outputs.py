@@ -211,6 +211,8 @@ class NetOutput:
             return self._built.shapes[self.predictor.outputs[self.blobs[1]]][1]
         if self.decoder is not None or (isinstance(layer, MakesIndices) and layer.makes_indices()):
             return None
+        if is_map(shape) and shape[1] == 1:
+            return 2  # whether the score of a pixel reaches the threshold
         return shape[1] if len(shape) > 1 else None
 
 

@@ -35,6 +35,7 @@ from zoo.answers.answer import (
     Number,
     Numbers,
     Placement,
+    PointsAndTraits,
     Segment,
     Segments,
     Several,
@@ -273,9 +274,13 @@ class DecoderReader(OutputReader):
             case Detections():
                 return boxes_on_image(decoded, ClassNames(decoded.names or self.names.names), placement)
             case Attributes(groups):
-                return Traits({name: _trait(group, settings.top) for name, group in groups.items()})
+                return _traits(groups, settings.top)
             case Points() | People():
-                return replace(decoded, points=placement.points_on_image(decoded.points))
+                moved = replace(decoded, points=placement.points_on_image(decoded.points))
+                if isinstance(moved, Points) and moved.groups:
+                    traits = _traits(moved.groups, settings.top)
+                    return PointsAndTraits(moved.points, moved.scores, moved.names, traits=traits)
+                return moved
         return decoded
 
 
@@ -283,6 +288,10 @@ def _of_image(blob: Numbers, place: BlobPlace, index: int) -> Numbers:
     """Return the part of a batch's blob that belongs to one image."""
     part: Numbers = blob[0] if place.axis is None else blob.take(index, place.axis)
     return part
+
+
+def _traits(groups: Mapping[str, ClassScores | float], top: int) -> Traits:
+    return Traits({name: _trait(group, top) for name, group in groups.items()})
 
 
 def _trait(group: ClassScores | float, top: int) -> Classes | Number:

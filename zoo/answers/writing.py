@@ -23,6 +23,7 @@ from zoo.answers.answer import (
     NamedPoint,
     Number,
     Numbers,
+    PointsAndTraits,
     Segments,
     Several,
     Traits,
@@ -167,7 +168,8 @@ def _answer_lines(answer: Answer | None) -> list[str]:
         case Several(by_blob):
             return [line for blob, each in by_blob.items() for line in _part_lines(blob, each)]
         case Points():
-            return [_point_text(point) for point in points_of(answer)]
+            attributes = _answer_lines(answer.traits) if isinstance(answer, PointsAndTraits) else []
+            return [*attributes, *(_point_text(point) for point in points_of(answer))]
         case People():
             people = zip(answer.totals.tolist(), people_of(answer), strict=True)
             parts = [[f"person {total:.4f}", *map(_point_text, points)] for total, points in people]

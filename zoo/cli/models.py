@@ -56,7 +56,7 @@ def _card_lines(card: Card) -> Iterator[str]:
         "task": card.task.value if card.task else "",
         "input": _input_text(card.input) if card.input else "",
         "output": f"read by the decoder {card.output['decoder']}" if card.output else "",
-        "classes": card.labels,
+        "classes": card.labels or ", ".join(card.classes),
         "parameters": _parameters(card),
         "weights": card.caffemodel_url,
         "SHA-1": card.sha1,
@@ -79,7 +79,8 @@ def _input_text(image: ImageInput) -> str:
     mean = image.mean if isinstance(image.mean, str) else ",".join(f"{value:g}" for value in image.mean)
     subtracted = f", minus {mean}" if mean else ""
     scaled = f", times {image.scale:g}" if image.scale != 1 else ""
-    return f"{resized}{_size_text(image.size)} {image.channels.value}{subtracted}{scaled}"
+    standardized = ", minus its own mean, divided by its own standard deviation" if image.standardized else ""
+    return f"{resized}{_size_text(image.size)} {image.channels.value}{subtracted}{scaled}{standardized}"
 
 
 def _size_text(size: Sequence[int]) -> str:

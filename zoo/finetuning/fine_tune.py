@@ -48,7 +48,15 @@ from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.net import Net
 from netdsl.training.with_workers import Team
 from netdsl.tuning.beginning import find_rate, scaled_heads
-from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, loss_weights, tunable_model, with_head_rates
+from netdsl.tuning.new_head import (
+    ACCURACY,
+    DataLayers,
+    heads_of,
+    loss_weights,
+    tunable_model,
+    with_head_rates,
+    with_standardized_images,
+)
 from zoo.cards import Channels
 from zoo.devices import training_devices
 from zoo.finetuning.held_out import LabelledData, hold_out
@@ -64,7 +72,7 @@ from zoo.finetuning.request import (
     train_batch,
 )
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
-from zoo.names import find_model, settings_of, weights_advice
+from zoo.names import described_model, settings_of, weights_advice
 from zoo.report.tuned_model import REQUEST
 
 _DIVERGED = 3.0  # times the loss of the first test
@@ -288,12 +296,14 @@ def _prepared_run(
         named_file = f"a file with `zoo finetune {request.model} --weights FILE`"
         advice = "; or ".join(filter(None, [weights_advice(request.model), f"name {named_file}"]))
         raise WeightsError(f"{request.model}: the model has no weights to begin with; {advice}")
-    named = find_model(Path(request.model))
+    named = described_model(Path(request.model), request.weights)
     count = WorkerCount(backend.started or 1) if request.workers is None else request.workers
     data = hold_out(request.data, request.tests, request.share, request.recipe.seed, run_folder, progress)
     strategy = request.strategy or ModelAveraging()
     batch = train_batch(request.recipe, data.train_count, strategy, count.most)
     try:
+        if named is not None and named.card.input is not None and named.card.input.standardized:
+            model = with_standardized_images(model)  # data layers can't standardize images
         prepared = prepare_images(model, named, request.output)
         at_once = batch if strategy.divides_batch else batch * count.most
         fixed = fixes_statistics(request.recipe, data.train_count, at_once)

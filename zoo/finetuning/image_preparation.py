@@ -20,7 +20,7 @@ from netdsl.model.model import Model
 from netdsl.tuning.preparation import own_transform, transforms_of
 from zoo.card_input import transform_of, unlike_layer
 from zoo.cards import Channels
-from zoo.names import ZooModel
+from zoo.names import ZooModel, known_card_notice
 
 _MEAN = "mean.binaryproto"  # a file in the new model's folder
 _SWAPPED = (
@@ -56,6 +56,7 @@ def prepare_images(model: Model, named: ZooModel | None, output: Path) -> Prepar
                 "train with a data layer that reads arrays"
             )
         stated = transform_of(image, named.path)
+        notes += [f"The net is {notice}."] if (notice := known_card_notice(named)) else []
         notes += unlike_layer(image, own_transform(model.net, pb.TEST))
         swapped = image.channels is Channels.RGB
         if swapped:

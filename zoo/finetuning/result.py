@@ -21,7 +21,7 @@ from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData
 from zoo.finetuning.request import FineTuneRequest
-from zoo.names import find_model
+from zoo.names import described_model
 from zoo.report.page import REPORT, write_report
 from zoo.report.recorded_run import read_run
 
@@ -97,7 +97,7 @@ def _card_of_result(
     solver: SolverSettings,
     accuracy: float,
 ) -> Card:
-    base = find_model(Path(request.model))
+    base = described_model(Path(request.model), request.weights)
     card = base.card if base is not None else Card(Path(request.model).stem)
     tests = next(
         layer for layer in solver.net_to_train.net.layer if layer.include and layer.include[0].phase == pb.TEST

@@ -27,8 +27,8 @@ class ListRequest(Request):
 
 @request
 class CardRequest(Request):
-    """Show the card of a MODEL, given by name or folder: its task, input, classes, published results, license, and
-    where to get its weights."""
+    """Show the card of a MODEL, given by name, folder or file: its task, input, classes, published results, license,
+    and where to get its weights."""
 
     model: str = argument("MODEL")
 

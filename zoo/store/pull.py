@@ -215,7 +215,7 @@ def _weights_of(card: Card, where: Path) -> _WeightsFile:
 def expected_weights(card: Card) -> ExpectedFile:
     """Return the card's facts about the weights file."""
     try:
-        return ExpectedFile(card.sha256, card.sha1)
+        return ExpectedFile(card.sha256, card.sha1, card.caffemodel_size)
     except StoreError as problem:
         raise StoreError(f"the card of {card.name}: {problem}; correct the card") from None
 

@@ -72,7 +72,7 @@ def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -
             f"{weights}: the file differs from the card, so the card's hashes are replaced and its addresses of "
             "weights are removed"
         )
-        changes |= {"sha1": "", "caffemodel_url": "", "mirrors": ""}
+        changes |= {"sha1": "", "caffemodel_size": "", "caffemodel_url": "", "mirrors": ""}
     return _checked_card_text(with_fields(text, changes), folder.path / CARD)
 
 

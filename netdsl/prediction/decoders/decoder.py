@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.errors import DecoderError
-from netdsl.prediction.decoders.boxes import suppressed
+from netdsl.prediction.decoders.boxes import softmax, suppressed
 
 Numbers = NDArray[Any]
 Outputs = Mapping[str, Numbers]  # the blobs of one image by name, without a batch axis
@@ -42,11 +42,15 @@ class Detections:
 
 @dataclass(frozen=True)
 class Points:
-    """The landmarks of one object: x and y as (K, 2), and a score for each if the net computes scores."""
+    """The landmarks of one object: x and y as (K, 2), and a score for each if the net computes scores.
+
+    `groups` are attributes of the object that the net computes too, such as the angles of a head.
+    """
 
     points: Numbers
     scores: Numbers | None = None
     names: tuple[str, ...] = ()
+    groups: Mapping[str, ClassScores | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,39 @@ class Attributes:
     """The attributes of one object by name: the scores of classes, as for a gender, or a number, as for an age."""
 
     groups: Mapping[str, ClassScores | float]
+
+
+@dataclass(frozen=True)
+class AttributeGroup:
+    """An attribute: a part of a blob that contains the scores of classes, or a number.
+
+    The part begins at the value `first` and has `count` values, by default all others. One value without names is a
+    number, which is multiplied by `scale`. With `expected`, the classes are the numbers 0, 1, 2 and so on, as for ages,
+    and the attribute is their mean weighted by the scores.
+    """
+
+    blob: str
+    names: tuple[str, ...] = ()
+    first: int = 0
+    count: int = 0
+    softmax: bool = False  # whether the net's values become probabilities first
+    expected: bool = False
+    scale: float = 1.0
+
+    def read(self, outputs: Outputs) -> ClassScores | float:
+        """Return the classes or the number of this attribute."""
+        if self.blob not in outputs:
+            raise DecoderError(f"the net has no output '{self.blob}'; name one of {', '.join(outputs)}")
+        part = part_of(finite_blob(outputs, self.blob), self.blob, self.first, self.count).astype(np.float64)
+        if self.softmax:
+            part = softmax(part, 0)
+        if self.expected:
+            return float(part @ np.arange(part.size) / part.sum()) * self.scale
+        if part.size == 1 and not self.names:
+            return float(part[0]) * self.scale
+        if self.names and len(self.names) != part.size:
+            raise DecoderError(f"there are {part.size} scores for {len(self.names)} names; correct `names`")
+        return ClassScores(part, self.names)
 
 
 Decoded = Detections | Points | People | Picture | Embedding | Text | Attributes
@@ -298,3 +335,32 @@ def finite_blob(outputs: Outputs, name: str) -> Numbers:
     if not np.isfinite(values).all():
         raise DecoderError(f"blob '{name}': the net's output for this image isn't finite; check the weights")
     return values
+
+
+def part_of(values: Numbers, blob: str, first: int, count: int) -> Numbers:
+    """Return `count` values of a blob as a vector, beginning at the value `first`. A count of 0 means all others."""
+    end = first + count if count else values.size
+    if not first < end <= values.size:
+        raise DecoderError(
+            f"blob '{blob}' has {values.size} values, so the values {first} to {end - 1} can't be read; correct "
+            "`first` and `count`"
+        )
+    return values.ravel()[first:end]
+
+
+def require_groups(groups: Mapping[str, AttributeGroup]) -> None:
+    """Raise a `DecoderError` if the part of a blob that an attribute reads begins or ends before the blob."""
+    for attribute, group in groups.items():
+        if group.first < 0 or group.count < 0:
+            raise DecoderError(f"groups.{attribute}: `first` and `count` can't be negative; correct them")
+
+
+def read_groups(groups: Mapping[str, AttributeGroup], outputs: Outputs) -> dict[str, ClassScores | float]:
+    """Return the classes or the number of each attribute. Errors name the attribute."""
+    read = dict[str, ClassScores | float]()
+    for name, group in groups.items():
+        try:
+            read[name] = group.read(outputs)
+        except DecoderError as problem:
+            raise DecoderError(f"groups.{name}: {problem}") from None
+    return read

@@ -11,7 +11,7 @@ from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
 from netdsl.model.model import Model, open_net
 from netdsl.net.graph import Phase
-from netdsl.tuning.new_head import DataLayers, TunableModel, heads_of, tunable_model
+from netdsl.tuning.new_head import DataLayers, TunableModel, heads_of, tunable_model, with_standardized_images
 
 CONV = (
     'layer {{ name: "{0}" type: "Convolution" bottom: "{1}" top: "{0}" '
@@ -96,6 +96,16 @@ def test_a_net_with_two_heads_gets_two_new_ones_and_one_measure() -> None:
     assert [layer.name for layer in tunable.model.net.layer if layer.type == "Accuracy"] == ["accuracy"]
     assert shapes(tunable.model, Phase.TEST)["f1_x"] == (2, 4)
     assert list(layer_in(tunable.model, "accuracy").bottom) == ["f2", "class"]
+
+
+@pytest.mark.parametrize("text", [DEPLOY, TRAINED])
+def test_standardized_images_are_a_layer_of_the_tunable_net(text: str) -> None:
+    tunable = tuned(with_standardized_images(model_of(text)), 5, "photos")
+    layer = layer_in(tunable.model, "standardized")
+    assert (list(layer.bottom), list(layer.top), layer.mvn_param.across_channels) == (["data"], ["data"], True)
+    names = [layer.name for layer in tunable.model.net.layer]
+    assert names.index("standardized") == names.index("c") - 1
+    assert shapes(tunable.model, Phase.TEST)["accuracy"] == ()
 
 
 def test_frozen_layers_keep_their_weights_and_statistics() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from caffe_proto import caffe_pb2 as pb
@@ -22,6 +23,7 @@ from netdsl.data.writing.image_files import ImageFormat
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.pycaffe import TEST, Classifier, io
 from netdsl.pycaffe import Net as CaffeNet
+from tests.nets import layer_of
 from tests.zoo.models import classifier, photo
 from zoo.answers.answer import AnswerSettings, Classes, Placement
 from zoo.answers.answerer import Answerer, AnswererRequest
@@ -96,6 +98,21 @@ def test_rgb_equals_a_data_layer_with_swapped_channels(tmp_path) -> None:
     wanted = LayerPreparation(transform_of(card, tmp_path), Channels.BGR)(image[::-1], "").values
     assert np.array_equal(LayerPreparation(transform_of(card, tmp_path), Channels.RGB)(image, "").values, wanted)
     assert not np.array_equal(LayerPreparation(transform_of(card, tmp_path), Channels.BGR)(image, "").values, wanted)
+
+
+@pytest.mark.parametrize("channels", [Channels.BGR, Channels.RGB, Channels.GRAY])
+def test_standardized_images_equal_those_of_an_mvn_layer(channels: Channels, tmp_path: Path) -> None:
+    image = np.random.default_rng(4).integers(0, 256, (3, 31, 24), np.uint8)
+    card = ImageInput((10, 8), channels, standardized=True)
+    plain = LayerPreparation(transform_of(card, tmp_path), channels)
+    prepare = LayerPreparation(transform_of(card, tmp_path), channels, standardized=True)
+    values = prepare(image, "").values
+    layer = layer_of("MVN", "mvn_param { across_channels: true }", (1, *values.shape))
+    (expected,) = layer.forward(torch.from_numpy(plain(image, "").values[None]))
+    assert values.dtype == np.float32
+    np.testing.assert_allclose(values, expected.numpy(), atol=1e-5)
+    assert str(prepare).endswith("resized to 10x8, minus their own mean, divided by their own standard deviation")
+    assert not prepare(np.full((3, 31, 24), 7, np.uint8), "").values.any()
 
 
 def write_data_sets(folder: Path) -> None:
@@ -245,6 +262,8 @@ def test_a_card_states_settings_or_none(tmp_path) -> None:
         (ImageInput((9, 8), resize=(8, 8)), "the card crops images of 8x8 to 9x8"),
         (ImageInput((0, 8)), "the card crops images of 0x8 to 0x8"),
         (ImageInput((8, 8), mean=(1, 2)), "2 values as a mean, for 3 channels"),
+        (ImageInput((8, 8), mean=(1,), standardized=True), "also `mean` or `scale`; remove these"),
+        (ImageInput((8, 8), scale=2, standardized=True), "also `mean` or `scale`; remove these"),
         (ImageInput((8, 8), mean="../mean.binaryproto"), "which isn't a file in that folder"),
         (ImageInput((8, 8), mean="gone.binaryproto"), "gone.binaryproto"),
         (

@@ -20,7 +20,7 @@ from netdsl.data.writing.mean_image import write_mean
 from netdsl.distributed.run_log import EVENTS, read_moments
 from tests.zoo.models import convolutional
 from zoo.card_input import transform_of
-from zoo.cards import Channels, read_card
+from zoo.cards import Card, Channels, ImageInput, card_text, read_card
 
 
 def photos(folder: str, *classes: str, each: int = 12, awkward: bool = False) -> None:
@@ -152,6 +152,21 @@ def test_the_accuracy_equals_that_of_predictions(zoo, channels: Channels, mean: 
     assert "classes" in zoo("predict", "moved", "photos/ring/0.png", "--json").out
 
 
+def test_a_net_for_standardized_images_is_tuned_with_them(zoo) -> None:
+    photos("photos", "ring", "cross", each=40)
+    net = convolutional(Path("filters"), Channels.BGR, ())
+    image = ImageInput((10, 8), standardized=True)
+    (net / "README.md").unlink()
+    (net / "deploy.card.md").write_text(card_text(Card("filters", input=image)))
+    words = ("--weights", "filters/weights.caffemodel", "--epochs", "1", "--held-out", "0.5", "--json", "-o", "tuned")
+    done = json.loads(zoo("finetune", "filters/deploy.prototxt", "--data", "photos", *words).out)
+    layers = read_net(Path("tuned/deploy.prototxt")).message.layer
+    assert [layer.type for layer in layers[:3]] == ["Input", "MVN", "Convolution"]
+    assert read_card("tuned/README.md").input == ImageInput((10, 8))  # the net itself standardizes its input
+    held_out = "folder:photos?items=tuned/run/test_items.txt"
+    assert counted_accuracy(zoo, "tuned", held_out) == pytest.approx(done["accuracy"], abs=1e-6)
+
+
 def test_a_users_own_model_can_be_fine_tuned_by_name(zoo) -> None:
     photos("photos", "ring", "cross")
     zoo("finetune", "shapes", "--data", "photos", "--epochs", "1", "-o", "first")
@@ -165,6 +180,7 @@ def test_a_model_without_a_card_is_tested_with_its_data_layers_settings(zoo) -> 
     photos("photos", "ring", "cross", each=16)
     zoo("import", "shapes", "-o", "cropped")
     Path("cropped/README.md").unlink()
+    Path("cropped/shapes.caffemodel").rename("cropped/own.caffemodel")  # netdsl knows the card of the original file
     net = Path("cropped/train_val.prototxt")
     net.write_text(re.sub(r"resize_param \{.*?\}", "", net.read_text(), flags=re.DOTALL))
     words = ("--epochs", "1", "--held-out", "0.5", "--json", "--test-data", "photos", "-o", "tuned")

@@ -418,6 +418,19 @@ def test_a_folder_with_mtcnns_nets_finds_faces_with_landmarks(zoo) -> None:
     assert refused.code == 2 and "mtcnn/README.md: output.smallest_face: expected `float`" in refused.err
 
 
+def test_one_blob_is_shown_as_points_and_attributes(zoo) -> None:
+    weights = {"fc": [np.zeros((6, 72)), np.array([-0.5, 0.1, 0, 0.5, 1, 0])]}
+    groups = {"yaw": {"blob": "fc", "count": "1", "scale": "90"}, "age": {"blob": "fc", "first": "1", "count": "1"}}
+    output = {"decoder": "landmarks", "first": "2", "names": ["eye", "nose"], "groups": groups}
+    net = model(vector(), weights=weights, output=output)
+    plain, _ = answer(zoo, net, photo("a.png"), "--draw", "drawn")
+    assert [(point["name"], point["x"], point["y"]) for point in plain["points"]] == [("eye", 0, 4), ("nose", 12, 0)]
+    assert plain["attributes"] == {"yaw": {"value": -45}, "age": {"value": pytest.approx(0.1)}}
+    assert Path("drawn/a.png").is_file()
+    lines = zoo("predict", net, "a.png").out.splitlines()
+    assert [line.strip() for line in lines[1:]] == ["yaw:", "-45", "age:", "0.1", "eye at 0.0,4.0", "nose at 12.0,0.0"]
+
+
 def test_the_boxes_of_a_decoder_are_tested_on_marked_objects(zoo) -> None:
     layers = """
     layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 16 dim: 16 } } }

@@ -37,7 +37,38 @@ def test_any_number_of_points_is_read(count) -> None:
     assert len(places([0.5] * 2 * count)) == count
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0]])
+def test_points_are_a_part_of_a_blob_and_attributes_take_the_rest() -> None:
+    groups = {
+        "yaw": {"blob": "fc", "first": "1", "count": "1", "scale": "90"},
+        "side": {"blob": "prob", "names": ["left", "right"]},
+    }
+    part = {"blobs": {"points": "fc"}, "first": "2", "count": "4"}
+    decoder = decoder_of({"decoder": "landmarks", **part, "groups": groups})
+    assert decoder.blob_names == ("fc", "prob")
+    found = decoder.decode({"fc": np.array([9, -0.5, 0.1, 0.5, 1, 0, 7]), "prob": np.array([0.25, 0.75])}, SIZE)
+    assert found.points.tolist() == [[10, 20], [100, 0]]
+    assert found.groups["yaw"] == -45
+    assert found.groups["side"].names == ("left", "right")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"first": "-1"}, "output.`first` and `count` can't be negative"),
+        ({"first": "4"}, "blob 'fc' has 4 values, so the values 4 to 3 can't be read; correct `first` and `count`"),
+        ({"count": "6"}, "blob 'fc' has 4 values, so the values 0 to 5 can't be read"),
+        ({"count": "3"}, "blob 'fc': 3 values aren't pairs of x and y"),
+        ({"groups": {"a": {"blob": "fc", "count": "-1"}}}, "output.groups.a: `first` and `count` can't be negative"),
+        ({"groups": {"a": {"blob": "gone"}}}, "groups.a: the net has no output 'gone'; name one of fc"),
+    ],
+)
+def test_parts_that_do_not_exist_are_refused(settings, message) -> None:
+    with pytest.raises(DecoderError) as problem:
+        places([0.1, 0.2, 0.3, 0.4], **settings)
+    assert str(problem.value).startswith(message)
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0, 3.0]])
 def test_an_odd_number_of_values_is_refused(values) -> None:
     with pytest.raises(DecoderError, match=r"blob 'fc': . values aren't pairs of x and y"):
         places(values)
