@@ -129,8 +129,8 @@ def card_of(path: Path) -> Card:
     model = described_model(path)
     if model is None:
         raise NetError(
-            f"{path}: not the name or folder of a model, and no card describes the file; write one as "
-            f"{path.stem}.card.md next to it, or see the names with `zoo list`"
+            f"{path}: not the name or folder of a model, and no card describes it; write NAME.card.md next to the net "
+            "NAME.prototxt, or see the names with `zoo list`"
         )
     return model.card
 

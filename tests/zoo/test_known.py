@@ -11,6 +11,7 @@ import pytest
 import zoo.known
 from caffe_proto.storage import file_hash
 from netdsl import ConvLayer, LinearLayer, NetParams, RDDLayer
+from netdsl.errors import NetError
 from netdsl.prediction.decoders.mtcnn import Mtcnn
 from tests.small_mtcnn import write_mtcnn
 from tests.zoo.models import write_folder
@@ -154,11 +155,17 @@ def test_a_card_next_to_a_net_states_the_shape_of_its_images(published: Path) ->
 
 def test_a_net_of_a_cascade_stands_for_the_cascade(published: Path) -> None:
     folder = write_mtcnn(published)
-    make_known(folder / "det2.caffemodel", output={"decoder": "mtcnn"})
+    make_known(folder / "det2.caffemodel", output={"decoder": "mtcnn", "smallest_face": "33"})
     request = AnswererRequest(str(folder / "det2.prototxt"), (str(folder / "det2.caffemodel"),))
     said: list[str] = []
-    assert isinstance(open_answerer(request, lambda event: said.append(str(event))), CascadeAnswerer)
-    assert "known by the hash of the weights" in said[0] and "its folder is a cascade" in said[0]
+    cascade = open_answerer(request, lambda event: said.append(str(event)))
+    assert isinstance(cascade, CascadeAnswerer)
+    assert cascade._settings.smallest_face == 33
+    (sentence,) = said
+    assert "known by the hash of the weights; all its nets answer" in sentence
+    (folder / "det3.prototxt").unlink()
+    with pytest.raises(NetError, match=r"det2.prototxt: the net is a part of a cascade; put the nets and weights of"):
+        open_answerer(request)
 
 
 @pytest.mark.parametrize("name", known_cards())

@@ -37,18 +37,21 @@ class _WholeImages(Preparation):
 
 
 class CascadeAnswerer(Answerer):
-    """A folder with MTCNN's nets det1, det2 and det3. Its answers are faces with five landmarks."""
+    """A folder with MTCNN's nets det1, det2 and det3. Its answers are faces with five landmarks.
+
+    `card` contains the settings of a folder without a card.
+    """
 
     answers: type = Boxes
     least_score = OutputReader.LEAST_SCORE
     blob = "faces"
 
-    def __init__(self, request: AnswererRequest, listen: Listener) -> None:
+    def __init__(self, request: AnswererRequest, listen: Listener, card: Card | None = None) -> None:
         folder, given = Path(request.model), (request.blob, request.read_as, request.weights or None)
         if given != (None, None, None):
             raise NetError(f"{folder}: the cascade reads its own nets and blobs; remove --blob, --as and --weights")
         self._origin, path = request.model, folder / CARD
-        self.card = read_card(path) if path.is_file() else Card(folder.resolve().name)
+        self.card = read_card(path) if path.is_file() else card or Card(folder.resolve().name)
         stated = card_cascade(self.card, str(path))
         if stated is None:
             listen(Notice(f"{folder}: no card describes the output; det1, det2 and det3 are read as MTCNN's cascade"))
@@ -99,8 +102,8 @@ def open_answerer(request: AnswererRequest, listen: Listener = ignore_event) -> 
             f"{path}: the net is a part of a cascade; put the nets and weights of {names} into one folder, or read the "
             "net's own outputs with --as values"
         )
-    listen(Notice(f"{path}: {known_card_notice(named) or 'a card describes the net'}; its folder is a cascade"))
-    return CascadeAnswerer(replace(request, model=str(path.parent), weights=()), listen)
+    listen(Notice(f"{path}: {known_card_notice(named) or 'the card describes a cascade'}; all its nets answer"))
+    return CascadeAnswerer(replace(request, model=str(path.parent), weights=()), listen, named.card)
 
 
 def _has_cascade(folder: Path) -> bool:
