@@ -87,7 +87,7 @@ def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) ->
 def test_the_wheel_carries_schema_types_and_licence(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     data = ["caffe_proto/caffe.proto", "caffe_proto/caffe_pb2.pyi", "caffe_proto/dialects/ssd.toml"]
-    data += ["netdsl/dsl/layer_types.pyi", "zoo/catalogue/cards/lenet.md"]
+    data += ["netdsl/dsl/layer_types.pyi", "zoo/catalogue/cards/lenet.md", "zoo/known/vanface.md"]
     for name in data:
         assert name in names
     assert all(f"{package}/py.typed" in names for package in PACKAGES)

@@ -175,7 +175,7 @@ def test_a_known_card_has_the_facts_that_find_it(name: str) -> None:
     assert card.task is not None and card.summary.endswith(".") and card.caffemodel_size
     assert len(expected_weights(card).sha256) == 64
     assert card.input is not None or card.output == {"decoder": Mtcnn.name}
-    assert card.input is None or not isinstance(card.input.mean, str)  # no files lie next to known cards
+    assert card.input is None or not isinstance(card.input.mean, str)  # no other files belong to known cards
     assert not card.labels
 
 

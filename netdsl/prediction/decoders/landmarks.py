@@ -11,6 +11,7 @@ import numpy as np
 
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.decoder import (
+    LARGEST_LIST,
     AttributeGroup,
     Decoder,
     Outputs,
@@ -19,6 +20,7 @@ from netdsl.prediction.decoders.decoder import (
     part_of,
     read_groups,
     require_groups,
+    require_range,
 )
 
 
@@ -59,8 +61,8 @@ class LandmarkDecoder(Decoder):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.first < 0 or self.count < 0:
-            raise DecoderError("`first` and `count` can't be negative; correct them")
+        require_range("first", self.first, 0, LARGEST_LIST)
+        require_range("count", self.count, 0, LARGEST_LIST)
         require_groups(self.groups)
 
     @property

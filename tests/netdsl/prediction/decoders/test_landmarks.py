@@ -54,7 +54,8 @@ def test_points_are_a_part_of_a_blob_and_attributes_take_the_rest() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"first": "-1"}, "output.`first` and `count` can't be negative"),
+        ({"first": "-1"}, "output.first is -1; set it to a number from 0 to 10000"),
+        ({"count": "1000000"}, "output.count is 1e+06; set it to a number from 0 to 10000"),
         ({"first": "4"}, "blob 'fc' has 4 values, so the values 4 to 3 can't be read; correct `first` and `count`"),
         ({"count": "6"}, "blob 'fc' has 4 values, so the values 0 to 5 can't be read"),
         ({"count": "3"}, "blob 'fc': 3 values aren't pairs of x and y"),
