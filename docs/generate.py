@@ -130,8 +130,8 @@ zoo: RFB-320.prototxt: read by netdsl's card of UltraFace RFB-320, known by the 
 ```
 
 `zoo card RFB-320.caffemodel` prints the card. Nothing is downloaded, and only files of a known size are hashed. If
-there is a card in the net's folder, or next to the net as `NAME.card.md`, netdsl uses only that card. Options such as
-`--as` also come first. If the net reads images of another size, it keeps its size.
+a card in the net's folder, or next to the net as `NAME.card.md`, states the input, the output or the task, netdsl uses
+only that card. Options such as `--as` also come first. If the net reads images of another size, it keeps its size.
 
 ## Add a model
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CARD = "README.md"  # the file of a card in a model's folder
 
 _FENCE = "---"
+_BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}".encode()
 _LARGEST = 1 << 20  # in bytes, since a card is a text that people write
 
 
@@ -106,6 +107,20 @@ class Card:
     sha256: str = ""
     text: str = ""  # the text after the fields
     output: Mapping[str, Any] = field(default_factory=dict)  # a decoder's name, its blobs and its settings
+
+    @property
+    def describes_answers(self) -> bool:
+        """Whether the card states the input, the output or the task of the model."""
+        return bool(self.input or self.output or self.task)
+
+
+def has_card(path: Path) -> bool:
+    """Return whether a file exists and begins like a card. Other README files are texts for people."""
+    if not path.is_file():
+        return False
+    with file_errors(path), path.open("rb") as file:
+        beginning = file.read(len(_BYTE_ORDER_MARK) + len(_FENCE))
+    return beginning.removeprefix(_BYTE_ORDER_MARK).startswith(_FENCE.encode())
 
 
 def read_card(path: str | Path) -> Card:

@@ -8,7 +8,7 @@ from pathlib import Path
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
 from netdsl.model.formats import holds_weights
-from zoo.cards import CARD, Card, read_card
+from zoo.cards import CARD, Card, has_card, read_card
 
 DEPLOY = "deploy.prototxt"
 TRAIN_VAL = "train_val.prototxt"
@@ -82,11 +82,6 @@ class ModelFolder:
         return class_names_of_model(self.deployed) or self.card.classes
 
     @property
-    def has_own_card(self) -> bool:
-        """Whether the folder contains a card."""
-        return (self.path / CARD).is_file()
-
-    @property
     def image_item(self) -> tuple[int, int, int] | None:
         """The channels, height and width of images, as in the card."""
         return None if self.card.input is None else self.card.input.item
@@ -118,11 +113,6 @@ class DescribedNet(ModelFolder):
     file: Path
 
     @property
-    def has_own_card(self) -> bool:
-        """Whether the card is next to the net."""
-        return not self.has_known_card
-
-    @property
     def solver(self) -> None:
         """`None`, since the solvers in the folder may belong to other nets."""
         return None
@@ -152,7 +142,7 @@ def model_of_file(path: Path) -> ModelFolder | None:
     own = path.with_name(f"{path.stem}{_OWN_CARD}")
     if own.is_file():
         return DescribedNet(path.parent, read_card(own), path)
-    if not (is_model_folder(path.parent) and (path.parent / CARD).is_file()):
+    if not (is_model_folder(path.parent) and has_card(path.parent / CARD)):
         return None
     folder = open_folder(path.parent)
     return folder if path in (folder.deployed, folder.net) else None
@@ -170,4 +160,4 @@ def open_folder(path: Path) -> ModelFolder:
             f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name another folder"
         )
     card = path / CARD
-    return ModelFolder(path, read_card(card) if card.is_file() else Card(path.resolve().name))
+    return ModelFolder(path, read_card(card) if has_card(card) else Card(path.resolve().name))

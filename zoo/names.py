@@ -50,13 +50,13 @@ def find_model(path: Path) -> ZooModel | None:
 
 
 def described_model(path: Path, weights: Sequence[str | Path] = ()) -> ZooModel | None:
-    """Return the model of a name, of a folder, or of a net with a card next to it. If there is no card, netdsl's own
-    card is used for published weights that it knows.
+    """Return the model of a name, of a folder, or of a net with a card next to it.
 
+    If no card states the input, the output or the task, netdsl uses its own card for published weights that it knows.
     `weights` are the files that the user names, if any.
     """
     model = model_of_file(path) if path.is_file() else find_model(path)
-    if isinstance(model, CatalogueModel) or (model is not None and model.has_own_card):
+    if isinstance(model, CatalogueModel) or (model is not None and model.card.describes_answers):
         return model
     own = tuple[Path, ...]()
     if model is not None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from caffe_proto.errors import CaffeError
-from zoo.cards import Card, Channels, ImageInput, Result, Task, card_text, parse_card, read_card
+from zoo.cards import Card, Channels, ImageInput, Result, Task, card_text, has_card, parse_card, read_card
+from zoo.model_folder import model_of_file, open_folder
 
 CAFFES_OWN = """---
 name: BAIR/BVLC CaffeNet Model
@@ -71,3 +72,19 @@ def test_an_invalid_card_is_reported(text: str, problem: str, tmp_path: Path, mo
         parse_card(text, "model/README.md")
     assert str(error.value).startswith("model/README.md: ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("---\nname: x\n---\n", True), ("\N{ZERO WIDTH NO-BREAK SPACE}---\n", True), ("# x", False)]
+)
+def test_a_readme_that_begins_like_a_card_is_one(tmp_path: Path, text: str, expected: bool) -> None:
+    (tmp_path / "README.md").write_text(text)
+    assert has_card(tmp_path / "README.md") is expected
+    assert not has_card(tmp_path / "gone.md")
+
+
+def test_a_readme_for_people_is_not_a_models_card(tmp_path: Path) -> None:
+    (tmp_path / "deploy.prototxt").write_text("name: 'x'")
+    (tmp_path / "README.md").write_text("# Our model")
+    assert open_folder(tmp_path).card == Card(tmp_path.name)
+    assert model_of_file(tmp_path / "deploy.prototxt") is None

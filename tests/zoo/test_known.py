@@ -19,7 +19,7 @@ from zoo import catalogue
 from zoo.answers.answer import AnswerSettings, Points
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.cascade import CascadeAnswerer, open_answerer
-from zoo.cards import Card, Channels, ImageInput, card_text
+from zoo.cards import Card, Channels, ImageInput, Task, card_text
 from zoo.known import known_card, known_cards
 from zoo.names import card_of, classes_of_model, described_model
 from zoo.store.pull import expected_weights
@@ -83,10 +83,19 @@ def test_a_users_own_card_and_flags_win(published: Path) -> None:
     make_known(published / "w.caffemodel", **POINTS)
     read, _ = answer_of(published, read_as="values")
     assert not isinstance(read, Points)
-    (published / "net.card.md").write_text(card_text(Card("Mine")))
+    (published / "net.card.md").write_text(card_text(Card("Mine", task=Task.RECONSTRUCTION)))
     own, said = answer_of(published)
     assert not isinstance(own, Points)
     assert not any("Famous" in text for text in said)
+
+
+@pytest.mark.parametrize("text", ["# A net\n\nSee the paper.", "---\nname: Mine\nlicense: MIT\n---\n"])
+def test_a_readme_without_these_facts_does_not_hide_the_known_card(published: Path, text: str) -> None:
+    make_known(published / "w.caffemodel", **POINTS)
+    (published / "net.prototxt").rename(published / "deploy.prototxt")
+    (published / "README.md").write_text(text)
+    for model in (published, published / "deploy.prototxt"):
+        assert described_model(model, [str(published / "w.caffemodel")]).card.name == "Famous"
 
 
 def test_only_files_of_a_known_size_are_hashed(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +129,7 @@ def test_a_card_without_a_size_is_found_by_the_name_and_the_hash(tmp_path: Path)
 def test_a_folder_without_a_card_is_known_by_its_weights(published: Path) -> None:
     folder = published.parent / "made"
     make_known(published / "w.caffemodel", classes=("a", "b", "c", "d"))
+    (folder / "README.md").write_text(card_text(Card("net", task=Task.CLASSIFICATION)))
     assert described_model(folder).card.name == "net"
     (folder / "README.md").unlink()
     assert described_model(folder).card.name == "Famous"

@@ -18,7 +18,7 @@ from zoo.answers.answer import AnswerSettings, Boxes, ImageSize, Numbers, Placem
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.images import Preparation, PreparedImage
 from zoo.answers.readers import ClassNames, OutputReader, Outputs, boxes_on_image
-from zoo.cards import CARD, Card, Channels, card_cascade, read_card
+from zoo.cards import CARD, Card, Channels, card_cascade, has_card, read_card
 from zoo.model_folder import is_model_folder
 from zoo.names import described_model, known_card_notice
 
@@ -51,7 +51,7 @@ class CascadeAnswerer(Answerer):
         if given != (None, None, None):
             raise NetError(f"{folder}: the cascade reads its own nets and blobs; remove --blob, --as and --weights")
         self._origin, path = request.model, folder / CARD
-        self.card = read_card(path) if path.is_file() else card or Card(folder.resolve().name)
+        self.card = read_card(path) if has_card(path) else card or Card(folder.resolve().name)
         stated = card_cascade(self.card, str(path))
         if stated is None:
             listen(Notice(f"{folder}: no card describes the output; det1, det2 and det3 are read as MTCNN's cascade"))

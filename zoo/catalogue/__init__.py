@@ -21,7 +21,7 @@ from netdsl.data.sources.class_names import class_names_in
 from netdsl.errors import NetError
 from netdsl.model.formats import holds_weights
 from netdsl.registry import Registry
-from zoo.cards import CARD, Card, read_card
+from zoo.cards import CARD, Card, has_card, read_card
 
 if TYPE_CHECKING:
     from zoo.catalogue.entry import CatalogueEntry
@@ -101,7 +101,7 @@ def card_file(name: str) -> Path:
 def card_files() -> list[Path]:
     """Return the files of the cards of all models, including those of plug-ins."""
     others = (folder() / CARD for folder in MODELS.values())
-    return [*map(card_file, names()), *(file for file in others if file.is_file())]
+    return [*map(card_file, names()), *filter(has_card, others)]
 
 
 def files_of(name: str) -> list[Path]:
