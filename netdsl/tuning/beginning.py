@@ -1,4 +1,4 @@
-"""Measures how a fine-tuning begins: the size of the new heads' weights, and the learning rate.
+"""Measures how a fine-tuning begins: the weights of the new heads, and the learning rate.
 
 Both are measured on copies of the net, before training begins. They become part of the run, so all workers and resumed
 runs use the same values.
@@ -7,10 +7,12 @@ runs use the same values.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from netdsl.layer import Layer
@@ -19,51 +21,135 @@ from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import AnyArray
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import SolverSettings
+from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute
+from netdsl.tuning.new_head import ACCURACY, reading_training_data_in_tests
 
-_SCORES = 0.1  # root mean square of a new head's outputs, so small that all classes begin with equal probabilities
-_STEPS = 15  # iterations of a trial
-_FACTOR = math.sqrt(10)  # between the rates of two trials
-_TRIALS = 3  # on each side of the usual rate, at most
-_WORSE = 1.2  # times the lowest loss of all trials; higher rates aren't tried then
-_LEARNED = 0.9  # the part of the first loss below which a net has learned something
+_MARGIN = 0.05  # the part of ln N by which a new head's scores of the right classes exceed the average
+_SCORES = 0.1  # root mean square of a new head's scores if it can't be fitted
+_MOST_ITEMS = 2000  # that a head is fitted to
+_MOST_FEATURES = 20_000_000  # of all items together
+_PENALTIES = 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0  # of a linear model's weights, relative to the size of its features
+_RANGE = 100.0  # the range test's rates begin at the usual one divided by this, and end at the usual one times it
+_STEPS = 48  # iterations of the range test
+_SMOOTHED = 5  # iterations whose mean loss the range test compares
+_WORSE = 2.0  # times the first loss; the range test ends there
+_SAFE = 10.0  # by which the rate with the lowest loss is divided, since the net follows a rising rate with a delay
+
+Features = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ScaledHeads:
-    """The initial weights of new heads, and the factors by which large features lower the weights' learning rates."""
+class FittedHeads:
+    """The initial weights of new heads, and the factors by which large features lower the weights' learning rates.
+
+    `fitted` contains the heads that predict the classes of the training items. The others have random weights.
+    """
 
     weights: Mapping[str, list[AnyArray]]
     rates: Mapping[str, float]
+    fitted: tuple[str, ...]
 
 
-def scaled_heads(
-    settings: SolverSettings, heads: Sequence[str], weights: Sequence[Model], compute: Compute
-) -> ScaledHeads:
-    """Scale new heads to the features that they read.
+def fitted_heads(
+    settings: SolverSettings, heads: Sequence[str], weights: Sequence[Model], compute: Compute, items: int
+) -> FittedHeads:
+    """Fit new heads to the features that they read, as linear models of the training items' classes.
 
-    The heads get the values of their fillers. They are then scaled so that their outputs are small for the first batch
-    of training data, whatever the size of the features. The loss then begins at ln N for N classes.
+    `items` is the number of training items, of which up to 2,000 are read. A head that isn't a linear model of its
+    features keeps the values of its fillers. All heads are then scaled so that their scores differ little. The loss
+    thus begins near ln N for N classes, whatever the size of the features.
     """
-    features, outputs = dict[str, float](), dict[str, float]()
+    model = settings.net_to_train
+    model = replace(model, net=reading_training_data_in_tests(model.net), file=None)
+    settings = settings.with_net(model).with_fields(test_iter=[1], test_interval=1)
+    with open_solver(settings, compute=compute, weights=weights) as solver, ExitStack() as hooks:
+        (net,) = solver.tests
+        layers = {name: layer for name, layer in learned_layers(net.built).items() if name in heads}
+        samples = {name: _Sample() for name in layers}
+        for name, layer in layers.items():
+            hooks.callback(layer.register_forward_hook(samples[name].record).remove)
+        labels = list[NDArray[np.int64]]()
+        (accuracy,) = (layer for layer in net.built.layers if layer.layer.name == ACCURACY)
+        hooks.callback(
+            accuracy.register_forward_hook(
+                lambda layer, bottoms, top: labels.append(bottoms[1].reshape(-1).long().cpu().numpy())
+            ).remove
+        )
+        while sum(map(len, labels)) < min(items, _MOST_ITEMS) and all(sample.has_room for sample in samples.values()):
+            net.forward()
+        blobs, fitted = dict[str, list[AnyArray]](), list[str]()
+        for name, layer in layers.items():
+            sample, random = samples[name], [array_of(blob) for blob in layer.blob_tensors()]
+            head = sample.fitted_head(np.concatenate(labels), random)
+            if head is not None:
+                fitted.append(name)
+            blobs[name] = head or [blob * _rounded(_SCORES / sample.score_size) for blob in random]
+    return FittedHeads(
+        blobs, {name: _rounded(1 / max(1.0, sample.feature_size)) for name, sample in samples.items()}, tuple(fitted)
+    )
 
-    def measure(layer: nn.Module, bottoms: tuple[Tensor, ...], top: Tensor) -> None:
+
+@dataclass
+class _Sample:
+    """What a head reads and computes for some items, each value averaged over the positions of an image."""
+
+    features: list[Features] = field(default_factory=list)
+    scores: list[Features] = field(default_factory=list)
+    feature_size: float = 1.0  # the root mean squares of the first batch's values
+    score_size: float = 1.0
+
+    def record(self, layer: nn.Module, bottoms: tuple[Tensor, ...], top: Tensor) -> None:
+        """Record a batch."""
         assert isinstance(layer, Layer)
-        features[layer.layer.name], outputs[layer.layer.name] = _size(bottoms[0]), _size(top)
+        if not self.features:
+            self.feature_size, self.score_size = _size(bottoms[0]), _size(top)
+        weight = next(iter(layer.blob_tensors()))
+        whole = bottoms[0].flatten(1)
+        is_flat = whole.shape[1] * len(weight) == weight.numel()
+        self.features.append(_values(whole if is_flat else bottoms[0].flatten(2).mean(2)))
+        self.scores.append(_values(top.flatten(2).mean(2) if top.dim() > 2 else top))
 
-    with (
-        open_solver(_computing_only(settings), compute=compute, weights=weights, require_finite=False) as solver,
-        ExitStack() as hooks,
-    ):
-        layers = {name: layer for name, layer in learned_layers(solver.net.built).items() if name in heads}
-        for layer in layers.values():
-            hooks.callback(layer.register_forward_hook(measure).remove)
-        solver.net.forward()
-        scaled = {
-            name: [array_of(blob) * _rounded(_SCORES / outputs[name]) for blob in layer.blob_tensors()]
-            for name, layer in layers.items()
-        }
-    return ScaledHeads(scaled, {name: _rounded(1 / max(1.0, features[name])) for name in layers})
+    @property
+    def has_room(self) -> bool:
+        """Whether more items may be recorded."""
+        return sum(values.size for values in self.features) < _MOST_FEATURES
+
+    def fitted_head(self, labels: NDArray[np.int64], blobs: Sequence[AnyArray]) -> list[AnyArray] | None:
+        """Return a head's blobs that predict the labels, or `None` if the head isn't a linear model of its features or
+        has another number of outputs."""
+        features, scores, weight = np.concatenate(self.features), np.concatenate(self.scores), blobs[0]
+        matrix = weight.reshape(len(weight), -1).astype(np.float64)
+        bias = blobs[1].reshape(-1) if len(blobs) == 2 else np.zeros(len(weight))
+        if len(blobs) > 2 or matrix.shape[1] != features.shape[1] or labels.min() < 0 or labels.max() >= len(weight):
+            return None
+        gain = _gain(features @ matrix.T, scores - bias) if scores.shape == (len(features), len(weight)) else None
+        if gain is None:
+            return None
+        targets = np.eye(len(weight))[labels]
+        fitted, offset = _linear_model(features, targets, centered=len(blobs) == 2)
+        predicted = features @ fitted.T + offset
+        margin = float((predicted[np.arange(len(labels)), labels] - predicted.mean(1)).mean())
+        if not 0 < margin < math.inf:
+            return None
+        scale = _MARGIN * math.log(len(weight)) / margin
+        pair = [fitted * (scale / gain), offset * scale][: len(blobs)]
+        return [part.astype(blob.dtype).reshape(blob.shape) for part, blob in zip(pair, blobs, strict=True)]
+
+
+def _gain(computed: Features, scores: Features) -> float | None:
+    """Return the factor between computed values and scores, or `None` if no factor explains the scores.
+
+    It isn't 1 if a layer pads its images, because padding lowers averages over positions.
+    """
+    size = float(np.square(computed).sum())
+    gain = float((computed * scores).sum()) / size if size > 0 else 0.0
+    unexplained = float(np.square(scores - gain * computed).sum())
+    return gain if gain > 0 and unexplained < 1e-4 * float(np.square(scores).sum()) else None
+
+
+def _values(batch: Tensor) -> Features:
+    return batch.detach().double().cpu().numpy().reshape(len(batch), -1)
 
 
 def _size(values: Tensor) -> float:
@@ -77,56 +163,66 @@ def _rounded(factor: float) -> float:
     return float(f"{factor:.2g}")
 
 
+def _linear_model(features: Features, targets: Features, *, centered: bool) -> tuple[Features, Features]:
+    """Return the weights and the offsets of the linear model with the least squared error, as ridge regression.
+
+    Of several penalties, the one counts that predicts most items correctly if each of them is left out in turn, or that
+    has the lower error among equals.
+    """
+    mean = features.mean(0) if centered else np.zeros(features.shape[1])
+    base = targets.mean(0) if centered else np.zeros(targets.shape[1])
+    spread = features.std(0)
+    spread[spread < 1e-6 * max(spread.max(), 1e-12)] = np.inf  # a constant feature gets no weight
+    inputs, outputs = (features - mean) / spread, targets - base
+    values, vectors = np.linalg.eigh(inputs @ inputs.T)
+    values = values.clip(min=0)
+    rotated = vectors.T @ outputs
+
+    def quality(penalty: float) -> tuple[float, float]:
+        shares = values / (values + penalty * inputs.size)
+        own = np.einsum("ij,j,ij->i", vectors, shares, vectors) + (1 / len(inputs) if centered else 0.0)
+        residuals = (outputs - vectors @ (shares[:, None] * rotated)) / np.maximum(1 - own, 1e-6)[:, None]
+        right = (targets - residuals).argmax(1) == targets.argmax(1)
+        return float(right.mean()), -float(np.square(residuals).mean())
+
+    penalty = max(_PENALTIES, key=quality)
+    weights = (inputs.T @ (vectors @ (rotated / (values + penalty * inputs.size)[:, None])) / spread[:, None]).T
+    return weights, base - weights @ mean
+
+
 @dataclass(frozen=True)
 class RateTest:
-    """The learning rate of the best trial, and the number of iterations of all trials."""
+    """The learning rate that a test found, and its number of iterations."""
 
     rate: float
     iterations: int
 
 
 def find_rate(settings: SolverSettings, weights: Sequence[Model], compute: Compute) -> RateTest:
-    """Return the learning rate with the lowest loss at the end of short trials.
+    """Return a tenth of the learning rate at which the loss is lowest while the rate rises.
 
-    Each trial is a training from the same weights, on the same batches, whose rate falls as in the real training. The
-    first trial has the rate in the settings. The next ones have higher rates, until the loss is much higher than the
-    lowest one. If none of them is better, lower rates follow, as long as they improve on the
-    others or while the net has learned nothing.
+    The range test is a short training whose rate rises from a hundredth of the rate in the settings to a hundred times
+    it, or until the loss rises far above its first value.
     """
-    usual, first = settings.param.base_lr, 0.0
-    losses = dict[int, float]()
-
-    def lowest() -> int:
-        return min(losses, key=lambda step: (losses[step], step))
-
-    for step in range(_TRIALS + 1):
-        first, losses[step] = _losses_of_trial(settings, _rate(usual, step), weights, compute)
-        if not losses[step] <= _WORSE * losses[lowest()]:
-            break
-    for step in range(-1, -_TRIALS - 1, -1):
-        if lowest() > 0 or (lowest() != step + 1 and losses[lowest()] < _LEARNED * first):
-            break
-        _, losses[step] = _losses_of_trial(settings, _rate(usual, step), weights, compute)
-    return RateTest(_rate(usual, lowest()), _STEPS * len(losses))
+    usual = settings.param.base_lr
+    growth = _RANGE ** (2 / (_STEPS - 1))
+    fields = {"base_lr": usual / _RANGE, "lr_policy": "exp", "gamma": growth, "max_iter": _STEPS}
+    rising = settings.without_tests().with_fields(
+        **fields, average_loss=_SMOOTHED, display=0, snapshot=0, snapshot_after_train=False
+    )
+    with open_solver(rising, compute=compute, weights=weights, require_finite=False) as solver:
+        losses = list(_losses(solver))
+    lowest = min(range(len(losses)), key=lambda step: losses[step], default=0)
+    rate = usual / _RANGE * growth**lowest / _SAFE
+    return RateTest(float(f"{rate:.1g}"), len(losses))
 
 
-def _rate(usual: float, step: int) -> float:
-    return float(f"{usual * _FACTOR**step:.1g}") if step else usual
-
-
-def _losses_of_trial(
-    settings: SolverSettings, rate: float, weights: Sequence[Model], compute: Compute
-) -> tuple[float, float]:
-    """Return the first loss of a short training, and the mean loss at its end, or infinity if a loss isn't finite."""
-    trial = _computing_only(settings).with_fields(base_lr=rate, max_iter=_STEPS, average_loss=_STEPS // 3)
-    with open_solver(trial, compute=compute, weights=weights, require_finite=False) as solver:
+def _losses(solver: Solver) -> Iterator[float]:
+    """Yield the mean of the last losses after each iteration, until the loss is far above the first one."""
+    limit = math.inf
+    for iteration in range(_STEPS):
         solver.iterate()
-        first = solver.loss
-        while solver.iteration < _STEPS and math.isfinite(solver.loss):
-            solver.iterate()
-        return first, solver.loss if math.isfinite(solver.loss) else math.inf
-
-
-def _computing_only(settings: SolverSettings) -> SolverSettings:
-    """Return the settings of a training that only computes."""
-    return settings.without_tests().with_fields(display=0, snapshot=0, snapshot_after_train=False)
+        if not solver.loss < limit:
+            return
+        limit = _WORSE * solver.loss if iteration == 0 else limit
+        yield solver.loss

@@ -190,6 +190,15 @@ def with_head_rates(net: pb.NetParameter, factors: Mapping[str, float]) -> pb.Ne
     return changed
 
 
+def reading_training_data_in_tests(net: pb.NetParameter) -> pb.NetParameter:
+    """Return a net of `tunable_model` whose tests read the training data. It has no training phase."""
+    changed = copy_of(net)
+    for layer in changed.layer:
+        if _reads(layer):
+            layer.include[0].phase = pb.TEST if layer.include[0].phase == pb.TRAIN else pb.TRAIN
+    return changed
+
+
 def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str, ...]:
     """Return the layers with weights whose names match a pattern."""
     frozen = dict[str, None]()

@@ -47,7 +47,7 @@ from netdsl.training.backends import HERE, Backend, chosen_backend
 from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.net import Net
 from netdsl.training.with_workers import Team
-from netdsl.tuning.beginning import find_rate, scaled_heads
+from netdsl.tuning.beginning import find_rate, fitted_heads
 from netdsl.tuning.new_head import (
     ACCURACY,
     DataLayers,
@@ -165,17 +165,19 @@ class _BestSnapshot:
     """A listener that keeps only the files of the best snapshot, and asks to stop when tests no longer improve.
 
     The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
-    the same iterations. In a resumed training, `tests` contains the outputs of earlier tests by iteration. `losses` are
-    the weights of the outputs that are losses.
+    the same iterations. `first` is the model at iteration 0, which may be the best one too; its file stays. In a
+    resumed training, `tests` contains the outputs of earlier tests by iteration. `losses` are the weights of the
+    outputs that are losses.
     """
 
     def __init__(
         self,
         patience: int | None,
         losses: Mapping[str, float],
+        first: Path,
         tests: Iterable[tuple[int, Mapping[str, float]]] = (),
     ) -> None:
-        self._patience, self._losses = patience, losses
+        self._patience, self._losses, self._first = patience, losses, first
         self._tests = {iteration: self._result_of(outputs) for iteration, outputs in tests}
         self._snapshots: dict[int, SnapshotSaved] = {}
 
@@ -195,19 +197,19 @@ class _BestSnapshot:
                 _remove_snapshot(self._snapshots.pop(iteration))
 
     def _best_iteration(self) -> int | None:
-        """Return the iteration of the best existing snapshot, or of the first of equally good ones."""
+        """Return the iteration of the best existing model, or of the first of equally good ones."""
 
         def quality(iteration: int) -> tuple[float, float, int]:
             accuracy, loss = self._tests.get(iteration, (-1.0, math.inf))
             return accuracy, -loss, -iteration
 
-        return max(self._snapshots, key=quality, default=None)
+        return max([*self._snapshots, *([0] if 0 in self._tests else [])], key=quality, default=None)
 
     @property
     def model(self) -> Path | None:
         """The best model, or `None`."""
         best = self._best_iteration()
-        return None if best is None else self._snapshots[best].model
+        return None if best is None else self._snapshots[best].model if best in self._snapshots else self._first
 
     @property
     def accuracy(self) -> float:
@@ -323,7 +325,7 @@ def _prepared_run(
     param = solver_settings(authors, request.recipe, epoch, tests=data.test_count)
     param.snapshot_prefix = request.output.resolve().name
     solver, compute = SolverSettings(param, run.solver.net), replace(run.compute, device=run.device(0))
-    heads = scaled_heads(solver, tuple(tuning.heads.values()), [prepared.model], compute)
+    heads = fitted_heads(solver, tuple(tuning.heads.values()), [prepared.model], compute, data.train_count)
     weights = prepared.model.with_weights(heads.weights)
     solver = solver.with_net(replace(run.solver.net_to_train, net=with_head_rates(tunable.net, heads.rates)))
     solver, notice = _with_rate(solver, request.recipe, weights, compute)
@@ -337,7 +339,7 @@ def _with_rate(solver: SolverSettings, recipe: Recipe, weights: Model, compute: 
     if recipe.base_lr is not None:
         return solver, f"the learning rate begins at {recipe.base_lr:g}, as --base-lr says"
     found = find_rate(solver, [weights], compute)
-    words = f"the best of short trials of {found.iterations} iterations in total; --base-lr chooses another"
+    words = f"found by a range test of {found.iterations} iterations; --base-lr chooses another"
     return solver.with_fields(base_lr=found.rate), f"the learning rate begins at {found.rate:g}, {words}"
 
 
@@ -428,7 +430,7 @@ def train(
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
     while True:
-        best = _best_so_far(folder, tuning.request.patience, loss_weights(run.solver.net_to_train.net))
+        best = _best_so_far(folder, tuning.request.patience, run)
         try:
             ended = job.train(
                 folder,
@@ -496,13 +498,14 @@ def _store(tuning: FineTuning) -> None:
     write_pieces(tuning.request.output / REQUEST, [kept])
 
 
-def _best_so_far(folder: Path, patience: int | None, losses: Mapping[str, float]) -> _BestSnapshot:
-    """Return the snapshots and tests in the log of a resumed run."""
-    log = folder / EVENTS
+def _best_so_far(folder: Path, patience: int | None, run: Run) -> _BestSnapshot:
+    """Return the snapshots and tests in the log of a run, which are none if it begins."""
+    log, (first,) = folder / EVENTS, run.weights
+    losses = loss_weights(run.solver.net_to_train.net)
     if not log.exists():
-        return _BestSnapshot(patience, losses)
+        return _BestSnapshot(patience, losses, Path(first))
     tests = [(moment.iteration, moment.tested) for moment in read_moments(log) if ACCURACY in moment.tested]
-    best = _BestSnapshot(patience, losses, tests)
+    best = _BestSnapshot(patience, losses, Path(first), tests)
     for line in read_event_log(log):
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))
