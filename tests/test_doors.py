@@ -229,7 +229,7 @@ def test_a_file_without_any_of_the_layers_is_refused_everywhere(weights: str, fi
 
 def test_a_net_without_weights_is_not_accepted_as_weights(files: Files, here: None) -> None:
     with pytest.raises(
-        WeightsError, match=r"table\.prototxt: the file contains a net but no weights; name the file with the weights"
+        WeightsError, match=r"table\.prototxt: the file contains a net but no weights; name the .caffemodel"
     ):
         Net(files["own.prototxt"], weights=files["table.prototxt"])
 

@@ -79,7 +79,8 @@ def _convert_items(source: SourceName, request: ConvertDataRequest, listen: List
     request.refuse("--min-dim and --max-dim are for images with objects; give --resize instead", sides=True)
     if is_annotated_target(request.target):
         problem = (
-            f"this format needs images with marked objects, and {request.source} contains none; choose another format"
+            f"this format needs images with marked objects, and {request.source} contains none; write it as "
+            "lmdb:PATH, leveldb:PATH, parquet:PATH or folder:PATH"
         )
         raise DataError(f"{request.target}: {problem}")
     color = Color.GRAY if request.gray else Color.AS_STORED

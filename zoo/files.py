@@ -147,7 +147,7 @@ def diff(request: DiffRequest, listen: Listen) -> FileDifference:
     kinds = [file.message.DESCRIPTOR.name for file in files]
     if kinds[0] != kinds[1]:
         what = f"{request.first} is a {kinds[0]}, {request.second} a {kinds[1]}"
-        raise FileError(f"{what}; compare two files of the same kind")
+        raise FileError(f"{what}; name two nets, two solvers, or two files of weights")
     return FileDifference(compare(*files))
 
 

@@ -48,7 +48,7 @@ class ModelFolder:
         if net is None:
             raise NetError(
                 f"{self.path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name "
-                "another folder"
+                "the folder that contains one of them"
             )
         return net
 
@@ -151,7 +151,8 @@ def open_folder(path: Path) -> ModelFolder:
     """Return the model in a folder. Without a card, it is named after the folder."""
     if not is_model_folder(path):
         raise NetError(
-            f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name another folder"
+            f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name the "
+            "folder that contains one of them"
         )
     card = path / CARD
     return ModelFolder(path, read_card(card) if card.is_file() else Card(path.resolve().name))

@@ -92,7 +92,8 @@ class LabelLoss(Loss):
         if not predictions or predictions[:1] != labels[:1]:
             what = f"predictions have shape {list(predictions)}, labels {list(labels)}"
             raise ShapeError(
-                f"the first axis, the batch, must have the same length in both bottoms, but {what}; reshape one of them"
+                f"the first axis, the batch, must have the same length in both bottoms, but {what}; give both "
+                "the same batch size in their data layers"
             )
 
         p = layer.loss_param
@@ -132,7 +133,8 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         if places != math.prod(bottoms[1]):
             what = f"predictions of shape {list(bottoms[0])} with classes on axis {self.axis}"
             raise ShapeError(
-                f"{what} need {places} labels, but the other bottom has shape {list(bottoms[1])}; reshape the labels"
+                f"{what} need {places} labels, but the other bottom has shape {list(bottoms[1])}; give the "
+                "labels this many values with a Reshape layer or in their data"
             )
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:

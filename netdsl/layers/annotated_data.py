@@ -87,7 +87,9 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         check_database(data)
         refuse(p, "difficult_label_warmup")
         if p.HasField("anno_type") and p.anno_type == pb.AnnotatedDatum.LANE:
-            raise NetError("anno_type LANE belongs to LaneData; use that type, or a database with anno_type BBOX")
+            raise NetError(
+                "anno_type LANE belongs to LaneData; set type: 'LaneData', or use a database with anno_type BBOX"
+            )
         self._check_resizing()
         transform = AnnotatedTransform(
             self.layer.transform_param,
@@ -172,8 +174,8 @@ class AnnotatedData(DataLayer, HasSampleFiles):
             records = source.open(color=color)
             if not isinstance(records, DatumSource):
                 raise NetError(
-                    f"{name}: the source is neither a database nor a set of images with marked objects; name one of "
-                    "these"
+                    f"{name}: the source is neither a database nor a set of images with marked objects; name "
+                    "lmdb:PATH, voc:FOLDER, coco:FILE.json or another set of `zoo data --help`"
                 )
         else:
             records = open_database(self.layer.data_param, self.layer.transform_param)

@@ -39,7 +39,8 @@ class AssistedExcitation(Layer):
             )
         if label[-1] % 5:
             raise ShapeError(
-                f"the labels must have rows of 5 numbers, but the last axis has length {label[-1]}; correct the labels"
+                f"the labels must have rows of 5 numbers, but the last axis has length {label[-1]}; connect the "
+                "top `label` of a data layer for boxes"
             )
 
     def alpha(self) -> float:

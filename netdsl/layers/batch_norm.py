@@ -41,7 +41,9 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         p, shape = layer.batch_norm_param, bottoms[0]
         _refuse_forks(p, layer.phase)
         if not shape:
-            raise ShapeError("the bottom is a scalar, but the layer needs at least one axis; reshape it")
+            raise ShapeError(
+                "the bottom is a scalar, but the layer needs at least one axis; change it with a Reshape layer"
+            )
         if len(shape) == 1:
             self.caffe_notes.append("Caffe refuses a bottom with a single axis; add a second axis with a Reshape layer")
         channels = shape[1:2] or (1,)
@@ -71,7 +73,10 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         self._check_channels(bottoms[0])
         size = bottoms[0][0]
         if self.batch and size % self.batch:
-            raise ShapeError(f"stats_batch_size {self.batch} doesn't divide the batch size {size}; change one of them")
+            raise ShapeError(
+                f"stats_batch_size {self.batch} doesn't divide the batch size {size}; set one that divides it, or "
+                "leave it out"
+            )
         return super().top_shapes(bottoms)
 
     def forward(self, x: Tensor) -> Tensor:

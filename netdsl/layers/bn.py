@@ -67,14 +67,14 @@ class BN(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.bn_param
         if not 2 <= len(bottoms[0]) <= 4:
-            raise ShapeError(f"the bottom must have 2 to 4 axes, not {len(bottoms[0])}; reshape it")
+            raise ShapeError(f"the bottom must have 2 to 4 axes, not {len(bottoms[0])}; change it with a Reshape layer")
         self.rule = self._rule(p)
         first = self.rule is _BNRule.HAPPYNEAR_FIRST
         refuse(p, "across_spatial", *(() if first else ("moving_average",)))
         if first and not p.moving_average and p.HasField("moving_average"):
             raise NetError(
                 "moving_average: false isn't supported because TEST would normalize differently from training; "
-                "remove it"
+                "remove moving_average"
             )
         shape = (1, bottoms[0][1], 1, 1)
         self.runs = self.rule is not _BNRule.SEGNET

@@ -104,7 +104,8 @@ class CPMData(DataLayer, HasSampleFiles):
         ]
         if useless:
             raise NetError(
-                f"{', '.join(useless)} doesn't apply to images of people, whose values always start at -0.5; remove it"
+                f"{', '.join(useless)} doesn't apply to images of people, whose values always start at -0.5; "
+                "remove it from transform_param"
             )
         return p
 

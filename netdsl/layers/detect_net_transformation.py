@@ -87,12 +87,14 @@ def _check_transform(p: pb.TransformationParameter) -> None:
 def _check_shapes(images: Shape, label: Shape) -> None:
     if len(images) != 4 or images[1] != _COLORS:
         raise ShapeError(
-            f"the first bottom must have images with {_COLORS} channels, not shape {list(images)}; connect such images"
+            f"the first bottom must have images with {_COLORS} channels, not shape {list(images)}; connect the "
+            "top `data` of the data layer with color images"
         )
     if len(label) != 4 or label[0] != images[0] or label[3] != BOX_VALUES:
         shape = [images[0], 1, "boxes + 1", BOX_VALUES]
         raise ShapeError(
-            f"the second bottom must have shape {shape}, as DIGITS writes boxes, not {list(label)}; connect such a blob"
+            f"the second bottom must have shape {shape}, as DIGITS writes boxes, not {list(label)}; connect the "
+            "labels of a database that DIGITS wrote"
         )
 
 

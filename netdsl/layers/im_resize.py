@@ -28,7 +28,8 @@ class ImResize(HasOnnxForm):
         p = layer.imresize_param
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes "
+                "with a Reshape layer"
             )
         self.factor, self.target = p.factor, (p.target_spatial_height, p.target_spatial_width)
         self.start, self.gap = p.start_scale, p.scale_gap

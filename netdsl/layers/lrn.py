@@ -36,8 +36,8 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         refuse(p, "fuse_type")
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it to "
-                "4 axes"
+                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it "
+                "to 4 axes with a Reshape layer"
             )
         if p.local_size % 2 == 0:
             raise NetError(f"local_size is {p.local_size}; set it to an odd number")

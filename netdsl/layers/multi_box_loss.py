@@ -181,16 +181,20 @@ def _logistic(scores: Tensor, one_hot: Tensor) -> Tensor:
 
 def _check_settings(p: pb.MultiBoxLossParameter) -> None:
     if not p.num_classes:
-        raise NetError("num_classes is missing; set it")
+        raise NetError("num_classes is missing; set it to the number of classes with the background")
     if p.conf_loss_type == p.SOFTMAX and p.background_label_id >= p.num_classes:
         raise NetError(
-            f"background_label_id {p.background_label_id} isn't among the {p.num_classes} classes; correct one of them"
+            f"background_label_id {p.background_label_id} isn't among the {p.num_classes} classes; set it to a "
+            f"number from 0 to {p.num_classes - 1}"
         )
     if p.mining_type != p.NONE and not p.share_location:
         raise NetError("mining needs share_location; set share_location: true or mining_type: NONE")
     if p.HasField("do_neg_mining") and p.do_neg_mining != (p.mining_type != p.NONE):
         raise NetError("do_neg_mining contradicts mining_type; remove do_neg_mining")
     if p.map_object_to_agnostic and p.num_classes != 2:
-        raise NetError("map_object_to_agnostic needs num_classes: 2, for the background and an object; set it")
+        raise NetError(
+            "map_object_to_agnostic needs num_classes: 2, for the background and an object; set num_classes: 2, or "
+            "remove map_object_to_agnostic"
+        )
     if p.mining_type == p.HARD_EXAMPLE and p.sample_size < 1:
         raise NetError(f"sample_size is {p.sample_size}; set it to 1 or more")

@@ -27,7 +27,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
         super().__init__(layer, bottoms)
         p = layer.mvn_param
         if len(bottoms[0]) > 4:
-            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; reshape it")
+            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; join some with a Reshape layer")
         self.axes = (1, 2, 3) if p.across_channels else (2, 3)
         self.normalize_variance = p.normalize_variance
         self.eps_before_root, self.eps_after_root = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)

@@ -40,7 +40,7 @@ class PriorBox(HasOnnxForm):
         if any(len(shape) < 3 for shape in bottoms):
             raise ShapeError(
                 f"the bottoms must be feature maps of (batch, channels, height, width), not {list(bottoms[0])}; "
-                "connect such blobs"
+                "connect the tops of convolutions"
             )
         self.sides = list(_sides(p))
         self.variances = _variances(p)
@@ -77,7 +77,9 @@ def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float
     if not any(p.HasField(name) for name in (both, *names)):
         return None
     if p.HasField(both) and any(p.HasField(name) for name in names):
-        raise NetError(f"{both} can't be combined with {names[0]} and {names[1]}; remove one or the other")
+        raise NetError(
+            f"{both} can't be combined with {names[0]} and {names[1]}; remove {both}, or remove the other two"
+        )
     pair = (getattr(p, both),) * 2 if p.HasField(both) else (getattr(p, names[0]), getattr(p, names[1]))
     if min(pair) <= 0:
         raise NetError(f"{names[0]} or {names[1]} isn't positive; set both, or {both}, to more than 0")
@@ -112,7 +114,7 @@ def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
         more = [(side * math.sqrt(ratio), side / math.sqrt(ratio), 0.0) for ratio in _ratios(p)]
         if p.max_size:
             if p.max_size[index] <= least:
-                raise NetError(f"max_size {p.max_size[index]:g} isn't more than its min_size {least:g}; raise it")
+                raise NetError(f"max_size {p.max_size[index]:g} isn't more than its min_size {least:g}; raise max_size")
             root = math.sqrt(side * int(p.max_size[index]))
             more.insert(len(more) if p.tf else 0, (root, root, 0.0))
         yield from more

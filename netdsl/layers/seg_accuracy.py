@@ -34,8 +34,8 @@ class SegAccuracy(ComparesClasses):
         p, (x, label) = layer.seg_accuracy_param, bottoms
         if len(x) != 4 or label not in ((x[0], 1, *x[2:]), (x[0], *x[2:])):
             raise ShapeError(
-                f"there must be one label for each pixel, but the shapes are {list(x)} and {list(label)}; connect "
-                "such labels"
+                f"there must be one label for each pixel, but the shapes are {list(x)} and {list(label)}; "
+                "connect a map of labels with the size of the predictions"
             )
         self.reset, self.ignored = p.reset, list(p.ignore_label)
         self.register_buffer("counts", torch.zeros(x[1], x[1], dtype=torch.float64), persistent=False)
@@ -73,7 +73,8 @@ class SegAccuracy(ComparesClasses):
         if can_be_read(labels) and bool(wrong.any()):
             first = int(labels[wrong][0])
             raise NetError(
-                f"label {first} isn't among the {classes} classes; set it as ignore_label, or correct the label"
+                f"label {first} isn't among the {classes} classes; set it as ignore_label, or write a label "
+                f"from 0 to {classes - 1} into the map"
             )
         pairs = (labels * classes + best).where(counted, 0)
         return labels.new_zeros(classes**2).index_add(0, pairs, counted.to(labels)).view(classes, classes)

@@ -28,12 +28,12 @@ class SegmentationEvaluate(NotDeployed):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not layer.segmentation_evaluate_param.HasField("num_classes"):
-            raise NetError("num_classes is missing; set it")
+            raise NetError("num_classes is missing; set it to the number of classes")
         self.threshold = layer.segmentation_evaluate_param.threshold
         if any(len(shape) != 4 for shape in bottoms) or bottoms[0][1] != bottoms[1][1]:
             raise ShapeError(
                 f"the bottoms must be images with equal channels, not {list(bottoms[0])} and "
-                f"{list(bottoms[1])}; connect such images"
+                f"{list(bottoms[1])}; connect the predicted and the true map"
             )
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
         if math.prod(bottoms[0]) != math.prod(bottoms[1]):
             raise ShapeError(
                 f"there must be one target for each value, but the shapes are {list(bottoms[0])} and "
-                f"{list(bottoms[1])}; connect such targets"
+                f"{list(bottoms[1])}; connect targets with as many values as there are predictions"
             )
 
     def forward(self, x: Tensor, targets: Tensor) -> Tensor:

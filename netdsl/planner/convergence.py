@@ -97,8 +97,8 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.serial is None or count is None:
             who = "one worker alone" if self.serial is None else f"{workers} workers with tau {self.taus[column]}"
             raise DistributedError(
-                f"nothing can be estimated from {self._source}, because {who} never reached it; compare other "
-                "settings, or train longer"
+                f"nothing can be estimated from {self._source}, because {who} never reached it; raise the "
+                "number of iterations, or lower the accuracy"
             )
         return self.serial / count
 

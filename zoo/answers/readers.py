@@ -171,7 +171,10 @@ def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
 def finite(values: Numbers) -> Numbers:
     """Return the values. Raises a DataError if they aren't finite, since they mean nothing then."""
     if not np.isfinite(values).all():
-        raise DataError("the net's output for this image isn't finite; check the weights")
+        raise DataError(
+            "the net's output for this image isn't finite; download the weights again, or train the net again with "
+            "a lower base_lr"
+        )
     return values
 
 

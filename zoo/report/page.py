@@ -74,6 +74,7 @@ def _write_page(text: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(
-            f"{path.parent}: the folder can't be created: {problem.strerror}; choose another folder"
+            f"{path.parent}: the folder can't be created: {problem.strerror}; choose a folder that you can "
+            "write to, or free space there"
         ) from None
     write_pieces(path, [text.encode("utf-8", "replace")])

@@ -169,7 +169,9 @@ class _Tester:
         """Test on this number of items, each once, or on fewer if it takes too long."""
         reading = next(iter(self._feeds.readings()), None)
         if reading is None:
-            raise NetError("the data are endless, and their items can't be counted; name data with an end")
+            raise NetError(
+                "the data are endless, and their items can't be counted; leave the predictions out with --items 0"
+            )
         total, done, began = len(reading.source), 0, time.monotonic()
         while done < min(items, total) and time.monotonic() - began < _LONGEST:
             labels, scores, images = self._next_batch()
@@ -190,7 +192,8 @@ class _Tester:
         blobs, predicted = self._predictor.built.graph.blobs, self._predictor.prediction
         if predicted is None:
             raise NetError(
-                "the net has several predictions, and none of them is the main one; name one of them as the main output"
+                "the net has several predictions, and none of them is the main one; leave the predictions out "
+                "with --items 0"
             )
         tops = self._predictor.run({edge: batch[blobs[edge]] for edge in self._predictor.input_edges})
         return labels, tops[predicted].astype(np.float32).reshape(len(labels), -1), image

@@ -89,7 +89,7 @@ def read_run(folder: Path, solver: SolverSettings | None = None, trained: Model 
     run's solver and its trained model if they are already open."""
     run, records = Run.load(folder, solver), read_records(folder)
     if not records:
-        raise DistributedError(f"{folder}: no round is complete yet; try again later")
+        raise DistributedError(f"{folder}: no round is complete yet; wait until one is, or read why in the run's log")
     notes = list[str]()
     starts: tuple[RunStart, ...] = ()
     plan = None

@@ -246,7 +246,7 @@ def _run_in_processes(trials: dict[str, Trial]) -> Iterable[tuple[str, TrialOutc
                 yield keys[future], future.result()
         except BrokenProcessPool:
             raise DistributedError(
-                "a simulating process died, perhaps because there isn't enough memory; simulate fewer workers"
+                "a simulating process died, perhaps because there isn't enough memory; lower --workers, or free memory"
             ) from None
         except BaseException:
             for process in set(active_children()) - others:

@@ -119,8 +119,8 @@ class PoseViews:
         height, width = (side * scale for side in view.size)
         if not (min(height, width) >= 1 and height * width <= image_limit().pixels):
             raise DataError(
-                f"a person of scale {view.people[0, 0, 2]:g} would need an image of {height:g} x {width:g}; correct "
-                "the scale"
+                f"a person of scale {view.people[0, 0, 2]:g} would need an image of {height:g} x {width:g}; "
+                "correct its scale in the database, or lower scale_max and target_dist"
             )
         cv2 = opencv()
         planes = [cv2.resize(plane, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for plane in view.planes]
@@ -204,7 +204,7 @@ class PoseTransform:
         if min(height, width) < self._p.stride:
             raise DataError(
                 f"an image of {height} x {width} is too small for maps with a stride of {self._p.stride}; use "
-                "larger images"
+                "larger images, or lower stride"
             )
         return height // self._p.stride, width // self._p.stride
 
@@ -275,11 +275,10 @@ def _centred(view: PoseView) -> Pixels:
 
 def _check_settings(p: PoseSettings) -> None:
     if p.aug_way != "rand":
-        raise DataError(f"aug_way '{p.aug_way}' reads random numbers from the fork's own files; use 'rand'")
+        raise DataError(f"aug_way '{p.aug_way}' reads random numbers from the fork's own files; set aug_way: 'rand'")
     if not 1 <= p.stride <= min(p.crop_size_x, p.crop_size_y):
         raise DataError(
-            f"a stride of {p.stride} leaves no map for a crop of {p.crop_size_y} x {p.crop_size_x}; use a smaller "
-            "stride"
+            f"a stride of {p.stride} leaves no map for a crop of {p.crop_size_y} x {p.crop_size_x}; lower stride"
         )
     if p.do_clahe and p.clahe_tile_size < 1:
         raise DataError(f"clahe_tile_size is {p.clahe_tile_size:g}; set it to 1 or more")

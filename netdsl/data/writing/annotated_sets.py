@@ -116,7 +116,8 @@ def pixels_of(image: AnnotatedImage, data: bytes, color: Color) -> Array:
     if pixels.shape[1:] != (image.height, image.width):
         raise DataError(
             f"{image.path}: the image has {pixels.shape[1]} x {pixels.shape[2]} pixels, but its annotations are "
-            f"for {image.height} x {image.width}; correct them"
+            f"for {image.height} x {image.width}; write the image's size into the annotations, and scale their "
+            "boxes"
         )
     return pixels
 
@@ -272,7 +273,8 @@ def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
             pixels = example.class_map()
             if pixels is None:
                 raise DataError(
-                    f"{example.image.path}: the pixels of its objects are unknown; write voc: or coco: instead"
+                    f"{example.image.path}: the pixels of its objects are unknown; write voc:FOLDER or "
+                    "coco:FILE.json instead"
                 )
             image, labels = (
                 f"{_IMAGES}/{'_'.join(example.file_name.split())}",

@@ -81,7 +81,7 @@ def _pixels(image: Array, rgb: bool) -> Array:
     """Return an image as rows of red, green, blue pixels. Values other than bytes are scaled to the whole range."""
     if image.ndim != 3:
         raise DataError(
-            f"items of shape {image.shape} aren't images, so a contact sheet can't show them; name a source of images"
+            f"items of shape {image.shape} aren't images, so a contact sheet can't show them; leave out --sheet"
         )
     if image.dtype != np.uint8:
         values = np.nan_to_num(image.astype(np.float64), posinf=0, neginf=0)

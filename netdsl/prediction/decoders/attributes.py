@@ -46,7 +46,9 @@ class AttributeDecoder(Decoder):
             raise DecoderError("groups: there are no attributes; give the name of each with its `blob`")
         for attribute, group in self.groups.items():
             if group.first < 0 or group.count < 0:
-                raise DecoderError(f"groups.{attribute}: `first` and `count` can't be negative; correct them")
+                raise DecoderError(
+                    f"groups.{attribute}: `first` and `count` can't be negative; count the blob's values from 0"
+                )
 
     @property
     def blob_names(self) -> tuple[str, ...]:
@@ -65,8 +67,8 @@ def _attribute(name: str, group: AttributeGroup, outputs: Outputs) -> ClassScore
     end = group.first + group.count if group.count else values.size
     if not group.first < end <= values.size:
         raise DecoderError(
-            f"groups.{name}: blob '{group.blob}' has {values.size} values, so the values {group.first} to {end - 1} "
-            "can't be read; correct `first` and `count`"
+            f"groups.{name}: blob '{group.blob}' has {values.size} values, so the values {group.first} to "
+            f"{end - 1} can't be read; set `first` and `count` so that they end at {values.size} or before"
         )
     part = values[group.first : end].astype(np.float64)
     if group.softmax:
@@ -76,5 +78,7 @@ def _attribute(name: str, group: AttributeGroup, outputs: Outputs) -> ClassScore
     if part.size == 1 and not group.names:
         return float(part[0]) * group.scale
     if group.names and len(group.names) != part.size:
-        raise DecoderError(f"groups.{name}: there are {part.size} scores for {len(group.names)} names; correct `names`")
+        raise DecoderError(
+            f"groups.{name}: there are {part.size} scores for {len(group.names)} names; write a name for each score"
+        )
     return ClassScores(part, group.names)

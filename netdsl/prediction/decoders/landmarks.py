@@ -48,7 +48,8 @@ class LandmarkDecoder(Decoder):
         values = self.blob(outputs, "points").ravel()
         if not values.size or values.size % 2:
             raise DecoderError(
-                f"blob '{self.names_of('points')[0]}': {values.size} values aren't pairs of x and y; name another blob"
+                f"blob '{self.names_of('points')[0]}': {values.size} values aren't pairs of x and y; name the "
+                "blob with the points under `blobs` in the card"
             )
         places = values.reshape(2, -1).T if self.order is PointOrder.XXYY else values.reshape(-1, 2)
         units = size[::-1] if self.unit is PointUnit.FRACTIONS else (1, 1)

@@ -92,7 +92,9 @@ def test_shapes_that_do_not_fit_are_reported_with_the_layer(check) -> None:
 
 
 def test_a_net_without_layers_is_refused(check) -> None:
-    assert check("name: 'empty'").reason.endswith("net.prototxt: the net has no layers; add some")
+    assert check("name: 'empty'").reason.endswith(
+        "net.prototxt: the net has no layers; add layers, or name the file that contains them"
+    )
 
 
 def test_private_python_code_is_counted_separately(check) -> None:

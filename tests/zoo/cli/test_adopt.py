@@ -122,7 +122,7 @@ def test_missing_and_old_scripts_are_reported(zoo) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gone"], "gone: there is no such folder; name the folder of a project"),
+        (["gone"], "gone: there is no such folder; name the folder that contains the project's scripts and solvers"),
         (["full", "--caffe-folder", "full"], "full: isn't empty and isn't a Caffe folder"),
     ],
 )

@@ -60,7 +60,8 @@ class AnnotatedRecords:
             if not 0 < label < len(self.classes):
                 raise DataError(
                     f"{where}: the record has an object of class {label:g}, but classes are numbered 1 to "
-                    f"{len(self.classes) - 1}; name other classes"
+                    f"{len(self.classes) - 1}; add the missing classes to the file of classes, as in "
+                    "?classes=FILE"
                 )
             edges = np.array([left * width, top * height, right * width, bottom * height]).round(_DECIMALS)
             edges[:2] -= self.first_pixel
@@ -131,7 +132,10 @@ def _encoded(datum: pb.Datum, where: str) -> bytes:
         return datum.data
     pixels = raw_image(datum, where)
     if pixels.dtype != np.uint8 or len(pixels) not in (1, 3, 4):
-        raise DataError(f"{where}: its values aren't an image of bytes with 1, 3 or 4 channels; store an image instead")
+        raise DataError(
+            f"{where}: its values aren't an image of bytes with 1, 3 or 4 channels; write the records with `zoo "
+            "data convert --encoded png`, or name a database of images"
+        )
     return bytes(opencv().imencode(".png", np.ascontiguousarray(pixels.transpose(1, 2, 0)))[1])
 
 
@@ -187,7 +191,7 @@ class MarkedItems:
         if pixels is None:
             raise DataError(
                 f"{image.path}: only boxes are known, but the layer's third top needs a class for each pixel; "
-                "remove that top"
+                "remove that top, or read a set with masks, such as coco:FILE.json"
             )
         return (pixels[None],)
 

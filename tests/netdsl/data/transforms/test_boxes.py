@@ -149,7 +149,7 @@ def test_the_canvas_is_filled_with_the_mean_as_bytes_or_black() -> None:
 def test_impossible_expansions_are_refused() -> None:
     with pytest.raises(DataError, match="max_expand_ratio is 1; set it to more than 1"):
         expansion(1)
-    with pytest.raises(DataError, match="use mean_value"):
+    with pytest.raises(DataError, match="set mean_value"):
         expansion(mean_file="mean.binaryproto")
     with pytest.raises(DataError, match="too large"):
         Canvas(1 << 15, 1 << 15).pixels(WHOLE)
