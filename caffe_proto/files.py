@@ -111,7 +111,7 @@ def read(
     with _add_path_to_errors(path):
         named_dialect = dialect_named(dialect) if dialect else None
     data = _map_file(path)
-    form, expected_kind = _recognise(path, data, _SUFFIXES.get("" if by_content else path.suffix, (None, None)))
+    form, expected_kind = _recognize(path, data, _SUFFIXES.get("" if by_content else path.suffix, (None, None)))
     with _add_path_to_errors(path):
         if form is Form.TEXT:
             file = _read_text(path, data, kind, lenient)
@@ -174,7 +174,7 @@ def _map_file(path: Path) -> memoryview:
         raise FileError(f"{path}: can't be opened: {reason}; check the path and its permissions") from None
 
 
-def _recognise(
+def _recognize(
     path: Path, data: memoryview, expected: tuple[Form | None, type[Message] | None]
 ) -> tuple[Form, type[Message] | None]:
     form, kind = expected

@@ -194,7 +194,7 @@ def probabilities(files: Files) -> np.ndarray:
 
 
 @pytest.mark.parametrize("weights", FORMATS)
-def test_a_model_with_these_weights_is_recognised_as_the_same(weights: str, files: Files, here: None) -> None:
+def test_a_model_with_these_weights_is_recognized_as_the_same(weights: str, files: Files, here: None) -> None:
     net = files["table.prototxt"]
     assert "differs by 0.0e+00" in run("verify", f"{net},{files[weights]}", f"{net},{files['w.caffemodel']}")
     words = "--weights", files[weights], "--iterations", "1"

@@ -188,8 +188,8 @@ def _msra(tensor: Tensor, filler: pb.FillerParameter) -> None:
 def _bilinear(tensor: Tensor, filler: pb.FillerParameter) -> None:
     size = tensor.shape[3]
     factor = math.ceil(size / 2)
-    centre = (size - 1) / (2 * factor)
-    line = 1 - (torch.arange(size, dtype=tensor.dtype, device=tensor.device) / factor - centre).abs()
+    center = (size - 1) / (2 * factor)
+    line = 1 - (torch.arange(size, dtype=tensor.dtype, device=tensor.device) / factor - center).abs()
     tensor.copy_(line[:, None] * line[None, :])
 
 

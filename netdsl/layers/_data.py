@@ -243,7 +243,7 @@ def both_or_none(height: int, width: int, what: str) -> Size:
     return height, width
 
 
-class LabelledImages(ImagesWithMaps):
+class LabeledImages(ImagesWithMaps):
     """A layer whose list contains labels as `label_type` defines them.
 
     With `windows`, the list also contains the part of each image to show.

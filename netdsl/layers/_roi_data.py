@@ -22,7 +22,7 @@ from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.decode import Color, decode
-from netdsl.data.transforms.resizing import COLOUR_MEANS, LONGEST, ShortSide
+from netdsl.data.transforms.resizing import COLOR_MEANS, LONGEST, ShortSide
 from netdsl.data.types import Array, Random
 from netdsl.data.writing.sample_files import as_pixels, write_images
 from netdsl.errors import DataError
@@ -56,7 +56,7 @@ class RoISettings(RegionSettings):
     aspect_grouping: bool = True
     bbox_thresh: float = 0.5
     agnostic: bool = False
-    pixel_means: Numbers = COLOUR_MEANS
+    pixel_means: Numbers = COLOR_MEANS
 
 
 @dataclass(frozen=True)

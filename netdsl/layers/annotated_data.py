@@ -16,7 +16,7 @@ from netdsl.data.sources.datum import AnnotatedDatumSource, DatumSource
 from netdsl.data.sources.open_source import find_source, has_kind_prefix
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.annotated_transform import AnnotatedTransform, ClassMaps
-from netdsl.data.transforms.boxes import BatchSamplers, Jitter, WindowDraw, batch_rows, centred_rows
+from netdsl.data.transforms.boxes import BatchSamplers, Jitter, WindowDraw, batch_rows, centered_rows
 from netdsl.data.types import Array, Random
 from netdsl.data.writing.databases import write_records
 from netdsl.data.writing.sample_files import annotated_samples, write_class_groups, write_mean_file
@@ -187,7 +187,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         if not source.annotated:
             return _as_map
         if self._is_for_yolo():
-            return partial(centred_rows, difficult=self.layer.annotated_data_param.train_diffcult)
+            return partial(centered_rows, difficult=self.layer.annotated_data_param.train_diffcult)
         return _as_it_is
 
 

@@ -59,12 +59,12 @@ class AssistedExcitation(Layer):
         return x + self.alpha() * excited
 
 
-def _inside(centre: Tensor, size: Tensor, length: int) -> Tensor:
+def _inside(center: Tensor, size: Tensor, length: int) -> Tensor:
     """Return which of `length` pixels each box covers: (N, T, length).
 
     Caffe's rule: fractions from 0.05 on are rounded up at the end.
     """
-    begin = ((centre - size / 2) * length).long().clamp(0, length - 1)
-    end = ((centre + size / 2) * length + 0.95).long().clamp(max=length).maximum(begin + 1)
-    pixel = torch.arange(length, device=centre.device)
+    begin = ((center - size / 2) * length).long().clamp(0, length - 1)
+    end = ((center + size / 2) * length + 0.95).long().clamp(max=length).maximum(begin + 1)
+    pixel = torch.arange(length, device=center.device)
     return (pixel >= begin[..., None]) & (pixel < end[..., None])

@@ -73,9 +73,9 @@ def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:
     places = (torch.arange(size, device=x.device, dtype=x.dtype) + 0.5) * (length / size) - 0.5
     at = (places + 1e-5).trunc().long().clamp_min(0)
     after = (at + 1).clamp_max(length - 1)
-    neighbours = ((at - 1).clamp_min(0), at, after, (after + 1).clamp_max(length - 1))
+    neighbors = ((at - 1).clamp_min(0), at, after, (after + 1).clamp_max(length - 1))
     weights = _cubic((places - at).view(-1, *[1] * (x.dim() - 1 - axis)))
-    pairs = zip(neighbours, weights, strict=True)
+    pairs = zip(neighbors, weights, strict=True)
     return torch.stack([x.index_select(axis, place + border) * weight for place, weight in pairs]).sum(0)
 
 

@@ -15,7 +15,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import decode, encode, prior_boxes
-from netdsl.layers._loss import LabelLoss, Normaliser, cut_off, smooth_l1, weighed, within
+from netdsl.layers._loss import LabelLoss, Normalizer, cut_off, smooth_l1, weighed, within
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
 from netdsl.layers._settings import refuse
 from netdsl.layers.detection_output import check_predictions
@@ -53,7 +53,7 @@ class MultiBoxLoss(LabelLoss):
         self.kinds = 1 if p.share_location else p.num_classes
         self.matching = Matching(p.match_type == p.PER_PREDICTION, p.overlap_threshold, p.ignore_cross_boundary_bbox)
         self.suppression = Suppression.of(p)
-        self.normaliser = Normaliser.of(layer.loss_param)
+        self.normalizer = Normalizer.of(layer.loss_param)
         self.counts = list(layer.propagate_down[:2]) or [True, True]
         check_predictions(bottoms, self.kinds, p.num_classes)
 
@@ -85,7 +85,7 @@ class MultiBoxLoss(LabelLoss):
             parts.append(p.loc_weight * self._location_losses(batch, matches).sum())
         if self.counts[1]:
             parts.append(self._confidence_loss(batch, matches, used))
-        return torch.stack(parts).sum() / self.normaliser(images, len(boxes), matches >= 0)
+        return torch.stack(parts).sum() / self.normalizer(images, len(boxes), matches >= 0)
 
     def _matches(self, batch: _Batch) -> tuple[Tensor, Tensor]:
         """Return the object's slot for each image, box and kind of location, and the largest overlap of each box."""

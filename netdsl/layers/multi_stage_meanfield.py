@@ -14,7 +14,7 @@ from netdsl.layer.running import NeedsValues, not_compiled
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._permutohedral import Lattice, blurred
 
-_COLOURS = 3
+_COLORS = 3
 _TINY = 1e-20  # prevents division by 0
 
 
@@ -78,9 +78,9 @@ class MultiStageMeanfield(NeedsValues, Layer):
         unary, state = scores.flatten(1), state.flatten(1)
         places = _places(image)
         alpha, beta = self.apart
-        colours = image[:_COLOURS].flatten(1).T
+        colors = image[:_COLORS].flatten(1).T
         spatial = _Kernel(places / self.near, unary)
-        bilateral = _Kernel(torch.cat((places / alpha, colours / beta), 1), unary)
+        bilateral = _Kernel(torch.cat((places / alpha, colors / beta), 1), unary)
         for _ in range(self.steps):
             chances = state.softmax(0)
             message = self.spatial_weights[0, 0] @ spatial(chances) + self.bilateral_weights[0, 0] @ bilateral(chances)
@@ -116,7 +116,7 @@ def _check_shapes(bottoms: Sequence[Shape]) -> None:
             f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}; connect bottoms "
             "of one shape"
         )
-    if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLOURS:
+    if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLORS:
         raise ShapeError(
             f"the image must be as large as the scores {list(scores)} and have 3 colors, but its shape is "
             f"{list(image)}; connect the image that the scores are for, or resize the scores with Interp or "

@@ -66,9 +66,9 @@ class MVN(HasOnnxForm, ReadsInBackward):
     def onnx(self, g: OnnxGraph, x: str) -> str:
         axes = len(g.shape(x))
         x = reshaped(g, x, *[0] * axes, *[1] * (4 - axes)) if axes < 4 else x
-        centred = g.node("Sub", x, reduced(g, "ReduceMean", x, self.axes))
+        centered = g.node("Sub", x, reduced(g, "ReduceMean", x, self.axes))
         if not self.normalize_variance:
-            return centred
-        variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), self.axes)
+            return centered
+        variance = reduced(g, "ReduceMean", g.node("Mul", centered, centered), self.axes)
         deviation = g.node("Sqrt", scaled(g, variance, 1, self.eps_before_root))
-        return g.node("Div", centred, scaled(g, deviation, 1, self.eps_after_root))
+        return g.node("Div", centered, scaled(g, deviation, 1, self.eps_after_root))

@@ -50,11 +50,11 @@ class PriorBox(HasOnnxForm):
         height, width = _map(x)
         image_size = self.image or _map(image if image is not None else x)
         step = self.step or (image_size[0] / height, image_size[1] / width)
-        y, x_ = (self._centres(x, count, each) for count, each in zip((height, width), step, strict=True))
-        centres = torch.stack((x_.expand(height, -1), y[:, None].expand(-1, width)), -1)[:, :, None]
-        sides, size = (constants(each, centres) for each in (self.sides, image_size[::-1]))
+        y, x_ = (self._centers(x, count, each) for count, each in zip((height, width), step, strict=True))
+        centers = torch.stack((x_.expand(height, -1), y[:, None].expand(-1, width)), -1)[:, :, None]
+        sides, size = (constants(each, centers) for each in (self.sides, image_size[::-1]))
         halves, inset = sides[:, :2] / 2, sides[:, 2:]
-        corners = (centres - halves) / size + inset, (centres + halves) / size - inset
+        corners = (centers - halves) / size + inset, (centers + halves) / size - inset
         boxes = torch.cat([corner.flip(-1) if self.y_first else corner for corner in corners], -1)
         boxes = boxes.clamp(0, 1) if self.clip else boxes
         return torch.stack((boxes, constants(self.variances, boxes).expand_as(boxes))).reshape(1, 2, -1).to(x.dtype)
@@ -63,7 +63,7 @@ class PriorBox(HasOnnxForm):
         sizes = ([g.length(bottom, axis) for axis in range(2, len(g.shape(bottom)))] for bottom in bottoms)
         return g.constant(self.forward(*(torch.empty(1, 1, *size) for size in sizes)).numpy())
 
-    def _centres(self, x: Tensor, count: int, step: float) -> Tensor:
+    def _centers(self, x: Tensor, count: int, step: float) -> Tensor:
         return (torch.arange(count, dtype=torch.float64, device=x.device) + self.offset) * step
 
 

@@ -80,7 +80,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         return self._measured or known
 
     def top_kind(self, place: int) -> BlobKind:
-        kinds = (BlobKind.IMAGE_SIZE, BlobKind.LABELLED_BOX) if self.proposes else (BlobKind.REGION, BlobKind.LABEL)
+        kinds = (BlobKind.IMAGE_SIZE, BlobKind.LABELED_BOX) if self.proposes else (BlobKind.REGION, BlobKind.LABEL)
         return kinds[place - 1] if 0 < place < 3 else BlobKind.NUMBER
 
     def item_shapes(self) -> Sequence[Shape | None]:

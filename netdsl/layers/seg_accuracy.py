@@ -51,9 +51,9 @@ class SegAccuracy(ComparesClasses):
         if self.reset:
             counts.zero_()
         counts += batch_counts
-        hits, labelled, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
-        either = labelled + predicted - hits
-        recall = (hits / labelled.clamp_min(1)).sum() / (labelled > 0).sum().clamp_min(1)
+        hits, labeled, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
+        either = labeled + predicted - hits
+        recall = (hits / labeled.clamp_min(1)).sum() / (labeled > 0).sum().clamp_min(1)
         overlap = torch.where(either > 0, hits / either.clamp_min(1), 1.0).mean()
         accuracy = hits.sum() / counts.sum().clamp_min(1)
         return torch.stack([accuracy, recall, overlap]).to(x.dtype).view(1, 1, 1, 3)

@@ -16,7 +16,7 @@ from netdsl.layer import NotDeployed, Shape
 class SegmentationEvaluate(NotDeployed):
     """Computes the intersection over union of each channel of the first item, for values above a threshold.
 
-    A prediction of another size is converted to bytes and resized. In that case, an unlabelled class results in -1, and
+    A prediction of another size is converted to bytes and resized. In that case, an unlabeled class results in -1, and
     otherwise in 0.
     """
 
@@ -39,12 +39,12 @@ class SegmentationEvaluate(NotDeployed):
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         resized = x.shape[2:] != label.shape[2:]
         predicted = self._resized(x[:1], label)[0] if resized else x[0] > self.threshold
-        labelled = label[0] > self.threshold
-        shared = (predicted & labelled).sum((1, 2)).to(x.dtype)
-        either = (predicted | labelled).sum((1, 2)).to(x.dtype)
+        labeled = label[0] > self.threshold
+        shared = (predicted & labeled).sum((1, 2)).to(x.dtype)
+        either = (predicted | labeled).sum((1, 2)).to(x.dtype)
         overlap = shared / either.clamp(min=1)
         if resized:
-            overlap = torch.where(labelled.any(2).any(1), overlap, -1.0)
+            overlap = torch.where(labeled.any(2).any(1), overlap, -1.0)
         return overlap.view(1, 1, 1, -1)
 
     def _resized(self, x: Tensor, label: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from netdsl.pycaffe.proto import caffe_pb2  # scripts use caffe.io.caffe_pb2.Dat
 
 Array = NDArray[Any]
 Image = NDArray[np.float32]
-_GREY = np.array([0.2125, 0.7154, 0.0721])  # scikit-image's weights of red, green and blue
+_GRAY = np.array([0.2125, 0.7154, 0.0721])  # scikit-image's weights of red, green and blue
 _SKIMAGE_CHANNELS = (1, 3)
 __all__ = [
     "Transformer",
@@ -55,7 +55,7 @@ def load_image(filename: str | Path, color: bool = True) -> Image:
     image = _as_float(pixels)
     if image.ndim == 2:
         return np.repeat(image[:, :, np.newaxis], 3 if color else 1, axis=2).astype(np.float32)
-    return (image if color else (image @ _GREY)[:, :, np.newaxis]).astype(np.float32)
+    return (image if color else (image @ _GRAY)[:, :, np.newaxis]).astype(np.float32)
 
 
 def _pillow() -> Any:

@@ -171,7 +171,7 @@ class Net(ClosedAtEnd):
             warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
 
     def _make(self, model: Model, phase: Phase, built: Built, *, caffe_gradients: bool) -> None:
-        """Initialise the net from a model and its layers, with new weights."""
+        """Initialize the net from a model and its layers, with new weights."""
         self._net = model.net
         self.phase, self._level, self._stages = phase, model.level, model.stages
         self._caffe_gradients = caffe_gradients

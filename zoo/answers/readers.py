@@ -214,9 +214,9 @@ class RegionReader(OutputReader):
 def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
     """Return boxes after their codes have moved and stretched them. The boxes include their last pixels."""
     sizes = boxes[:, 2:] - boxes[:, :2] + 1
-    centres = boxes[:, :2] + sizes / 2 + codes[:, :2] * sizes
+    centers = boxes[:, :2] + sizes / 2 + codes[:, :2] * sizes
     sizes = sizes * np.exp(np.minimum(codes[:, 2:], _LARGEST_GROWTH))
-    return np.concatenate([centres - sizes / 2, centres + sizes / 2], 1)
+    return np.concatenate([centers - sizes / 2, centers + sizes / 2], 1)
 
 
 def _within_image(boxes: Numbers, image: ImageSize) -> Numbers:

@@ -293,14 +293,14 @@ class Confusion:
 
     def scores(self) -> list[ClassQuality]:
         """Return the scores of all classes that occur as labels or predictions."""
-        predicted, labelled = self.counts.sum(0), self.counts.sum(1)
-        indices: list[int] = np.flatnonzero(predicted + labelled).tolist()
-        return [self._scores_of_class(index, int(predicted[index]), int(labelled[index])) for index in indices]
+        predicted, labeled = self.counts.sum(0), self.counts.sum(1)
+        indices: list[int] = np.flatnonzero(predicted + labeled).tolist()
+        return [self._scores_of_class(index, int(predicted[index]), int(labeled[index])) for index in indices]
 
-    def _scores_of_class(self, index: int, predicted: int, labelled: int) -> ClassQuality:
+    def _scores_of_class(self, index: int, predicted: int, labeled: int) -> ClassQuality:
         right = int(self.counts[index, index])
-        f1 = _share(2 * right, predicted + labelled)
-        return ClassQuality(self.classes[index], labelled, _share(right, predicted), _share(right, labelled), f1)
+        f1 = _share(2 * right, predicted + labeled)
+        return ClassQuality(self.classes[index], labeled, _share(right, predicted), _share(right, labeled), f1)
 
     def worst_pairs(self, most: int) -> list[ConfusedPair]:
         """Return the most frequently confused pairs of classes."""

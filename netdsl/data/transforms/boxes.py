@@ -318,8 +318,8 @@ class Emission:
             return np.ones(len(boxes), np.bool_)
         if self._rule.emit_type == pb.EmitConstraint.MIN_OVERLAP:
             return coverages(boxes, window[None])[:, 0] > np.float32(self._rule.emit_overlap)
-        centres = (boxes[:, :2] + boxes[:, 2:]) / 2
-        inside = (centres >= window[:2]) & (centres <= window[2:])
+        centers = (boxes[:, :2] + boxes[:, 2:]) / 2
+        inside = (centers >= window[:2]) & (centers <= window[2:])
         return inside[:, 0] & inside[:, 1]
 
 
@@ -335,7 +335,7 @@ def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
     return _stacked(arrays[0]), top[None, None], *map(_stacked, arrays[2:])
 
 
-def centred_rows(rows: Array, *, difficult: bool) -> Pixels:
+def centered_rows(rows: Array, *, difficult: bool) -> Pixels:
     """Return MobileNet-YOLO's rows: a class counted from 0, a center, a width and a height. Unused rows are zeros.
 
     Difficult objects are left out unless `difficult` is set. Only the first 300 objects count.

@@ -196,14 +196,14 @@ class WindowPlacement:
         scale = np.float32(self.size) / np.float32(self.size - 2 * self.context)
         half_height = np.float32(region.y2 - region.y1 + 1) / np.float32(2)
         half_width = np.float32(region.x2 - region.x1 + 1) / np.float32(2)
-        centre_x, centre_y = np.float32(region.x1) + half_width, np.float32(region.y1) + half_height
+        center_x, center_y = np.float32(region.x1) + half_width, np.float32(region.y1) + half_height
         if self.square:
             half_height = half_width = max(half_height, half_width)
         return Region(
-            rounded(centre_x - half_width * scale),
-            rounded(centre_y - half_height * scale),
-            rounded(centre_x + half_width * scale),
-            rounded(centre_y + half_height * scale),
+            rounded(center_x - half_width * scale),
+            rounded(center_y - half_height * scale),
+            rounded(center_x + half_width * scale),
+            rounded(center_y + half_height * scale),
         )
 
     def _clipped(self, first: int, last: int, limit: int, mirrored: bool) -> RegionSpan:

@@ -21,7 +21,7 @@ Size = tuple[int, int]  # height and width
 _WARP, _FIT_SMALL = pb.ResizeParameter.WARP, pb.ResizeParameter.FIT_SMALL_SIZE
 _OF_OTHER_FORKS = ("center_object", "max_angle", "is_pyramid_test", "out_height_scale", "out_width_scale")
 LONGEST = 1000  # pixels
-COLOUR_MEANS = (102.9801, 115.9465, 122.7717)  # Fast R-CNN subtracts them from blue, green and red
+COLOR_MEANS = (102.9801, 115.9465, 122.7717)  # Fast R-CNN subtracts them from blue, green and red
 Numbers = NDArray[Any]
 Image = NDArray[np.float32]
 
@@ -154,7 +154,7 @@ class ShortSide:
 
     length: float = 600
     longest: float = LONGEST
-    means: Sequence[float] = COLOUR_MEANS
+    means: Sequence[float] = COLOR_MEANS
     factor: float = 1
 
     def __call__(self, image: Array) -> tuple[Array, float]:

@@ -21,7 +21,7 @@ from caffe_proto.text.prototxt import text_of
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline, RunLengths
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS
 from netdsl.data.sources.annotations.masks import Mask, PixelMap, class_map, object_map, object_masks
-from netdsl.data.sources.annotations.records import normalised_edges
+from netdsl.data.sources.annotations.records import normalized_edges
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, CLASS_MAPS, IMAGE_SETS, JPEG_IMAGES, MAIN, OBJECT_MAPS
 from netdsl.data.sources.class_names import LABEL_MAP, LABELS, write_class_names
 from netdsl.data.transforms.decode import Color, Interpolation, decode, resize
@@ -161,7 +161,7 @@ def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
         group = groups.get(marked.label)
         if group is None:
             group = groups[marked.label] = record.annotation_group.add(group_label=marked.label)
-        xmin, ymin, xmax, ymax = normalised_edges(marked, image, first_pixel).tolist()
+        xmin, ymin, xmax, ymax = normalized_edges(marked, image, first_pixel).tolist()
         difficult = marked.difficult or marked.crowd
         box = pb.NormalizedBBox(xmin=xmin, ymin=ymin, xmax=xmax, ymax=ymax, difficult=difficult)
         group.annotation.add(instance_id=len(group.annotation), bbox=box)

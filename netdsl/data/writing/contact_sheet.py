@@ -128,7 +128,7 @@ def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
     library = pillow()
     pixels = pixels_of(image, image.read(), Color.COLOR)[::-1].transpose(1, 2, 0).copy()
     colors = voc_palette().astype(np.float64)
-    for label, mask in _labelled_masks(image):
+    for label, mask in _labeled_masks(image):
         under = pixels[mask].astype(np.float64)
         pixels[mask] = (1 - _OPAQUE) * under + _OPAQUE * colors[label % len(colors)]
     tile = scaled(library.Image.fromarray(pixels), _SIDE)
@@ -158,7 +158,7 @@ def _draw_joints(draw: Any, joints: Sequence[Joint]) -> None:
             draw.ellipse(circle, fill=_LIMB if visibility == Visibility.SHOWN else None, outline=_LIMB)
 
 
-def _labelled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:
+def _labeled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:
     """Return the labels and masks of objects. If only the classes of pixels are known, return the mask of each
     class."""
     masks = [

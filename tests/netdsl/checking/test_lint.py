@@ -284,7 +284,7 @@ def test_weights_share_one_memory(check) -> None:
     assert len(homes) == 1
 
 
-def test_sums_for_normalisation_are_not_zero(check) -> None:
+def test_sums_for_normalization_are_not_zero(check) -> None:
     norm = "layer { name: 'bn%d' type: 'BatchNorm' bottom: 'data' top: 'data' }"
     tops = []
 

@@ -139,7 +139,7 @@ def _encoded(datum: pb.Datum, where: str) -> bytes:
     return bytes(opencv().imencode(".png", np.ascontiguousarray(pixels.transpose(1, 2, 0)))[1])
 
 
-def normalised_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: int) -> NDArray[np.float32]:
+def normalized_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: int) -> NDArray[np.float32]:
     """Return an object's box as shares of its image's size.
 
     As in SSD's own converter, the numbers in the set's files are divided by the size, whether they count from 0 or 1.
@@ -179,7 +179,7 @@ class MarkedItems:
     def _rows(self, image: AnnotatedImage) -> Array:
         numbers, rows = Counter[int](), []
         for marked in image.objects:
-            box = normalised_edges(marked, image, self._marked.first_pixel)
+            box = normalized_edges(marked, image, self._marked.first_pixel)
             rows.append((marked.label, numbers[marked.label], *box, marked.difficult or marked.crowd))
             numbers[marked.label] += 1
         return np.array(rows, np.float32).reshape(-1, COLUMNS)
