@@ -41,8 +41,8 @@ class TimedPair:
 def regions(count: int) -> Tensor:
     """Return regions inside the image with sides from 10 pixels up, as (image, x1, y1, x2, y2)."""
     height, width = IMAGE
-    centres, sides = torch.rand(count, 2) * torch.tensor([width, height]), (torch.rand(count, 2) * 4).exp() * 10
-    corners = torch.cat((centres - sides / 2, centres + sides / 2), 1).clamp_min(0)
+    centers, sides = torch.rand(count, 2) * torch.tensor([width, height]), (torch.rand(count, 2) * 4).exp() * 10
+    corners = torch.cat((centers - sides / 2, centers + sides / 2), 1).clamp_min(0)
     return F.pad(corners.minimum(torch.tensor([width, height, width, height]) - 1.0), (1, 0))
 
 

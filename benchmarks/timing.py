@@ -29,14 +29,14 @@ def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[flo
 
 def seconds(task: Callable[[], object]) -> float:
     """Return the seconds of a task, including the work that it starts on a GPU."""
-    synchronise()
+    synchronize()
     start = time.perf_counter()
     task()
-    synchronise()
+    synchronize()
     return time.perf_counter() - start
 
 
-def synchronise() -> None:
+def synchronize() -> None:
     """Wait for a GPU, if one is in use."""
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from caffe_proto.difference import Difference, compare
     from caffe_proto.errors import CaffeError
     from caffe_proto.files import CaffeFile, Form, prototxt, read, read_net, read_solver, write
-    from caffe_proto.summary import Summary, summarise
+    from caffe_proto.summary import Summary, summarize
     from caffe_proto.text.prototxt import from_text, text_of
     from caffe_proto.upgrade import Upgraded, upgrade_net, upgrade_solver
     from caffe_proto.upgrade.file import upgrade_file
@@ -24,7 +24,7 @@ _MODULES = {
     "difference": ("Difference", "compare"),
     "errors": ("CaffeError",),
     "files": ("CaffeFile", "Form", "prototxt", "read", "read_net", "read_solver", "write"),
-    "summary": ("Summary", "summarise"),
+    "summary": ("Summary", "summarize"),
     "text.prototxt": ("from_text", "text_of"),
     "upgrade": ("Upgraded", "upgrade_net", "upgrade_solver"),
     "upgrade.file": ("upgrade_file",),
@@ -48,7 +48,7 @@ __all__ = [
     "read_net",
     "read_solver",
     "register_dialect",
-    "summarise",
+    "summarize",
     "text_of",
     "upgrade_file",
     "upgrade_net",

@@ -93,7 +93,8 @@ def _contains_blob(descriptor: Descriptor, seen: frozenset[str]) -> bool:
 def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blobs, depth: int) -> Iterator[bytes]:
     if depth > MAX_DEPTH:
         raise BinaryError(
-            f"byte {offset}: messages are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again"
+            f"byte {offset}: messages are nested more than {MAX_DEPTH} deep; the file is damaged, so download or copy "
+            f"it again"
         )
     blob_fields, unchanged, count = _blob_fields(descriptor), offset, 0
     try:
@@ -106,7 +107,7 @@ def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blo
             if count > _MAX_SUBMESSAGES:
                 raise BinaryError(
                     f"byte {offset}: the message contains more than {_MAX_SUBMESSAGES:,} layers or blobs; the "
-                    "file is damaged, so copy it again"
+                    "file is damaged, so download or copy it again"
                 )
             yield bytes(data[unchanged : field.start])
             offset = field.start
@@ -142,7 +143,8 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
     for field in _fields_with_runs(data, start, end):
         if field.number == _STORED:
             raise BinaryError(
-                f"byte {field.start}: field {_STORED} can't be in a file; the file is damaged, so copy it again"
+                f"byte {field.start}: field {_STORED} can't be in a file; the file is damaged, so download or copy it "
+                f"again"
             )
         part = _blob_part(data, field)
         if part is not None:
@@ -151,8 +153,8 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
             offset = field.end
         if len(parts) > _MAX_PARTS:
             raise BinaryError(
-                f"byte {start}: the blob consists of more than {_MAX_PARTS} pieces; the file is damaged, so copy it "
-                "again"
+                f"byte {start}: the blob consists of more than {_MAX_PARTS} pieces; the file is damaged, so "
+                "download or copy it again"
             )
     skeleton = b"".join(kept_pieces) + bytes(data[offset:end])
     if not parts:
@@ -196,13 +198,14 @@ def _blob_part(data: Buffer, field: Field) -> BlobPart | None:
         size = field.end - field.value
         if size % dtype.itemsize:
             reason = f"{size:,} bytes aren't a whole number of {dtype.itemsize}-byte values"
-            raise BinaryError(f"byte {field.start}: {reason}; the file is damaged, so copy it again")
+            raise BinaryError(f"byte {field.start}: {reason}; the file is damaged, so download or copy it again")
         return BlobPart(field.number, (encoded,), np.frombuffer(data, dtype, size // dtype.itemsize, field.value))
     if dtype.itemsize == 1:  # the field of another fork, not NVIDIA's raw values
         return None
     if field.kind != _FIXED_KINDS[dtype.itemsize]:
         raise BinaryError(
-            f"byte {field.start}: the values of a blob have the wrong wire type; the file is damaged, so copy it again"
+            f"byte {field.start}: the values of a blob have the wrong wire type; the file is damaged, so download or "
+            f"copy it again"
         )
     step = dtype.itemsize + field.value - field.start
     count = (field.end - field.start) // step

@@ -98,7 +98,7 @@ class Blobs:
         if flat.size != math.prod(shape):
             raise BlobError(
                 f"the shape {list(shape)} of a blob needs {math.prod(shape):,} values, but there are "
-                f"{flat.size:,}; correct its shape"
+                f"{flat.size:,}; write the number of values that the shape needs"
             )
         return flat.reshape(shape)
 
@@ -131,12 +131,12 @@ class Blobs:
         if len(shape) > MAX_AXES:
             raise BlobError(
                 f"{what}: the shape has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at most; the "
-                "file is damaged, so copy it again"
+                "file is damaged, so download or copy it again"
             )
         if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= 2**60:
-            raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged, so copy it again")
+            raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged, so download or copy it again")
         if proto.HasField("stored") and proto.stored >= len(self):
-            raise BlobError(f"{what}: the values can't be found; the file is damaged, so copy it again")
+            raise BlobError(f"{what}: the values can't be found; the file is damaged, so download or copy it again")
         self._check_raw(proto, what)
         for kind, kinds in (("values", VALUES), ("gradients", GRADIENTS)):
             flat = self._flat(proto, kinds)
@@ -144,11 +144,11 @@ class Blobs:
                 message = (
                     f"{what}: the shape {list(shape)} needs {math.prod(shape):,} {kind}, but there are {flat.size:,}"
                 )
-                raise BlobError(f"{message}; the file is damaged, so copy it again")
+                raise BlobError(f"{message}; the file is damaged, so download or copy it again")
         if self._flat(proto, VALUES) is None and math.prod(shape) > 0 and shape:
             raise BlobError(
-                f"{what}: the shape {list(shape)} needs {math.prod(shape):,} values, but there are none; copy the "
-                "file again"
+                f"{what}: the shape {list(shape)} needs {math.prod(shape):,} values, but there are none; the "
+                "file is damaged, so download or copy it again"
             )
 
     def _check_raw(self, proto: pb.BlobProto, what: str) -> None:
@@ -159,7 +159,8 @@ class Blobs:
                 if part.number == number and (kind not in _RAW_TYPES or part.values.size % _RAW_TYPES[kind].itemsize):
                     name = pb.Type.Name(kind)
                     raise BlobError(
-                        f"{what}: {part.values.size:,} raw bytes can't be values of type {name}; copy the file again"
+                        f"{what}: {part.values.size:,} raw bytes can't be values of type {name}; the file is damaged, "
+                        f"so download or copy it again"
                     )
 
 
@@ -204,7 +205,7 @@ def _check_fields(message: Message, blobs: Blobs, where: str) -> None:
                 if isinstance(text, bytes):  # protobuf returns bytes for a string that isn't UTF-8
                     raise BinaryError(
                         f"{where}: the {schema_field.name} {text[:40]!r} isn't UTF-8 text; the file is damaged, "
-                        "so copy it again"
+                        "so download or copy it again"
                     )
 
 

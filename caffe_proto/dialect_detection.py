@@ -71,7 +71,8 @@ def with_numbers_of(skeleton: bytes, descriptor: Descriptor, dialect: Dialect) -
         if not is_bvlc and (message, name) in kept:
             raise DialectError(
                 f"{message} stores '{name}' under both BVLC's number and that of dialect '{dialect.name}', so "
-                "the net can't be written unchanged; name another dialect"
+                "the net can't be written unchanged; choose a dialect, as in --dialect bvlc, or write a "
+                ".prototxt"
             )
     numbers = {
         message: {name: number for name, number in names.items() if (message, name) not in kept}
@@ -99,7 +100,9 @@ def _ambiguous_fields(
     data: bytes, at: int, end: int, descriptor: Descriptor, layer: bytes, depth: int
 ) -> Iterator[_AmbiguousField]:
     if depth > MAX_DEPTH:
-        raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again")
+        raise BinaryError(
+            f"messages are nested more than {MAX_DEPTH} deep; the file is damaged, so download or copy it again"
+        )
     unambiguous = _unambiguous_fields(descriptor)
     if descriptor.name in _LAYER_MESSAGES:
         layer = value_in(data, descriptor.fields_by_name["type"].number, at, end)

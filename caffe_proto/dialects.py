@@ -136,14 +136,16 @@ def _reachable(descriptor: Descriptor) -> tuple[Descriptor, ...]:
 
 def _decoded_pieces(dialect: Dialect, data: Buffer, descriptor: Descriptor, depth: int) -> Iterator[bytes]:
     if depth > MAX_DEPTH:
-        raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again")
+        raise BinaryError(
+            f"messages are nested more than {MAX_DEPTH} deep; the file is damaged, so download or copy it again"
+        )
     table = dialect.table(descriptor)
     for wire_field in fields(data):
         schema_field = table.get(wire_field.number)
         if schema_field is None and PRIVATE <= wire_field.number < STORED:
             raise BinaryError(
-                f"field {wire_field.number} of {descriptor.name} can't be in a file; the file is damaged, so copy "
-                "it again"
+                f"field {wire_field.number} of {descriptor.name} can't be in a file; the file is damaged, so "
+                "download or copy it again"
             )
         if schema_field is None:
             yield bytes(data[wire_field.start : wire_field.end])
@@ -180,7 +182,7 @@ def _encoded_fields(dialect: Dialect, data: bytes, descriptor: Descriptor) -> li
         if number is None:
             raise DialectError(
                 f"dialect '{dialect.name}' doesn't have the field '{schema_field.name}' in {descriptor.name}; "
-                "name another dialect"
+                "remove the field, or write a .prototxt"
             )
         value = data[wire_field.value : wire_field.end]
         if (
@@ -210,8 +212,8 @@ def _enum_number(dialect: Dialect, value: bytes, schema_field: FieldDescriptor) 
         return value if enum_value is None else varint(renumbered[enum_value.name])
     if number >= PRIVATE_VALUE or number in renumbered.values():
         raise DialectError(
-            f"dialect '{dialect.name}' doesn't have the value '{enum_value.name}' for '{schema_field.name}'; name "
-            "another dialect"
+            f"dialect '{dialect.name}' doesn't have the value '{enum_value.name}' for '{schema_field.name}'; "
+            "use another value, or write a .prototxt"
         )
     return value
 
@@ -274,11 +276,15 @@ def register_dialect(path: str | Path) -> None:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise DialectError(f"{path}: can't be read: {problem}; check the path and its permissions") from None
+        raise DialectError(
+            f"{path}: can't be read: {problem}; write a TOML file as in docs/extend_dialect.md"
+        ) from None
     taken = _registered[path.stem][0] if path.stem in _registered else None
     if path.stem in _own_dialects() or taken not in (None, path):
         owner = taken or "caffe_proto"
-        raise DialectError(f"{path}: {owner} already defines a dialect '{path.stem}'; give the file another name")
+        raise DialectError(
+            f"{path}: {owner} already defines a dialect '{path.stem}'; rename the file, whose name is the dialect's"
+        )
     _check_table(path, table)
     _registered[path.stem] = path, table
     _forget_all()
@@ -314,8 +320,8 @@ def _check_table(path: Path, table: Mapping[str, Any]) -> None:
                 if set(numbers).issubset(getattr(find(f"{package}.{owner}"), members)):
                     continue
             raise DialectError(
-                f"{path}: the schema doesn't have all of these names in {owner}: {', '.join(numbers)}; correct them "
-                "or remove them"
+                f"{path}: the schema doesn't have all of these names in {owner}: {', '.join(numbers)}; use "
+                "names of caffe_proto/caffe.proto, or remove them"
             )
 
 
@@ -338,7 +344,10 @@ def dialect_for(message: Message) -> Dialect:
             first_problem = first_problem or problem
         else:
             return dialect
-    raise DialectError(f"no fork of Caffe has all the fields of this net ({first_problem}); write the net as prototxt")
+    raise DialectError(
+        f"no fork of Caffe has all the fields of this net ({first_problem}); write a .prototxt, or define a dialect "
+        "as in docs/extend_dialect.md"
+    )
 
 
 def mark(net: pb.NetParameter, dialects: Sequence[str]) -> None:

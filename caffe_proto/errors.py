@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,13 @@ def few(words: Iterable[str], most: int) -> str:
     words = list(words)
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
+
+
+def name_advice(name: str, known: Iterable[str], most: int = 20) -> str:
+    """Return advice about an unknown name: a question with the most similar known name, or the names to choose from."""
+    names = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), names, 1)
+    return f"did you mean {names[near[0]]}?" if near else f"use one of {few(names.values(), most)}"
 
 
 def import_extra(module: str, extra: str, need: str) -> Any:

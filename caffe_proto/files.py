@@ -111,7 +111,7 @@ def read(
     with _add_path_to_errors(path):
         named_dialect = dialect_named(dialect) if dialect else None
     data = _map_file(path)
-    form, expected_kind = _recognise(path, data, _SUFFIXES.get("" if by_content else path.suffix, (None, None)))
+    form, expected_kind = _recognize(path, data, _SUFFIXES.get("" if by_content else path.suffix, (None, None)))
     with _add_path_to_errors(path):
         if form is Form.TEXT:
             file = _read_text(path, data, kind, lenient)
@@ -174,7 +174,7 @@ def _map_file(path: Path) -> memoryview:
         raise FileError(f"{path}: can't be opened: {reason}; check the path and its permissions") from None
 
 
-def _recognise(
+def _recognize(
     path: Path, data: memoryview, expected: tuple[Form | None, type[Message] | None]
 ) -> tuple[Form, type[Message] | None]:
     form, kind = expected
@@ -202,7 +202,7 @@ def _advice(form: Form) -> str:
     return (
         "; if it is a net in text form, rename it to .prototxt"
         if form is Form.TEXT
-        else "; rename it, or name another file"
+        else "; use `zoo show` to see what it contains, and rename it"
     )
 
 
@@ -346,7 +346,9 @@ def write(
         _write_hdf5(file, path, durable)
         return
     if form is Form.TEXT and len(file.blobs):
-        raise FileError(f"{path}: weights are too large for prototxt; write a .caffemodel, or a net without blobs")
+        raise FileError(
+            f"{path}: weights are too large for prototxt; use a name that ends in .caffemodel or .caffemodel.h5"
+        )
     with _add_path_to_errors(path):
         pieces = list(_text_pieces(file) if form is Form.TEXT else _binary_pieces(file, dialect))
     write_pieces(path, pieces, durable=durable)
@@ -359,16 +361,16 @@ def _check_suffix(file: CaffeFile[M], path: str | Path) -> None:
     if expected_kind in (pb.NetParameter, pb.SolverState) and not isinstance(file.message, expected_kind):
         actual_kind = file.message.DESCRIPTOR.name
         raise FileError(
-            f"{path}: a {suffix} file must contain a {expected_kind.DESCRIPTOR.name}, but this is a {actual_kind}; "
-            "choose another suffix"
+            f"{path}: a {suffix} file must contain a {expected_kind.DESCRIPTOR.name}, but this is a "
+            f"{actual_kind}; write it as .prototxt or .binaryproto"
         )
 
 
 def _write_hdf5(file: CaffeFile[M], path: str | Path, durable: bool) -> None:
     if not isinstance(file.message, (pb.NetParameter, pb.SolverState)):
         raise FileError(
-            f"{path}: HDF5 can store weights and solver states, but not a {file.message.DESCRIPTOR.name}; choose "
-            "another format"
+            f"{path}: HDF5 can store weights and solver states, but not a {file.message.DESCRIPTOR.name}; write "
+            "it as .prototxt or .binaryproto"
         )
     if _unchanged(file, Form.HDF5) and file.origin is not None:
         write_pieces(path, [file.origin.data], durable=durable)

@@ -40,14 +40,15 @@ def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.Sol
             return _read_state(file, data, blobs) if "history" in file else _read_net(file, data, blobs)
     except (OSError, RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
         raise BinaryError(
-            f"not a readable HDF5 file ({problem}); it is cut short or damaged, so copy it again"
+            f"not a readable HDF5 file ({problem}); it is cut short or damaged, so download or copy it again"
         ) from None
 
 
 def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
     if "data" not in file:
         raise BinaryError(
-            f"this HDF5 file contains {sorted(file) or 'nothing'}, so Caffe didn't write it; name another file"
+            f"this HDF5 file contains {sorted(file) or 'nothing'}, so Caffe didn't write it; name a "
+            ".caffemodel.h5 or .solverstate.h5 file of Caffe's"
         )
     net = pb.NetParameter()
     gradients = member(file, "diff") if "diff" in file else None
@@ -69,7 +70,7 @@ def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tupl
     """Yield the layers in a group, with their blobs by number. A slash in a layer's name makes a nested group."""
     if group.id in seen or name.count("/") > MAX_DEPTH:
         raise BinaryError(
-            f"layer {name[:100]!r}: its groups are nested endlessly; the file is damaged, so copy it again"
+            f"layer {name[:100]!r}: its groups are nested endlessly; the file is damaged, so download or copy it again"
         )
     seen.add(group.id)
     children = {child: member(group, child) for child in group}
@@ -84,7 +85,8 @@ def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tupl
 def _blob_index(name: str, layer: str) -> int:
     if not layer or name not in _INDEXES:
         raise BinaryError(
-            f"layer {layer!r}: {name[:40]!r} isn't the number of a blob; the file is damaged, so copy it again"
+            f"layer {layer!r}: {name[:40]!r} isn't the number of a blob; the file is damaged, so download or copy it "
+            f"again"
         )
     return _INDEXES[name]
 
@@ -92,14 +94,14 @@ def _blob_index(name: str, layer: str) -> int:
 def member(group: h5py.Group, name: str | bytes) -> Any:
     """Return the named member of a group. Soft and external links are refused because they can point to any file."""
     if isinstance(name, bytes):
-        raise BinaryError(f"the name {name[:40]!r} isn't UTF-8 text; the file is damaged, so copy it again")
+        raise BinaryError(f"the name {name[:40]!r} isn't UTF-8 text; the file is damaged, so download or copy it again")
     links, encoded = group.id.links, name.encode()
     if not links.exists(encoded):
-        raise BinaryError(f"'{name}' in '{group.name}' is missing; the file is damaged, so copy it again")
+        raise BinaryError(f"'{name}' in '{group.name}' is missing; the file is damaged, so download or copy it again")
     if links.get_info(encoded).type != import_h5py().h5l.TYPE_HARD:
         raise BinaryError(
-            f"'{name}' in '{group.name}' is a link, and Caffe's files don't contain links; save the values in the "
-            "file itself"
+            f"'{name}' in '{group.name}' is a link, and Caffe's files don't contain links; copy the values into "
+            "the file with h5py"
         )
     return group[name]
 
@@ -111,7 +113,10 @@ def _is_dataset(item: Any) -> bool:
 def _group_in(parent: h5py.Group, name: str) -> h5py.Group:
     group = member(parent, name)
     if not isinstance(group, import_h5py().Group):
-        raise BinaryError(f"'{name}' isn't a group, so Caffe didn't write this file; name another file")
+        raise BinaryError(
+            f"'{name}' isn't a group, so Caffe didn't write this file; name a .caffemodel.h5 or .solverstate.h5 "
+            "file of Caffe's"
+        )
     return group
 
 
@@ -128,7 +133,8 @@ def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> An
         or dataset.dtype.itemsize > longest
     ):
         raise BinaryError(
-            f"'{name}' isn't a single value of its type, so Caffe didn't write this file; name another file"
+            f"'{name}' isn't a single value of its type, so Caffe didn't write this file; name a "
+            ".solverstate.h5 file of Caffe's"
         )
     check_stored(dataset, f"'{name}'")
     return np.ravel(dataset[()])[0]
@@ -146,12 +152,14 @@ def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPar
     """Return the values of a dataset. They are a view on the file if it stores them in one piece, as Caffe does."""
     if not _is_dataset(dataset) or dataset.size is None:
         raise BinaryError(
-            f"{where}: the values are missing; the file is damaged or Caffe didn't write it, so copy it again"
+            f"{where}: the values are missing; the file is damaged or Caffe didn't write it, so download or copy it "
+            f"again"
         )
     number = _FIELD_NUMBERS[kind].get(dataset.dtype.itemsize) if dataset.dtype.kind == "f" else None
     if number is None:
         raise BinaryError(
-            f"{where}: the values have type {dataset.dtype}, but Caffe writes float32 or float64; convert them"
+            f"{where}: the values have type {dataset.dtype}, but Caffe writes float32 or float64; convert them "
+            "with numpy's astype, and store them again"
         )
     check_stored(dataset, where)
     value_type, offset = {**VALUES, **GRADIENTS}[number], dataset.id.get_offset()
@@ -167,16 +175,18 @@ def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
     either.
     """
     if dataset.external or dataset.is_virtual:
-        raise BinaryError(f"{where}: the values are stored in another file; save them in this one")
+        raise BinaryError(f"{where}: the values are stored in another file; copy them into this one with h5py")
     stored = min(dataset.id.get_storage_size(), dataset.file.id.get_filesize())
     count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
     if count * dataset.dtype.itemsize > MAX_DEFLATION * stored:
         raise BinaryError(
             f"{where}: the file claims to hold {count:,} values, which is impossible at its size; it is "
-            "damaged, so copy it again"
+            "damaged, so download or copy it again"
         )
     if count * itemsize > max(_ALWAYS_FITS, MAX_DEFLATION * stored):
-        raise BinaryError(f"{where}: {stored:,} bytes would become {count * itemsize:,}; store the values uncompressed")
+        raise BinaryError(
+            f"{where}: {stored:,} bytes would become {count * itemsize:,}; store the values without compression"
+        )
 
 
 def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:
@@ -217,14 +227,17 @@ def file_image(message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> memor
 def _check_names(net: pb.NetParameter) -> None:
     """Raise a `FileError` for layer names that HDF5 can't store. HDF5 names groups like folders of a file system."""
     if net.layers:
-        raise FileError("this net is in an old form, which HDF5 can't store; upgrade the net first")
+        raise FileError(
+            "this net is in an old form, which HDF5 can't store; upgrade it first with `zoo upgrade FILE OUTPUT`"
+        )
     name_counts = Counter(layer.name for layer in net.layer)
     groups = {path for name in name_counts for path in accumulate(name.split("/"), "{}/{}".format)}
     for layer in net.layer:
         steps, blobs = layer.name.split("/"), {f"{layer.name}/{index}" for index in range(len(layer.blobs))}
         if name_counts[layer.name] > 1 or "" in steps or "." in steps or "\0" in layer.name or blobs & groups:
             raise FileError(
-                f"layer {layer.name!r}: HDF5 can't store this name, or another layer also has it; rename the layer"
+                f"layer {layer.name!r}: HDF5 can't store this name, or another layer also has it; rename the "
+                "layer, without empty parts between slashes"
             )
 
 

@@ -30,9 +30,11 @@ def check_regular(path: Path, *, may_be_empty: bool = False) -> None:
         if path.is_dir():
             raise FileError(f"{path}: this is a directory; name a file in it")
         if path.exists() and not path.is_file():
-            raise FileError(f"{path}: this is not a regular file; save its data in one first")
+            raise FileError(
+                f"{path}: this is not a regular file; copy its data to a file first, as in cat {path} > FILE"
+            )
         if not path.stat().st_size and not may_be_empty:
-            raise FileError(f"{path}: the file is empty; name another one")
+            raise FileError(f"{path}: the file is empty; download or copy it again")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise FileError(f"{path}: can't be opened: {reason}; check the path and its permissions") from None
@@ -92,7 +94,10 @@ def atomic_path(
             if handle is not None:
                 os.close(handle)
     except OSError as problem:
-        raise FileError(f"{path}: can't be written: {problem.strerror or problem}; choose another place") from None
+        raise FileError(
+            f"{path}: can't be written: {problem.strerror or problem}; choose a folder that you can write to, "
+            "or free space there"
+        ) from None
 
 
 @contextmanager
@@ -183,11 +188,11 @@ def target_of(path: Path) -> Path:
     try:
         target = Path(os.path.realpath(path))
     except ValueError:
-        raise FileError(f"{path}: a file can't have this name; choose another") from None
+        raise FileError(f"{path}: a file can't have this name; remove the null characters from it") from None
     if target.is_dir():
         raise FileError(f"{path}: this is a directory; name a file in it")
     if target.is_symlink():
-        raise FileError(f"{path}: this is a link that leads to itself; remove it")
+        raise FileError(f"{path}: this is a link that leads to itself; remove it with `rm {path}`")
     return target
 
 

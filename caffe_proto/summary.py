@@ -1,4 +1,4 @@
-"""Summarises a file as a table of its layers, blobs or settings."""
+"""Summarizes a file as a table of its layers, blobs or settings."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Summary:
     parameters: int = field(default=0)
 
 
-def summarise(file: CaffeFile[Message]) -> Summary:
-    """Summarise a file of any kind."""
+def summarize(file: CaffeFile[Message]) -> Summary:
+    """Summarize a file of any kind."""
     message, blobs = file.message, file.blobs
     kind, dialect = message.DESCRIPTOR.name, file.dialect.name if file.dialect else None
     if isinstance(message, pb.NetParameter):

@@ -35,10 +35,11 @@ def read_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise BinaryError(
-                f"byte {offset}: a number is longer than ten bytes; the file is damaged, so copy it again"
+                f"byte {offset}: a number is longer than ten bytes; the file is damaged, so download or copy it again"
             )
     raise BinaryError(
-        f"byte {end}: the data ends in the middle of a number; the file is cut short or damaged, so copy it again"
+        f"byte {end}: the data ends in the middle of a number; the file is cut short or damaged, so download or copy "
+        f"it again"
     )
 
 
@@ -97,7 +98,7 @@ def _field_at(data: Buffer, start: int, end: int) -> Field:
         )
     if offset > end:
         message = f"byte {start}: field {number} needs {offset - value:,} bytes, but {end - value:,} are left"
-        raise BinaryError(f"{message}; the file is cut short or damaged, so copy it again")
+        raise BinaryError(f"{message}; the file is cut short or damaged, so download or copy it again")
     return Field(number, kind, start, value, offset)
 
 
@@ -121,7 +122,8 @@ def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
     while open_groups:
         if len(open_groups) > MAX_DEPTH:
             raise BinaryError(
-                f"byte {offset}: groups are nested more than {MAX_DEPTH} deep; the file is damaged, so copy it again"
+                f"byte {offset}: groups are nested more than {MAX_DEPTH} deep; the file is damaged, so download or "
+                f"copy it again"
             )
         key, after_key = read_varint(data, offset, end)
         if key & 7 == GROUP:
@@ -130,7 +132,7 @@ def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
         elif key & 7 == END_GROUP:
             if open_groups.pop() != key >> 3:
                 raise BinaryError(
-                    f"byte {offset}: a group ends that never started; the file is damaged, so copy it again"
+                    f"byte {offset}: a group ends that never started; the file is damaged, so download or copy it again"
                 )
             offset = after_key
         else:

@@ -115,8 +115,8 @@ def _agreement(model: Model, staging: Path, tolerance: float, work: Work) -> Agr
     if agreement.difference > tolerance:
         raise ConversionError(
             "the files weren't written because their outputs differ from the model's by "
-            f"{agreement.difference:.1e} of their spread, more than {tolerance:g}; raise the tolerance to write "
-            "them"
+            f"{agreement.difference:.1e} of their spread, more than {tolerance:g}; allow the difference with "
+            "--tolerance, or write them unchecked with --no-verify"
         )
     return agreement
 

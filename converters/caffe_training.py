@@ -55,8 +55,8 @@ class Database:
                 )
         except CaffeError as problem:
             raise ConversionError(
-                f"{error_label(message)}: the data can't be converted to an LMDB: {problem}; remove "
-                "--data-lmdb, and name a database of your own"
+                f"{error_label(message)}: the data can't be converted to an LMDB: {problem}; mend the data, or "
+                "leave out --data-lmdb and name a database of your own in the written net"
             ) from None
 
 

@@ -73,18 +73,21 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
     """
     paths = [Path(name.strip()) for name in files.split(",") if name.strip()]
     if not paths:
-        raise FileError("no file is named; name a model, or a net and its weights")
+        raise FileError(
+            "no file is named; give an .onnx file, a .caffemodel, or a net and its weights as in "
+            "deploy.prototxt,net.caffemodel"
+        )
     if paths[0].suffix == ".onnx":
         session = open_onnx_values(paths[0])
         return Comparable(session, _stated_data(session))
     if paths[0].suffix == ".pt2":
         raise FileError(
-            f"{paths[0]}: a .pt2 file can contain pickled code, so it is never loaded; compare the model that it "
-            "was exported from"
+            f"{paths[0]}: a .pt2 file can contain pickled code, so it is never loaded; name the net and the "
+            "weights from which it was exported"
         )
     if holds_weights(paths[0]) and paths[0].suffix != ".caffemodel":
         raise FileError(
-            f"{paths[0]}: the file contains weights but no net; name both, as in deploy.prototxt,{paths[0]}"
+            f"{paths[0]}: the file contains weights but no net; name its net too, as in deploy.prototxt,{paths[0]}"
         )
     model = open_model(paths[0], paths[1:], dialect=dialect)
     try:
@@ -171,8 +174,8 @@ def _for_second(second: Runnable, inputs: Arrays) -> Arrays:
     lengths = _input_lengths(second)
     if len(inputs) != len(lengths):
         raise ConversionError(
-            f"one model has the inputs {_words(inputs)}, the other has {_words(lengths)}; compare models with the "
-            "same number of inputs"
+            f"one model has the inputs {_words(inputs)}, the other has {_words(lengths)}; name two models of "
+            "the same net"
         )
     names = lengths if inputs.keys() == lengths.keys() else inputs
     renamed_inputs = {name: inputs[first_name] for name, first_name in zip(lengths, names, strict=True)}
@@ -183,7 +186,10 @@ def _for_second(second: Runnable, inputs: Arrays) -> Arrays:
         )
         if expected and not fits:
             shapes = f"{list(array.shape)} in one model, {list(expected)} in the other"
-            raise ConversionError(f"input '{name}' has shape {shapes}; give both models the same shape")
+            raise ConversionError(
+                f"input '{name}' has shape {shapes}; set the shape with --assume {name}=SHAPE, or in the net's "
+                "Input layer"
+            )
     return renamed_inputs
 
 
@@ -194,8 +200,8 @@ def _paired_outputs(first: Sequence[str], second: Sequence[str]) -> dict[str, st
         return {name: name for name in first}
     if len(first) != len(second):
         raise ConversionError(
-            f"one model has the outputs {_words(first)}, the other has {_words(second)}; compare models with the "
-            "same number of outputs"
+            f"one model has the outputs {_words(first)}, the other has {_words(second)}; name two models of the "
+            "same net, or end the larger one at a layer with `zoo export --prune-to LAYER`"
         )
     return dict(zip(first, second, strict=True))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
+from caffe_proto.errors import name_advice
 from converters.running import Work, difference, edge_values, made_up_inputs, output_values, unreported
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
@@ -117,7 +117,10 @@ def _preprocessing(model: Model, rewrites: Rewrites) -> Preprocessing:
     """Return the preprocessing for the channels of the net's image."""
     shape = next((tuple(dims.dim) for layer in model.net.layer for dims in layer.input_param.shape), ())
     if len(shape) < 2:
-        raise ConversionError(f"net '{model.net.name}' doesn't begin with an image; add an Input layer with its shape")
+        raise ConversionError(
+            f"net '{model.net.name}' doesn't begin with an image; begin it with an Input layer of shape 1 x 3 x "
+            "height x width"
+        )
     return Preprocessing.of(shape[1], swap_channels=rewrites.swap, mean=rewrites.mean)
 
 
@@ -152,8 +155,8 @@ def difference_after(
     missing = [name for name in actual if name not in expected]
     if missing:
         raise ConversionError(
-            f"the original net doesn't have the blob {', '.join(map(repr, missing))} to compare with; choose "
-            "another layer to end at"
+            f"the original net doesn't have the blob {', '.join(map(repr, missing))} to compare with; name "
+            "another layer with --prune-to"
         )
     return max(_difference(actual[name], expected[name]) for name in actual)
 
@@ -169,8 +172,8 @@ def prune_to(model: Model, name: str) -> Model:
     nodes = built.graph.nodes
     ends = [index for index, node in enumerate(nodes) if node.layer.name == name]
     if not ends:
-        near = get_close_matches(name, [node.layer.name for node in nodes], 1)
-        raise ConversionError(f"there is no layer '{name}'{f'; did you mean {near[0]!r}?' if near else ''}")
+        advice = name_advice(name, (node.layer.name for node in nodes))
+        raise ConversionError(f"there is no layer '{name}'; {advice}")
     needed = {ends[-1]}
     edges = set(nodes[ends[-1]].bottoms)
     for index in reversed(range(ends[-1])):
@@ -250,7 +253,7 @@ def round_weights(model: Model, precision: Precision) -> Model:
     if overflowing:
         raise ConversionError(
             f"the weights of layer {', '.join(map(repr, overflowing))} are too large for "
-            f"{precision.name.lower()}; choose another precision"
+            f"{precision.name.lower()}; leave out --precision, or use --precision bfloat16"
         )
     return replace(model, weights=weights, file=None)
 
@@ -307,7 +310,9 @@ def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
     replacement = layer.with_preparation(preprocessing.order, torch.zeros_like(shift)) if can_prepare else None
     if replacement is None:
         what = f"layer '{layer.layer.name}' of type {layer.layer.type}"
-        raise ConversionError(f"{what} can't absorb the preprocessing; preprocess the images instead")
+        raise ConversionError(
+            f"{what} can't absorb the preprocessing; leave out --rgb and --mean, and preprocess the images instead"
+        )
     bias = _bias(built, layer, preprocessing.order, shift)
     replacement[0].bottom[:] = bias[0].top
     return _with_changes(model, built, {index: [bias, replacement]})
@@ -321,7 +326,7 @@ def _image_layer(built: Built) -> tuple[int, Layer]:
         names = ", ".join(repr(graph.nodes[index].layer.name) for index in readers) or "none"
         raise ConversionError(
             "images must be read by exactly one layer, which doesn't share parameters, but they are read by "
-            f"{names}; leave this rewrite out"
+            f"{names}; leave out --rgb and --mean, and preprocess the images instead"
         )
     return readers[0], layers[readers[0]]
 
@@ -339,7 +344,9 @@ def _bias(built: Built, layer: Layer, order: Sequence[int], shift: Tensor) -> Ne
 
 def _check_has_weights(model: Model) -> None:
     if not model.weights:
-        raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights; name its weights too")
+        raise ConversionError(
+            f"net '{model.net.name}' can't be rewritten without its weights; name them with --weights"
+        )
 
 
 def _in_double_precision(model: Model) -> Built:

@@ -57,21 +57,30 @@ def _staging(folder: Path, name: str, named: str, wanted: Path) -> Iterator[Path
     except FileError as problem:
         raise FileError(str(problem).replace(f"{staging}/", named)) from None
     except OSError as problem:
-        raise FileError(f"{wanted}: can't be written: {problem.strerror or problem}; choose another place") from None
+        raise FileError(
+            f"{wanted}: can't be written: {problem.strerror or problem}; choose a folder that you can write to, "
+            "or free space there"
+        ) from None
 
 
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder}: can't be written: {problem.strerror or problem}; choose another place") from None
+        raise FileError(
+            f"{folder}: can't be written: {problem.strerror or problem}; choose a folder that you can write to, "
+            "or free space there"
+        ) from None
 
 
 def _move(paths: Sequence[Path], folder: Path) -> None:
     """Move all files, or none if one of them can't be moved."""
     for path in paths:
         if (folder / path.name).is_dir():
-            raise FileError(f"{folder / path.name}: this is a directory; name another folder")
+            raise FileError(
+                f"{folder / path.name}: this is a directory, but a file with this name must be written; remove it, "
+                "or choose another folder with -o"
+            )
     for path in paths:
         if (folder / path.name).exists():
             path.chmod((folder / path.name).stat().st_mode)

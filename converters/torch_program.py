@@ -42,7 +42,9 @@ def export_torch(
     program is run before it takes its place, and must compute the same values as the net.
     """
     if built_only(net).graph.phase is not Phase.TEST:
-        raise ConversionError("a net in the TRAIN phase can't be exported; use the TEST phase")
+        raise ConversionError(
+            "a net in the TRAIN phase can't be exported; pass the net of its TEST phase, as in model.module(Phase.TEST)"
+        )
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             _write(module_of(net), staged)
@@ -50,7 +52,8 @@ def export_torch(
         if agreement is not None and agreement.difference > tolerance:
             differ = f"its outputs differ by {agreement.difference:.1e} of their spread, more than {tolerance:g}"
             raise ConversionError(
-                f"{path}: the program wasn't written because {differ}; allow the difference with --tolerance"
+                f"{path}: the program wasn't written because {differ}; allow the difference with --tolerance, "
+                "or write it unchecked with --no-verify"
             )
     return agreement
 

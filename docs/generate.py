@@ -23,7 +23,7 @@ from rich.text import Text
 
 import zoo.cli
 from caffe_proto.files import read
-from caffe_proto.summary import summarise
+from caffe_proto.summary import summarize
 from docs.error_messages import error_page
 from netdsl.layer.capabilities import Capabilities, DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
@@ -233,14 +233,14 @@ def picture() -> str:
     """Return an SVG of a terminal that upgrades and shows an old net and reports a typo."""
     console = Console(record=True, width=112, file=StringIO(), force_terminal=True, highlight=False)
     show = import_module("zoo.cli.files")
-    summary = summarise(read(EXAMPLES / "digits_2013.prototxt"))
+    summary = summarize(read(EXAMPLES / "digits_2013.prototxt"))
     upgraded, changes = import_module("caffe_proto").upgrade_file(read(EXAMPLES / "digits_2013.prototxt"))
     assert summary.layers
     console.print("[bold green]$[/] zoo upgrade digits_2013.prototxt digits.prototxt")
     for change in changes:
         console.print(Text(change))
     console.print("[bold green]$[/] zoo show digits.prototxt")
-    show.show(console, "digits.prototxt", summarise(upgraded))
+    show.show(console, "digits.prototxt", summarize(upgraded))
     console.print("[bold green]$[/] zoo show typo.prototxt")
     console.print(
         Text(

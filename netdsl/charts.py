@@ -13,7 +13,7 @@ _MOST_POINTS = 800  # maximum number of points of a curve
 _MOST_ROWS = 12  # maximum number of rows in a chart's table
 _LEAST_HEIGHT = 0.1  # minimum height of an axis, relative to the range of accuracies or to the largest value
 _MARGIN = 0.05  # margin of an axis, above and below the curves
-_COLOURS = ("#2f6fb3", "#e07a3f", "#4f9d69", "#8a6fc4", "#c0392b", "#4fa7b5", "#d9a520", "#8c6d4f")
+_COLORS = ("#2f6fb3", "#e07a3f", "#4f9d69", "#8a6fc4", "#c0392b", "#4fa7b5", "#d9a520", "#8c6d4f")
 _SVG_WIDTH, _SVG_HEIGHT, _LINE_HEIGHT = 480, 200, 15  # size of a chart as SVG, and height of each row of the legend
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 20, 24, 34  # space for the labels around a plot
 
@@ -172,10 +172,10 @@ def svg_of(chart: Chart) -> str:
         parts.append(f'{plot}<path d="M0 {10 * tick.at}H{_UNITS}" {_stroke("#8886")}/></g>')
     parts += [_svg_text(_LEFT + tick.at / 100 * width, _SVG_HEIGHT - 18, tick.text, "middle") for tick in chart.x_ticks]
     for number_of_line, line in enumerate(chart.lines):
-        colour = _COLOURS[number_of_line % len(_COLOURS)]
-        parts.append(f'{plot}<path d="{line.path}" {_stroke(colour, 2)}/></g>')
+        color = _COLORS[number_of_line % len(_COLORS)]
+        parts.append(f'{plot}<path d="{line.path}" {_stroke(color, 2)}/></g>')
         place = _SVG_HEIGHT + _LINE_HEIGHT * (number_of_line + 1) - 4
-        parts.append(_svg_text(_LEFT, place, f"{line.name} {line.last}", "start", fill=colour))
+        parts.append(_svg_text(_LEFT, place, f"{line.name} {line.last}", "start", fill=color))
     return "".join([*parts, "</svg>"])
 
 
@@ -184,8 +184,8 @@ def _svg_text(x: float, y: float, text: str, anchor: str, *, weight: str = "norm
     return f'<text {place} font-weight="{weight}" fill="{fill}">{escape(text)}</text>'
 
 
-def _stroke(colour: str, width: int = 1) -> str:
-    return f'stroke="{colour}" stroke-width="{width}" fill="none" vector-effect="non-scaling-stroke"'
+def _stroke(color: str, width: int = 1) -> str:
+    return f'stroke="{color}" stroke-width="{width}" fill="none" vector-effect="non-scaling-stroke"'
 
 
 def _summary_in_words(title: str, curves: Mapping[str, Curve], x_name: str) -> str:

@@ -76,7 +76,9 @@ class Registry(Mapping[str, T], Generic[T]):
         known = self._taken.get(name) or (self._definitions.get(name) if name in self._values else None)
         if known not in (None, definition):
             both = f"{known} and {definition}"
-            raise RegistryError(f"the {self.noun} '{name}' is defined twice, by {both}; rename one of them")
+            raise RegistryError(
+                f"the {self.noun} '{name}' is defined twice, by {both}; rename one of them, or leave one plug-in out"
+            )
         self._values[name], self._definitions[name] = value, definition
 
     def unregister(self, name: str) -> None:

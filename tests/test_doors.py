@@ -194,7 +194,7 @@ def probabilities(files: Files) -> np.ndarray:
 
 
 @pytest.mark.parametrize("weights", FORMATS)
-def test_a_model_with_these_weights_is_recognised_as_the_same(weights: str, files: Files, here: None) -> None:
+def test_a_model_with_these_weights_is_recognized_as_the_same(weights: str, files: Files, here: None) -> None:
     net = files["table.prototxt"]
     assert "differs by 0.0e+00" in run("verify", f"{net},{files[weights]}", f"{net},{files['w.caffemodel']}")
     words = "--weights", files[weights], "--iterations", "1"
@@ -229,7 +229,7 @@ def test_a_file_without_any_of_the_layers_is_refused_everywhere(weights: str, fi
 
 def test_a_net_without_weights_is_not_accepted_as_weights(files: Files, here: None) -> None:
     with pytest.raises(
-        WeightsError, match=r"table\.prototxt: the file contains a net but no weights; name the file with the weights"
+        WeightsError, match=r"table\.prototxt: the file contains a net but no weights; name the .caffemodel"
     ):
         Net(files["own.prototxt"], weights=files["table.prototxt"])
 

@@ -251,7 +251,7 @@ def _labels_of(source: Source, sample: _TinyImages | None) -> Labels | None:
 
 
 def _sample_of(source: Source, end: float) -> _TinyImages | None:
-    """Return evenly spread items of a source, or `None` if they aren't labelled images or can't be read in time."""
+    """Return evenly spread items of a source, or `None` if they aren't labeled images or can't be read in time."""
     pixels, labels = list[NDArray[np.float64]](), list[float]()
     for index in np.unique(np.linspace(0, len(source) - 1, _MOST_ITEMS).round().astype(int)).tolist():
         item = source.item(source.fetch(index))

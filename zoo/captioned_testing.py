@@ -17,10 +17,12 @@ from zoo.answers.images import ImageFiles
 def captioned_images(data: SourceName) -> list[CaptionedImage]:
     """Return the captioned images of a data set such as `captions:FILE.json?images=FOLDER`."""
     if data.class_names is not None or set(data.options) - {"images"}:
-        raise DataError(f"{data}: a test on captions allows only the option images=FOLDER; remove the others")
+        raise DataError(f"{data}: a test on captions allows only the option images=FOLDER; remove the other options")
     images = [image for image in data.open_captions() if image.captions]
     if not images:
-        raise DataError(f"{data.path}: the file contains no captions; name another file")
+        raise DataError(
+            f"{data.path}: the file contains no captions; name a file of COCO's captions, such as captions_val2017.json"
+        )
     return images
 
 
@@ -28,8 +30,8 @@ def score_captions(answerer: Answerer, images: Sequence[CaptionedImage]) -> list
     """Return BLEU-1 to BLEU-4 of captions in which each word is the likeliest one."""
     if answerer.answers is not Captions:
         raise DataError(
-            "the model doesn't write captions, but the images only have captions; choose images with labels or "
-            "marked objects"
+            "the model doesn't write captions, but the images only have captions; name data with labels, such "
+            "as folder:PATH, or a model that writes captions"
         )
     source = ImageFiles([str(image.path) for image in images], answerer.preparation.color)
     sentences = []

@@ -128,7 +128,9 @@ def read_card(path: str | Path) -> Card:
     with file_errors(path):
         data = regular_file(Path(path)).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
-        raise FileError(f"{path}: the file is longer than 1 MB, so it isn't a card; name another file")
+        raise FileError(
+            f"{path}: the file is longer than 1 MB, so it isn't a card; name the README.md of a model's folder"
+        )
     return parse_card(data.decode("utf-8", "replace"), str(path))
 
 
@@ -150,7 +152,10 @@ def parse_card(text: str, where: str) -> Card:
             raise FileError(f"{where}: the card contains no fields; write fields such as 'name: LeNet'")
         card = msgspec.convert({**_filled_fields(values), "text": body.strip()}, Card, strict=False)
     except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as problem:
-        raise FileError(f"{where}: the card can't be read: {' '.join(str(problem).split())}; correct it") from None
+        raise FileError(
+            f"{where}: the card can't be read: {' '.join(str(problem).split())}; correct this field as docs/zoo.md "
+            "describes"
+        ) from None
     if card.output and card_cascade(card, where) is None:
         card_decoder(card, where)
     return card
@@ -177,7 +182,10 @@ def card_decoder(card: Card, where: str, folder: Path = Path()) -> Decoder:
     files = {setting: getattr(decoder, setting) for setting in decoder.files if getattr(decoder, setting)}
     for setting, name in files.items():
         if Path(name).name != name:
-            raise FileError(f"{where}: output.{setting}: '{name}' isn't a file in the model's folder; put it there")
+            raise FileError(
+                f"{where}: output.{setting}: '{name}' isn't a file in the model's folder; copy it there, and write "
+                "its name without a folder"
+            )
     placed: dict[str, Any] = {setting: str(folder / name) for setting, name in files.items()}
     return replace(decoder, **placed)
 

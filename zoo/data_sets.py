@@ -15,7 +15,7 @@ from caffe_proto.storage import write_pieces
 from netdsl.data.sources.open_source import open_source, parse_source
 from netdsl.data.sources.poses import POSES
 from netdsl.data.sources.source_name import Content, SourceName
-from netdsl.data.sources.summary import AnnotatedSummary, SourceSummary, example_items, summarise, summarise_set
+from netdsl.data.sources.summary import AnnotatedSummary, SourceSummary, example_items, summarize, summarize_set
 from netdsl.data.transforms.decode import Color, without_color
 from netdsl.data.transforms.image_settings import resize_to
 from netdsl.data.transforms.transform import Transform
@@ -79,7 +79,8 @@ def _convert_items(source: SourceName, request: ConvertDataRequest, listen: List
     request.refuse("--min-dim and --max-dim are for images with objects; give --resize instead", sides=True)
     if is_annotated_target(request.target):
         problem = (
-            f"this format needs images with marked objects, and {request.source} contains none; choose another format"
+            f"this format needs images with marked objects, and {request.source} contains none; write it as "
+            "lmdb:PATH, leveldb:PATH, parquet:PATH or folder:PATH"
         )
         raise DataError(f"{request.target}: {problem}")
     color = Color.GRAY if request.gray else Color.AS_STORED
@@ -219,10 +220,10 @@ def show_data(request: ShowDataRequest, listen: Listen) -> ShownData:
     """Summarize a data set, and draw some of its images if an output file is given."""
     name = parse_source(request.source)
     if name.content is Content.MARKED_IMAGES:
-        return ShownData(request.source, _summarise_set(name, request, listen))
+        return ShownData(request.source, _summarize_set(name, request, listen))
     with work(listen, "reading"), closing(name.open()) as data:
         items = example_items(data, request.count)
-        summary = summarise(data, items)
+        summary = summarize(data, items)
     if request.output:
         from netdsl.data.writing.contact_sheet import contact_sheet
 
@@ -230,10 +231,10 @@ def show_data(request: ShowDataRequest, listen: Listen) -> ShownData:
     return ShownData(request.source, summary)
 
 
-def _summarise_set(name: SourceName, request: ShowDataRequest, listen: Listen) -> AnnotatedSummary:
+def _summarize_set(name: SourceName, request: ShowDataRequest, listen: Listen) -> AnnotatedSummary:
     data = name.open_marked()
     with work(listen, "reading", len(data)) as advance:
-        summary = summarise_set(data, done=advance)
+        summary = summarize_set(data, done=advance)
     if request.output:
         from netdsl.data.writing.contact_sheet import annotated_sheet
 

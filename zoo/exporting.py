@@ -103,7 +103,8 @@ def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Wo
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
         if Path(path).resolve().parent == folder.resolve():
             raise FileError(
-                f"{folder}: the folder contains '{Path(path).name}', which is being exported; name another folder"
+                f"{folder}: the folder contains '{Path(path).name}', which is being exported; name another "
+                "folder with -o"
             )
     training = _training(trained, request)
     exported = export_caffe(

@@ -16,7 +16,7 @@ from caffe_proto.difference import Difference, compare
 from caffe_proto.errors import CaffeError, FileError, UpgradeError, in_file
 from caffe_proto.files import CaffeFile, Form, prototxt, read, write
 from caffe_proto.locations import located
-from caffe_proto.summary import Summary, summarise
+from caffe_proto.summary import Summary, summarize
 from caffe_proto.text.prototxt import reformat, reformat_file
 from caffe_proto.upgrade.file import upgrade_file
 from netdsl.errors import NetError
@@ -74,8 +74,8 @@ def show(request: ShowRequest, listen: Listen) -> Shown:
             contents[file] = read_named(file, dialect=request.dialect, lenient=request.lenient)
             advance()
     if not request.shapes:
-        with work(listen, "summarising"):
-            return OneOrMore(FileSummary(file, summarise(content)) for file, content in contents.items())
+        with work(listen, "summarizing"):
+            return OneOrMore(FileSummary(file, summarize(content)) for file, content in contents.items())
     with work(listen, "inferring shapes"):
         nets = OneOrMore(_shapes_of(file, content, request) for file, content in contents.items())
     request.warn_of_unused({name for net in nets for name in net.data}, listen)
@@ -147,7 +147,7 @@ def diff(request: DiffRequest, listen: Listen) -> FileDifference:
     kinds = [file.message.DESCRIPTOR.name for file in files]
     if kinds[0] != kinds[1]:
         what = f"{request.first} is a {kinds[0]}, {request.second} a {kinds[1]}"
-        raise FileError(f"{what}; compare two files of the same kind")
+        raise FileError(f"{what}; name two nets, two solvers, or two files of weights")
     return FileDifference(compare(*files))
 
 

@@ -51,8 +51,8 @@ class MarkedTest:
         if self.answerer.answers is Boxes:
             return self._detection()
         raise DataError(
-            "the model neither detects nor segments objects; to test on images with marked objects, choose a model "
-            "that does"
+            "the model neither detects nor segments objects; to test on images with marked objects, choose a "
+            "detector of `zoo list`, or test on data with labels"
         )
 
     def _answers(self) -> Iterator[tuple[AnnotatedImage, ImageAnswer]]:

@@ -49,7 +49,7 @@ class ModelFolder:
         if net is None:
             raise NetError(
                 f"{self.path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name "
-                "another folder"
+                "the folder that contains one of them"
             )
         return net
 
@@ -157,7 +157,8 @@ def open_folder(path: Path) -> ModelFolder:
     """Return the model in a folder. Without a card, it is named after the folder."""
     if not is_model_folder(path):
         raise NetError(
-            f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name another folder"
+            f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model; name the "
+            "folder that contains one of them"
         )
     card = path / CARD
     return ModelFolder(path, read_card(card) if has_card(card) else Card(path.resolve().name))

@@ -106,7 +106,9 @@ class _Proposer:
         (edge,) = self.predictor.outputs.values()
         boxes = tops[edge].astype(np.float32).reshape(-1, 5)[:, 1:] / np.float32(scale)
         if not np.isfinite(boxes).all():
-            raise DataError("a region isn't finite; check the weights")
+            raise DataError(
+                "a region isn't finite; download the weights again, or train the net again with a lower base_lr"
+            )
         return boxes
 
 

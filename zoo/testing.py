@@ -171,7 +171,7 @@ def _check_weights(request: TestRequest, model: Model, built: Built, listen: Lis
     nothing."""
     report = match_names(model, built)
     if report.missing and not (report.matched and request.partial):
-        raise WeightsError(f"{report}; name a file that contains the weights of all layers")
+        raise WeightsError(f"{report}; name files with the weights of all layers with --weights")
     listen(WeightsLoaded(model.files, report))
 
 

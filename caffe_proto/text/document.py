@@ -100,7 +100,7 @@ def tokenize(text: str, where: str) -> Iterator[Token]:
         column = offset - line_start + 1
         if match is None:
             raise TextError(
-                f"the string that starts with {text[offset]} is never closed; close it",
+                f"the string that starts with {text[offset]} is never closed; write a quotation mark at its end",
                 where=where,
                 line=line,
                 column=column,
@@ -127,7 +127,10 @@ def _refuse_conflicts(text: str, where: str) -> None:
     """Raise a `TextError` if the text contains the marks of an unfinished merge, which are common in real files."""
     match = _CONFLICT.search(text)
     if match:
-        what = f"'{match.group(1)}' is the mark of an unfinished merge; choose one of the two versions"
+        what = (
+            f"'{match.group(1)}' is the mark of an unfinished merge; keep one of the two versions, and remove the "
+            "lines with the marks"
+        )
         raise TextError(what, where=where, line=text.count("\n", 0, match.start()) + 1, column=1)
 
 
@@ -156,7 +159,10 @@ class _Parser:
     def file(self) -> Body:
         body = self._body("", depth=0)
         if self.token.kind is not TokenKind.END:
-            raise self._error(f"'{self.token.text}' closes a block that was never opened; remove it")
+            raise self._error(
+                f"'{self.token.text}' closes a block that was never opened; remove it, or the brace before it that "
+                "is one too many"
+            )
         return body
 
     def _next(self) -> Token:
@@ -189,7 +195,7 @@ class _Parser:
 
     def _body(self, closing: str, depth: int) -> Body:
         if depth > MAX_DEPTH:
-            raise self._error(f"blocks are nested more than {MAX_DEPTH} deep; correct it")
+            raise self._error(f"blocks are nested more than {MAX_DEPTH} deep; close the blocks before it with '}}'")
         body = Body()
         while self.token.kind is not TokenKind.END and not self._at("}", ">", "]"):
             body.entries.append(self._entry(depth))
@@ -197,7 +203,10 @@ class _Parser:
         while body.closing and not body.closing[-1]:
             body.closing.pop()
         if closing and not self._at(closing):
-            raise self._error(f"expected '{closing}', found {self._found_text()}; close the block")
+            raise self._error(
+                f"expected '{closing}', found {self._found_text()}; close the block, and check the braces before "
+                "this place"
+            )
         return body
 
     def _entry(self, depth: int) -> Entry:
@@ -219,7 +228,8 @@ class _Parser:
     def _values(self, entry: Entry, colon: bool, depth: int) -> None:
         if not colon and not self._at("{", "<", "["):
             raise self._error(
-                f"expected ':' or '{{' after '{excerpt(entry.name)}', found {self._found_text()}; write one of them"
+                f"expected ':' or '{{' after '{excerpt(entry.name)}', found {self._found_text()}; "
+                "write a setting as name: value, and a block as name { ... }"
             )
         if not self._at("["):
             entry.values.append(self._value(entry, depth))
@@ -242,7 +252,10 @@ class _Parser:
             self._close(None if inside else entry)
             return body
         if token.kind not in (TokenKind.BARE, TokenKind.STRING):
-            raise self._error(f"expected a value for '{excerpt(entry.name)}', found {self._found_text()}; give it one")
+            raise self._error(
+                f"expected a value for '{excerpt(entry.name)}', found {self._found_text()}; write it after the "
+                "name, as in kernel_size: 3"
+            )
         if token.kind is TokenKind.BARE and token.text[0] in "$%@":
             raise self._error(f"the value of '{excerpt(entry.name)}' is {excerpt(token.text)}; {_TEMPLATE}")
         self.last = None if inside else entry

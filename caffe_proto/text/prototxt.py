@@ -82,7 +82,9 @@ def reformat_file(path: str | Path, *, write: bool = True, lenient: bool = False
     except OSError as problem:
         raise FileError(f"{path}: can't be opened: {problem.strerror}; check the path and its permissions") from None
     if b"\0" in data:
-        raise FileError(f"{path}: this is a binary file, but only prototxt can be reformatted; show it with `zoo show`")
+        raise FileError(
+            f"{path}: this is a binary file, but only prototxt can be reformatted; show it with `zoo show {path}`"
+        )
     formatted = reformat(data, str(path), lenient=lenient)
     if write and formatted != data:
         write_pieces(path, [formatted])

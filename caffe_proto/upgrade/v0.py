@@ -133,7 +133,8 @@ def _producer(bottom: str, producers: Mapping[str, int], where: str) -> int:
     """Return the index of the layer that produces a bottom, or -1 for an input of the net."""
     if bottom not in producers:
         raise UpgradeError(
-            f"{where}: the bottom '{bottom}' isn't an input of the net or a top of an earlier layer; add it"
+            f"{where}: the bottom '{bottom}' isn't an input of the net or a top of an earlier layer; correct "
+            "its name, or add a layer or an `input` with this name"
         )
     return producers[bottom]
 
@@ -147,7 +148,10 @@ def _take_pad(layer: pb.V1LayerParameter, padding: pb.V1LayerParameter, where: s
             "the bottom, or set pad in a conv or pool layer"
         )
     if len(padding.bottom) != 1 or len(padding.top) != 1:
-        raise UpgradeError(f"padding layer '{name}': the layer must have one bottom and one top; remove the others")
+        raise UpgradeError(
+            f"padding layer '{name}': the layer must have one bottom and one top, but has {len(padding.bottom)} and "
+            f"{len(padding.top)}; give it one of each"
+        )
     layer.layer.pad = padding.layer.pad
     layer.bottom[0] = padding.bottom[0]
     return f"padding layer '{name}' became pad: {padding.layer.pad} of '{layer.layer.name}'"

@@ -132,7 +132,8 @@ def refuse_unknown(message: Message, where: str) -> None:
         field = message.DESCRIPTOR.fields_by_number.get(number)
         what = f"field number {number}" if field is None else f"{field.name}: {value!r:.40}"
         raise UpgradeError(
-            f"{where}: the schema doesn't have {what}; read the file in the dialect of the fork that wrote it"
+            f"{where}: the schema doesn't have {what}; name the fork that wrote the file with --dialect, or "
+            "skip the field with --lenient"
         )
 
 
@@ -144,7 +145,8 @@ def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.LayerParameter:
             set_field(layer, field.name, value)
         elif field.name not in _REWRITTEN:
             raise UpgradeError(
-                f"{where}: {field.name} has no equivalent in today's form; remove it or rewrite the layer"
+                f"{where}: {field.name} has no equivalent in today's form; remove it, or write the layer as "
+                "`layer` with today's settings"
             )
     if old.HasField("type"):
         layer.type = TYPE_NAMES[old.type]

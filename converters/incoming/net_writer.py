@@ -113,8 +113,8 @@ class NetWriter:
         for output, value in outputs:
             if not isinstance(value, NetBlob):
                 raise ConversionError(
-                    f"output '{output}' is the same for all inputs, which a Caffe net can't compute; remove it from "
-                    "the outputs"
+                    f"output '{output}' is the same for all inputs, which a Caffe net can't compute; export the "
+                    "model without this output"
                 )
             if self._read[value.name] or value.name in self._inputs or value.name in names:
                 self.node = f"{output}/output"
@@ -159,7 +159,7 @@ def _shapes(layer: pb.LayerParameter, bottoms: Sequence[Shape], arrays: Sequence
     if arrays and blob_shapes != list(arrays):
         raise ShapeError(
             f"weights of shapes {list(arrays)} don't fit a {layer.type} layer, whose blobs have shapes "
-            f"{blob_shapes}; give weights of these shapes"
+            f"{blob_shapes}; pass weights of these shapes"
         )
     return shapes
 

@@ -105,7 +105,8 @@ def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel
         except UnsupportedOpsetError as problem:
             if requested is not None:
                 raise ConversionError(
-                    f"the net needs an operator that onnxruntime supports only up to {problem}; choose an older opset"
+                    f"the net needs an operator that onnxruntime supports only up to {problem}; choose an older "
+                    "one with --opset"
                 ) from None
             opset = problem.opset
     model = model_of(graph, opset)
@@ -116,9 +117,14 @@ def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel
 
 def _check_exportable(built: Built) -> None:
     if built.graph.phase is not Phase.TEST:
-        raise ConversionError("a net in the TRAIN phase can't be exported to ONNX; use the TEST phase")
+        raise ConversionError(
+            "a net in the TRAIN phase can't be exported to ONNX; pass the net of its TEST phase, as in "
+            "model.module(Phase.TEST)"
+        )
     if any(blob.is_meta for layer in built.layers for blob in layer.blob_tensors()):
-        raise ConversionError("the net doesn't have weights yet; allocate it and load them")
+        raise ConversionError(
+            "the net doesn't have weights yet; load them first, as in Net(net, weights='net.caffemodel')"
+        )
 
 
 def _check_opset(opset: int) -> int:
@@ -135,7 +141,7 @@ def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
         if lengths is None and not source.free:
             raise ConversionError(
                 f"a layer needs a fixed {source.name}, but it is known only when the net runs; set it in the "
-                "prototxt, or with --assume"
+                "net's Input layer, or with --assume BLOB=SHAPE"
             )
         open_lengths |= lengths or {}
     return open_lengths
@@ -166,7 +172,9 @@ def _graph(built: Built, lengths: Lengths, opset: int) -> tuple[Any, list[AnyArr
         raise ConversionError(f"{'; '.join(problems)}; replace these layers, or export the net to torch")
     ends = [edge for edge in built.graph.outputs if edge not in outside]
     if not ends:
-        raise ConversionError("the net has no outputs; add a layer whose top no layer reads")
+        raise ConversionError(
+            "the net has no outputs, because each top is read by a layer; rename the top of the last layer"
+        )
     used = {value for node in builder.all_nodes for value in node.input}
     starts = [edge for edge in sorted(outside) if names[edge] in used]
     values = [[_value(built, lengths, edge, names[edge], builder) for edge in edges] for edges in (starts, ends)]

@@ -109,11 +109,14 @@ class Importer:
         dims = value.type.tensor_type.shape.dim
         sizes = [dim.dim_value or (1 if axis == 0 else 0) for axis, dim in enumerate(dims)]
         if not sizes or 0 in sizes:
-            raise ConversionError(f"input '{value.name}' has an open shape; give the shape in `shapes`")
+            raise ConversionError(
+                f"input '{value.name}' has an open shape; give it in Python, as in from_onnx(model, "
+                f"shapes={{'{value.name}': (1, 3, 224, 224)}})"
+            )
         if min(sizes) < 0 or len(sizes) > MAX_AXES or math.prod(sizes) > MOST_VALUES:
             raise ConversionError(
                 f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which a Caffe net can't have; give another "
-                "shape in `shapes`"
+                f"shape in Python, as in from_onnx(model, shapes={{'{value.name}': (1, 3, 224, 224)}})"
             )
         return tuple(sizes)
 
@@ -216,7 +219,8 @@ def _initializers(graph: Any) -> Iterator[tuple[str, AnyArray]]:
     """Yield the initializers of a graph by name."""
     if graph.sparse_initializer:
         raise ConversionError(
-            f"'{graph.sparse_initializer[0].values.name}' is a sparse tensor, which can't be converted; make it dense"
+            f"'{graph.sparse_initializer[0].values.name}' is a sparse tensor, which can't be converted; export "
+            "the model with dense tensors"
         )
     for tensor in graph.initializer:
         try:
@@ -232,7 +236,9 @@ def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[An
     if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
         raise ConversionError("the result is random, which a Caffe net can't compute")
     if node.op_type in _LOOPS:
-        raise ConversionError("constants that loops compute can't be converted; simplify the model first")
+        raise ConversionError(
+            "constants that loops compute can't be converted; run onnxsim on the model first, which computes them"
+        )
     library = onnx()
     names = [name for name in node.input if name]
     arrays = dict(zip(names, inputs, strict=True))
@@ -260,14 +266,15 @@ def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
         inferred = onnx_module("shape_inference").infer_shapes(known, data_prop=True)
     except Exception as problem:  # onnx's exception class isn't public
         raise ConversionError(
-            f"the shapes can't be inferred: {first_line(problem)}; give all shapes in `shapes`"
+            f"the shapes can't be inferred: {first_line(problem)}; give the shapes of all inputs in Python, as "
+            f"in from_onnx(model, shapes={{'data': (1, 3, 224, 224)}})"
         ) from None
     for output in inferred.graph.output:
         lengths = [dim.dim_value for dim in output.type.tensor_type.shape.dim]
         if math.prod(lengths) > MOST_VALUES:
             raise ConversionError(
-                f"'{output.name}' would be a constant of shape {lengths}, which is too large for a net; export "
-                "the model without it"
+                f"'{output.name}' would be a constant of shape {lengths}, which is too large for a net; compute "
+                "it from the input when you export the model"
             )
 
 

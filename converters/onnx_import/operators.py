@@ -306,14 +306,14 @@ def _any_softmax(net: NetWriter, node: OnnxNode, *, logarithm: bool) -> Tops:
 
 def _batch_norm(net: NetWriter, node: OnnxNode) -> Tops:
     if node.get("training_mode", 0):
-        raise ConversionError("training_mode is set; export the model for inference")
+        raise ConversionError("training_mode is set; export the model after model.eval()")
     scale, bias, mean, variance = (node.array(place) for place in range(1, 5))
     return arithmetic.batch_norm(net, node.blob(), mean, variance, node.get("epsilon", 1e-5), scale, bias)
 
 
 def _dropout(net: NetWriter, node: OnnxNode) -> Tops:
     if node.has_input(2) and np.any(node.array(2)):
-        raise ConversionError("training_mode is set; export the model for inference")
+        raise ConversionError("training_mode is set; export the model after model.eval()")
     return arithmetic.dropout(net, node.blob(), node.number("ratio", 1, 0.5))
 
 

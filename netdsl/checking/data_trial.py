@@ -149,8 +149,7 @@ def _with_files(layer: BringsData, folder: Path, tops: Sequence[tuple[Array, Blo
     with at_layer(layer.layer):
         if not isinstance(layer, HasSampleFiles):
             raise NetError(
-                f"sample files can't be created for a layer of type {layer.layer.type}; name a net whose data "
-                "layers netdsl can write"
+                f"sample files can't be created for a layer of type {layer.layer.type}; check the net without --data"
             )
         folder.mkdir()
         return layer.write_samples(folder, [layer.stored(values, kind) for values, kind in tops])
@@ -168,7 +167,10 @@ def _run_on_batch(graph: Graph, inputs: Mapping[str, Array], settings: TrialSett
         trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()
         trial.backward = not settings.forward_only
     if not math.isfinite(trial.loss):
-        raise NetError(f"the loss is {trial.loss}, which isn't finite; lower base_lr, or check the data")
+        raise NetError(
+            f"the loss is {trial.loss}, which isn't finite; check the settings of its losses, and lower the std of "
+            "its fillers"
+        )
 
 
 def _with_statistics(module: NetModule) -> NetModule:

@@ -98,7 +98,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             finding.parsed = True
             graphs = model.graphs
             if not graphs:
-                raise NetError("the net has no layers; add some")
+                raise NetError("the net has no layers; add layers, or name the file that contains them")
             model = replace(model, net=without_files(model.net))
             _check_layers(model, settings, finding, graphs)
             if run:

@@ -167,6 +167,6 @@ def _ranks(rank: int | None, size: int | None) -> Ranks:
     if not 0 <= ranks.rank < ranks.size:
         raise DataError(
             f"the rank is {ranks.rank}, but with {ranks.size} processes it must be from 0 to {ranks.size - 1}; "
-            "pass such a rank"
+            "pass rank and size of this process, or neither"
         )
     return ranks

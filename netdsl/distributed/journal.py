@@ -110,7 +110,8 @@ class Journal:
             sync(self.folder)
         except OSError as problem:
             raise DistributedError(
-                f"{entry}: the folder can't be created: {problem.strerror}; choose another folder"
+                f"{entry}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, "
+                "or free space there"
             ) from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
         archive, notes = (entry / name for name in _files_of_part(worker))
@@ -127,7 +128,7 @@ class Journal:
             value = file_hash(entry / name)
             if value is None:
                 raise DistributedError(
-                    f"{entry / name}: the file can't be read; check that all workers see this folder"
+                    f"{entry / name}: the file can't be read; name a run folder on storage that all workers share"
                 )
             files[name] = value
         contents = msgspec.json.encode(_Contents(after, score, files, _VERSION, tuple(members)))
@@ -233,7 +234,7 @@ def _open_entry(path: Path) -> JournalEntry:
     except FileError as problem:
         raise DistributedError(str(problem)) from None
     except (OSError, ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: the file is damaged: {problem}; remove the file") from None
+        raise DistributedError(f"{file}: the file is damaged: {problem}; remove it, and resume the run") from None
     if contents.version != _VERSION:
         raise DistributedError(
             f"{file}: the file has version {contents.version}, which this release of netdsl can't read; resume "
@@ -245,7 +246,7 @@ def _open_entry(path: Path) -> JournalEntry:
     if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
         raise DistributedError(
             f"{file}: the file is damaged: it belongs to another round, or doesn't list all workers' parts; "
-            "remove the entry's folder"
+            "remove the entry's folder, and resume the run from the round before it"
         )
     return JournalEntry(path, contents)
 
@@ -262,8 +263,8 @@ class Membership(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.after < 0 or not self.members or list(self.members) != sorted({*self.members}) or self.members[0] < 0:
             raise DistributedError(
-                f"workers {self.members} after round {self.after} are not a valid membership; list worker numbers "
-                "in ascending order"
+                f"workers {self.members} after round {self.after} are not a valid membership; list the numbers "
+                "of the workers in ascending order, each once"
             )
 
     def names(self) -> str:
@@ -288,7 +289,7 @@ def read_memberships(folder: Path) -> tuple[Membership, ...]:
             f"{file}: the file can't be read: {problem.strerror}; check the path and its permissions"
         ) from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: the file is damaged: {problem}; remove the file") from None
+        raise DistributedError(f"{file}: the file is damaged: {problem}; remove it, and resume the run") from None
 
 
 def note_membership(folder: Path, membership: Membership) -> None:

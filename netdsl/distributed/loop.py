@@ -214,7 +214,7 @@ def _copy_saved(saved: Mapping[str, Tensor], tensors: Mapping[str, Tensor], entr
         if name not in saved or saved[name].shape != tensor.shape:
             raise DistributedError(
                 f"{entry.path}: the entry was saved with another net, solver or strategy; resume it with the "
-                "original ones"
+                "solver and the strategy in the run's folder"
             )
         tensor.copy_(saved[name])
 

@@ -159,12 +159,11 @@ class Machines:
     def __post_init__(self) -> None:
         if not 0 <= self.stragglers <= self.size:
             raise DistributedError(
-                f"there can't be {self.stragglers} stragglers among {self.size} workers; give fewer stragglers"
+                f"there can't be {self.stragglers} stragglers among {self.size} workers; lower --stragglers"
             )
         if not 0 <= self.lost < self.size:
             raise DistributedError(
-                f"{self.lost} of {self.size} workers can't be lost, because the first one always remains; lose "
-                "fewer workers"
+                f"{self.lost} of {self.size} workers can't be lost, because the first one always remains; lower --lost"
             )
         if self.step < 0 or self.jitter < 0 or self.slowdown <= 0:
             raise DistributedError(

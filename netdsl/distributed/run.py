@@ -122,7 +122,9 @@ class Run:
         best = choose_transport(devices, -(-self.workers // per_machine), mpi=mpi)
         transport = self.transport or best
         if transport is Transport.NCCL and best is not Transport.NCCL:
-            raise DistributedError("the transport nccl needs a GPU for each worker; leave --transport out, or use gloo")
+            raise DistributedError(
+                "the transport nccl needs a GPU for each worker; leave out --transport, or use --transport gloo"
+            )
         if transport in OF_MPI and not mpi:
             raise DistributedError(
                 f"the transport {transport.value} only works between ranks of mpiexec; give --backend mpi"
@@ -142,10 +144,14 @@ class Run:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise DistributedError(
-                f"{path}: the folder can't be created: {problem.strerror}; choose another folder"
+                f"{path}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, "
+                "or free space there"
             ) from None
         if (path / _RUN).exists() and not again:
-            raise DistributedError(f"{path}: the folder already contains a run; resume it, or name another folder")
+            raise DistributedError(
+                f"{path}: the folder already contains a run; continue it with --resume {self.folder}, or name "
+                "another folder with --run"
+            )
         remove_leftovers(path)
         write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)
         data = msgspec.json.encode(_RunFile(_VERSION, self, tuple(allowed_plugins())), enc_hook=_to_plain)
@@ -167,7 +173,7 @@ class Run:
             return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path, solver)).run
         except OSError as problem:
             raise DistributedError(
-                f"{file}: the run can't be read: {problem.strerror}; name the folder of a run with several workers"
+                f"{file}: the run can't be read: {problem.strerror}; name a folder that --run wrote"
             ) from None
         except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
             raise DistributedError(

@@ -179,7 +179,7 @@ def read_records(folder: Path) -> list[RoundRecord]:
                     records[record.number, record.rank] = record
     except OSError as problem:
         raise DistributedError(
-            f"{path}: the records can't be read: {problem.strerror}; name the folder of a run with several workers"
+            f"{path}: the records can't be read: {problem.strerror}; name a folder that --run wrote"
         ) from None
     return [records[key] for key in sorted(records)]
 

@@ -129,7 +129,8 @@ class Retries:
         if self._failures > self._most:
             times = f"{self._failures} times " if self._failures > 1 else ""
             raise DistributedError(
-                f"training failed {times}without progress: {reason}; correct the cause, and start again"
+                f"training failed {times}without progress: {reason}; remove the cause, and continue with "
+                "--resume and the run's folder"
             )
 
 

@@ -41,4 +41,5 @@ if not TYPE_CHECKING:
             return Constructor(name, LAYERS[name])
         names = {name.lower(): name for name in (*__all__, *LAYERS)}
         near = get_close_matches(name.lower(), names, 1)
-        raise AttributeError(f"there is no layer type '{name}'" + (f"; did you mean {names[near[0]]}?" if near else ""))
+        advice = f"did you mean {names[near[0]]}?" if near else "docs/layer_types.md lists the types"
+        raise AttributeError(f"there is no layer type '{name}'; {advice}")

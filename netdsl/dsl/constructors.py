@@ -138,9 +138,9 @@ class Constructor:
         self, layer_message: pb.LayerParameter, tops: Sequence[str] | str | None, in_place: bool, what: str
     ) -> Sequence[str]:
         if in_place and tops is not None:
-            raise NetError(f"{what}: tops and in_place can't be combined; remove one of them")
+            raise NetError(f"{what}: tops and in_place can't be combined; remove in_place, or remove tops")
         if in_place and not layer_message.bottom:
-            raise NetError(f"{what}: in_place needs a bottom; add one")
+            raise NetError(f"{what}: in_place needs a bottom; name the blob to change in `bottoms`")
         if in_place:
             return layer_message.bottom[:1]
         return self.default_tops(layer_message) if tops is None else _blob_names(tops, f"{what}: tops")
@@ -183,7 +183,7 @@ def _blob_names(value: Sequence[str] | str, what: str) -> Sequence[str]:
     names = [value] if isinstance(value, str) else value
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        raise NetError(f"{what} must be names of blobs, not a {type(wrong).__name__}; name the bottoms")
+        raise NetError(f"{what} must be names of blobs, not a {type(wrong).__name__}; pass the names, as in ['conv1']")
     return names
 
 
@@ -242,7 +242,7 @@ def _assign_message(message: Message, field: FieldDescriptor, value: Any, what: 
     elif isinstance(value, Message) and value.DESCRIPTOR is target.DESCRIPTOR:
         target.CopyFrom(value)
     else:
-        raise NetError(f"{what} must be a dict of settings, not {value!r}; pass a dict")
+        raise NetError(f"{what} must be a dict of settings, not {value!r}; pass a dict, as in {{'type': 'xavier'}}")
 
 
 def _assign_scalar(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:

@@ -107,7 +107,7 @@ class LayerWriter:
     def layer(self, layer: pb.LayerParameter) -> CompoundExpression:
         """Return the call that makes a layer."""
         if not layer.HasField("type"):
-            raise NetError(f"layer '{layer.name}' has no type; set one")
+            raise NetError(f"layer '{layer.name}' has no type; set it, as in type: 'ReLU'")
         if _is_rdd_layer(layer):
             self.used.add("RDDLayer")
             shape = [Leaf(str(dim), LeafKind.INTEGER, "dim") for dim in layer.input_param.shape[0].dim]

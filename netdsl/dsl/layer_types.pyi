@@ -5501,7 +5501,7 @@ def SegmentationEvaluate(
 ) -> pb.LayerParameter:
     """Computes the intersection over union of each channel of the first item, for values above a threshold.
 
-    A prediction of another size is converted to bytes and resized. In that case, an unlabelled class results in -1, and
+    A prediction of another size is converted to bytes and resized. In that case, an unlabeled class results in -1, and
     otherwise in 0.
     """
 

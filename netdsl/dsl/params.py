@@ -71,7 +71,11 @@ def net_message(
     what = f"net '{net.name}'"
     for number, layer in enumerate(name_and_layers[has_name:], 1):
         if not isinstance(layer, pb.LayerParameter):
-            hint = "; write * before it" if isinstance(layer, (list, tuple)) else "; pass layers only"
+            hint = (
+                "; write * before it"
+                if isinstance(layer, (list, tuple))
+                else "; pass what a constructor such as ConvolutionLayer returns"
+            )
             raise NetError(f"{what}: layer number {number} is a {type(layer).__name__}, not a layer{hint}")
         net.layer.append(layer)
     assign(net, settings, what)
@@ -106,7 +110,9 @@ def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, 
         return {}
     sizes = list(value) if isinstance(value, (list, tuple)) else [value]
     if len(sizes) not in (1, 2):
-        raise NetError(f"layer '{layer}': {what} must be one number or (height, width), not {value!r}; correct it")
+        raise NetError(
+            f"layer '{layer}': {what} must be one number or (height, width), not {value!r}; write it as 3 or (3, 5)"
+        )
     return {square: sizes[0]} if len(set(sizes)) == 1 else {f"{what}_h": sizes[0], f"{what}_w": sizes[1]}
 
 
@@ -198,6 +204,7 @@ def ActivationLayer(  # noqa: N802
     """
     if not callable(activation):
         raise NetError(
-            f"layer '{name}': activation must be a layer type, such as ReLU, not {activation!r}; pass a layer type"
+            f"layer '{name}': activation must be a layer type, such as ReLU, not {activation!r}; pass it "
+            "without parentheses, as in activation=ReLU"
         )
     return activation(name, bottoms, **settings)

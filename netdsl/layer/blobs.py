@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import name_advice
 from netdsl.errors import NetError
 
 _VARIANCE = pb.FillerParameter.VarianceNorm
@@ -127,9 +127,7 @@ def fill(tensor: Tensor, filler: pb.FillerParameter) -> None:
 def _check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
     """Raise a `NetError` if a filler doesn't exist or can't fill a blob of this shape."""
     if filler.type not in _FILLERS:
-        near = get_close_matches(filler.type.lower(), _FILLERS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(_FILLERS)}"
-        raise NetError(f"there is no filler '{filler.type}'; {hint}")
+        raise NetError(f"there is no filler '{filler.type}'; {name_advice(filler.type, _FILLERS)}")
     if filler.type == "uniform" and not filler.min <= filler.max:
         raise NetError(f"a uniform filler's min is {filler.min:g} and its max {filler.max:g}; set min to max or less")
     if filler.type == "gaussian" and not filler.std >= 0:
@@ -190,8 +188,8 @@ def _msra(tensor: Tensor, filler: pb.FillerParameter) -> None:
 def _bilinear(tensor: Tensor, filler: pb.FillerParameter) -> None:
     size = tensor.shape[3]
     factor = math.ceil(size / 2)
-    centre = (size - 1) / (2 * factor)
-    line = 1 - (torch.arange(size, dtype=tensor.dtype, device=tensor.device) / factor - centre).abs()
+    center = (size - 1) / (2 * factor)
+    line = 1 - (torch.arange(size, dtype=tensor.dtype, device=tensor.device) / factor - center).abs()
     tensor.copy_(line[:, None] * line[None, :])
 
 

@@ -72,12 +72,11 @@ class Layer(LayerBlobs):
     def _check_count(self, what: str, count: int, allowed: Count) -> None:
         least, most = allowed
         if count < least or (most is not None and count > most):
-            limits = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
-            noun = what if limits == "1" else f"{what}s"
-            raise NetError(
-                f"a layer of type {self.layer.type} must have {limits} {noun}, not {count}; correct its bottoms and "
-                "tops"
-            )
+            several = f"{least} or more {what}s" if most is None else f"{least} to {most} {what}s"
+            limits = _counted(least, what) if least == most else several
+            too_many = f"remove {_counted(count - (most or 0), what)}"
+            advice = f"add {_counted(least - count, what)}" if count < least else too_many
+            raise NetError(f"a layer of type {self.layer.type} must have {limits}, not {count}; {advice}")
 
     def works_in_place(self) -> bool:
         """Return whether a top has the name of a bottom."""
@@ -138,6 +137,10 @@ class Layer(LayerBlobs):
         return list(self.layer.loss_weight) or [0.0] * len(self.layer.top)
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def add_specs(layer: pb.LayerParameter, blobs: int) -> None:
     """Add default settings, such as a learning rate, for each blob of a layer that has none."""
     for _ in range(len(layer.param), blobs):
@@ -155,5 +158,8 @@ def positive(settings: Message, name: str) -> int:
 def axis_of(axis: int, dims: int, what: str = "axis") -> int:
     """Return an axis counted from the front. Caffe counts negative axes from the end."""
     if not -dims <= axis < dims:
-        raise ShapeError(f"{what} {axis} doesn't exist: the bottom has {dims} axes; set another axis")
+        raise ShapeError(
+            f"{what} {axis} doesn't exist: the bottom has {dims} axes; set one of them, counted from 0 at the front "
+            "or from -1 at the end"
+        )
     return axis % dims if dims else 0

@@ -49,7 +49,9 @@ class BringsData(Layer):
         """
         shapes = self.top_shapes([])
         if any(min(shape, default=0) < 0 for shape in shapes):
-            raise NetError("a shape contains a negative length; correct it")
+            raise NetError(
+                "a shape contains a negative length; write 1 or more, or leave the shape out if it isn't known"
+            )
         return [shape or None for shape in shapes]
 
     def stated_batch(self) -> int | None:

@@ -19,7 +19,7 @@ class BlobKind(Enum):
     LABEL = auto()  # a class or an index, as a whole number
     IMAGE_SIZE = auto()  # rows of an image's height, width and scale
     REGION = auto()  # rows of an image's index, and a box in its pixels
-    LABELLED_BOX = auto()  # rows of a box in an image's pixels, and its class
+    LABELED_BOX = auto()  # rows of a box in an image's pixels, and its class
     BOX_CODE = auto()  # boxes as a net predicts them, relative to others: small numbers
     PRIORS = auto()  # consecutive boxes in fractions of the image, then four variances for each
     COUNTED_BOX = auto()  # rows of boxes as DIGITS writes them; an image's first row contains their number
@@ -71,7 +71,7 @@ def _row(kind: BlobKind, image: Size, random: np.random.Generator) -> Sequence[f
     height, width = image
     if kind is BlobKind.IMAGE_SIZE:
         return height, width, 1.0
-    if kind is BlobKind.LABELLED_BOX:
+    if kind is BlobKind.LABELED_BOX:
         return 0.0, 0.0, width / 2, height / 2, 1.0
     if kind is BlobKind.OBJECT:
         return 0.0, 1.0, 0.0, 0.1, 0.1, 0.6, 0.6, 0.0

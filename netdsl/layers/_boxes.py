@@ -30,7 +30,7 @@ def encode(code: Code, boxes: Tensor, priors: Tensor, variances: Tensor | None =
     """Return the targets of a box regression: the boxes, encoded relative to priors."""
     sides = _sides(priors)
     if code == pb.PriorBoxParameter.CENTER_SIZE:
-        shift = (_centres(boxes) - _centres(priors)) / sides
+        shift = (_centers(boxes) - _centers(priors)) / sides
         codes = torch.cat((shift, (_sides(boxes) / sides).log()), -1)
     else:
         codes = boxes - priors
@@ -44,9 +44,9 @@ def decode(code: Code, codes: Tensor, priors: Tensor, variances: Tensor | None =
     codes = codes if variances is None else codes * variances
     sides = _sides(priors)
     if code == pb.PriorBoxParameter.CENTER_SIZE:
-        centres = codes[..., :2] * sides + _centres(priors)
+        centers = codes[..., :2] * sides + _centers(priors)
         halves = codes[..., 2:].exp() * sides / 2
-        return torch.cat((centres - halves, centres + halves), -1)
+        return torch.cat((centers - halves, centers + halves), -1)
     if code == pb.PriorBoxParameter.CORNER_SIZE:
         codes = codes * torch.cat((sides, sides), -1)
     return priors + codes
@@ -56,7 +56,7 @@ def _sides(boxes: Tensor) -> Tensor:
     return boxes[..., 2:] - boxes[..., :2]
 
 
-def _centres(boxes: Tensor) -> Tensor:
+def _centers(boxes: Tensor) -> Tensor:
     return (boxes[..., :2] + boxes[..., 2:]) / 2
 
 
@@ -187,18 +187,18 @@ def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: st
         shift, growth = _halves(g, codes)
         half = g.constant(0.5)
         middle = g.node("Mul", g.node("Add", first, last), half)
-        centres = g.node("Add", g.node("Mul", shift, sides), middle)
+        centers = g.node("Add", g.node("Mul", shift, sides), middle)
         halves = g.node("Mul", g.node("Mul", g.node("Exp", growth), sides), half)
-        return g.node("Concat", g.node("Sub", centres, halves), g.node("Add", centres, halves), axis=-1)
+        return g.node("Concat", g.node("Sub", centers, halves), g.node("Add", centers, halves), axis=-1)
     if code == pb.PriorBoxParameter.CORNER_SIZE:
         codes = g.node("Mul", codes, g.node("Concat", sides, sides, axis=-1))
     return g.node("Add", priors, codes)
 
 
-def corners_onnx(g: OnnxGraph, centres: str, sizes: str) -> str:
+def corners_onnx(g: OnnxGraph, centers: str, sizes: str) -> str:
     """Return the corners (left, top, right, bottom) of boxes given by center and size."""
     halves = g.node("Mul", sizes, g.constant(0.5))
-    return g.node("Concat", g.node("Sub", centres, halves), g.node("Add", centres, halves), axis=-1)
+    return g.node("Concat", g.node("Sub", centers, halves), g.node("Add", centers, halves), axis=-1)
 
 
 def suppressed_onnx(

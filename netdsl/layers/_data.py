@@ -94,7 +94,8 @@ class DataLayer(BringsData):
         for name, shape in zip(self.layer.top, shapes, strict=False):
             if shape is None or UNKNOWN in shape:
                 raise NetError(
-                    f"the shape of '{name}' isn't known before the data are read; state it, as in {name}=3x224x224"
+                    f"the shape of '{name}' isn't known before the data are read; state it, as in --assume "
+                    f"{name}=3x224x224"
                 )
         return [shape for shape in shapes if shape is not None]
 
@@ -242,7 +243,7 @@ def both_or_none(height: int, width: int, what: str) -> Size:
     return height, width
 
 
-class LabelledImages(ImagesWithMaps):
+class LabeledImages(ImagesWithMaps):
     """A layer whose list contains labels as `label_type` defines them.
 
     With `windows`, the list also contains the part of each image to show.

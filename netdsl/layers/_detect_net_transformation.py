@@ -62,7 +62,7 @@ class Augmentation:
         left, top = random.part(p, whole, wanted)
         return cls(scaled, max(-180.0, min(hue, 180.0)), saturation, flipped, degrees, top, left)
 
-    def coloured(self, image: Tensor) -> Tensor:
+    def colored(self, image: Tensor) -> Tensor:
         """Return a BGR image with a rotated hue and a lower saturation."""
         pales = self.saturation < 1 - _LEAST_PALENESS
         if not pales and abs(self.hue) <= _LEAST_ANGLE:
@@ -217,7 +217,7 @@ def _crop(image: Tensor, top: int, left: int, out: Tensor) -> None:
 
 
 @dataclass(frozen=True)
-class LabelledBoxes:
+class LabeledBoxes:
     """The labeled boxes of a batch: left, top, width and height. Each image has the same number of slots for boxes."""
 
     boxes: Tensor  # images x places x 4
@@ -225,7 +225,7 @@ class LabelledBoxes:
     valid: Tensor  # whether the slot contains a box
 
     @classmethod
-    def of(cls, label: Tensor) -> LabelledBoxes:
+    def of(cls, label: Tensor) -> LabeledBoxes:
         """Return the boxes in rows as DIGITS writes them.
 
         The first row contains the number of boxes and the row length.
@@ -264,7 +264,7 @@ class CoverageMaps:
         """The shape of one image's maps."""
         return _MAPS + max(self.classes.values()) + 1, self.rows, self.columns
 
-    def __call__(self, objects: LabelledBoxes) -> Tensor:
+    def __call__(self, objects: LabeledBoxes) -> Tensor:
         """Return the maps of a batch. Caffe's rule: if several objects cover a cell, the last one counts."""
         label = self._labels(objects.classes)
         box = self._cropped(objects.boxes)

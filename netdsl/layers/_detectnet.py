@@ -81,13 +81,13 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
             )
         if len(covered) != 4 or covered[1] != self.classes:
             raise ShapeError(
-                f"the first bottom must have 4 axes and {self.classes} channels, not {list(covered)}; connect the "
-                "coverage, and set its channels"
+                f"the first bottom must have 4 axes and {self.classes} channels, not {list(covered)}; connect "
+                f"the layer that predicts the coverage, with num_output: {self.classes}"
             )
         if len(corners) != 4 or corners[1] < 4 or (corners[0], *corners[2:]) != (covered[0], *covered[2:]):
             raise ShapeError(
                 f"the second bottom must have 4 channels for each cell of the first, not shape {list(corners)}; "
-                "connect the bounding boxes"
+                "connect the layer that predicts the boxes, with num_output: 4"
             )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

@@ -44,7 +44,7 @@ def check_pair(bottoms: Sequence[Shape]) -> None:
     if any(x != y and 1 not in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False)):
         raise ShapeError(
             f"shapes {list(a)} and {list(b)} don't match, because each axis must have equal lengths or a length "
-            "of 1; reshape one of them"
+            "of 1; change one of them with a Reshape layer"
         )
 
 
@@ -68,8 +68,8 @@ def check_second(bottoms: Sequence[Shape], axis: int) -> None:
     start = axis_of(axis, len(first))
     if first[start : start + len(second)] != second:
         raise ShapeError(
-            f"the second bottom {list(second)} must match the first, {list(first)}, from axis {axis} on; reshape "
-            "it, or set another axis"
+            f"the second bottom {list(second)} must match the first, {list(first)}, from axis {axis} on; set "
+            "axis and num_axes so that they match, or change the shape with a Reshape layer"
         )
 
 

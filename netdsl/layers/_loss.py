@@ -31,14 +31,14 @@ WEIGHTLESS = ("fast-rcnn", "faster-rcnn", "rfcn", "pvanet", "intel", "tsn", "hap
 
 
 @dataclass(frozen=True)
-class Normaliser:
+class Normalizer:
     """The divisor of the sum of all losses. It is at least 1, so that a batch without labels has the loss 0."""
 
     mode: Mode
     fixed: float
 
     @classmethod
-    def of(cls, p: pb.LossParameter, unset: Mode = pb.LossParameter.VALID) -> Normaliser:
+    def of(cls, p: pb.LossParameter, unset: Mode = pb.LossParameter.VALID) -> Normalizer:
         """Return the normalizer that the settings select.
 
         Caffe's rule: `normalization` comes first, then the older `normalize`, then the default of the type.
@@ -66,18 +66,18 @@ def counted_onnx(g: OnnxGraph, values: str, valid: str | None) -> str:
     return values if valid is None else g.node("Where", valid, values, g.constant(0.0))
 
 
-def normalised_onnx(
-    g: OnnxGraph, losses: str, valid: str | None, normaliser: Normaliser, outer: int, inner: int
+def normalized_onnx(
+    g: OnnxGraph, losses: str, valid: str | None, normalizer: Normalizer, outer: int, inner: int
 ) -> str:
     """Write the normalized sum of all losses in ONNX operators.
 
     `valid` has the shape of the losses and marks those that count.
     """
     total = g.node("ReduceSum", losses, keepdims=0)
-    if valid is not None and normaliser.mode == pb.LossParameter.VALID:
+    if valid is not None and normalizer.mode == pb.LossParameter.VALID:
         count = g.node("ReduceSum", g.to_float(valid), keepdims=0)
         return g.node("Div", total, g.node("Max", count, g.constant(1.0)))
-    return scaled(g, total, 1 / float(normaliser(outer, inner)))
+    return scaled(g, total, 1 / float(normalizer(outer, inner)))
 
 
 class LabelLoss(Loss):
@@ -92,7 +92,8 @@ class LabelLoss(Loss):
         if not predictions or predictions[:1] != labels[:1]:
             what = f"predictions have shape {list(predictions)}, labels {list(labels)}"
             raise ShapeError(
-                f"the first axis, the batch, must have the same length in both bottoms, but {what}; reshape one of them"
+                f"the first axis, the batch, must have the same length in both bottoms, but {what}; give both "
+                "the same batch size in their data layers"
             )
 
         p = layer.loss_param
@@ -119,7 +120,7 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], axis: int) -> None:
         super().__init__(layer, bottoms)
         self.axis = axis_of(axis, len(bottoms[0]))
-        self.normaliser = Normaliser.of(layer.loss_param)
+        self.normalizer = Normalizer.of(layer.loss_param)
         self.shows_softmax = len(layer.top) == 2
         self.check_places(bottoms)
 
@@ -132,7 +133,8 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         if places != math.prod(bottoms[1]):
             what = f"predictions of shape {list(bottoms[0])} with classes on axis {self.axis}"
             raise ShapeError(
-                f"{what} need {places} labels, but the other bottom has shape {list(bottoms[1])}; reshape the labels"
+                f"{what} need {places} labels, but the other bottom has shape {list(bottoms[1])}; give the "
+                "labels this many values with a Reshape layer or in their data"
             )
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
@@ -147,16 +149,16 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
     def loss(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         """Return the loss of the batch from the logarithms of all probabilities and the classes."""
         valid = self.valid(classes)
-        return self.normalised(self.counted_losses(log, classes, valid, *more), valid, log.shape)
+        return self.normalized(self.counted_losses(log, classes, valid, *more), valid, log.shape)
 
     def counted_losses(self, log: Tensor, classes: Tensor, valid: Tensor | None, *more: Tensor) -> Tensor:
         """Return the losses of all positions, with 0 for those that don't count."""
         return counted(self.losses(log, counted(classes, valid), *more), valid)
 
-    def normalised(self, losses: Tensor, valid: Tensor | None, predictions: Shape) -> Tensor:
+    def normalized(self, losses: Tensor, valid: Tensor | None, predictions: Shape) -> Tensor:
         """Return the sum of the losses over the normalizer's divisor."""
         outer, inner = math.prod(predictions[: self.axis]), math.prod(predictions[self.axis + 1 :])
-        return losses.sum() / self.normaliser(outer, inner, valid)
+        return losses.sum() / self.normalizer(outer, inner, valid)
 
     def onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, ...]:
         loss, log, _ = self.evaluated_onnx(g, x, labels, *more)
@@ -174,7 +176,7 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         safe = classes if valid is None else g.node("Where", valid, classes, g.constant(0))
         outer, inner = math.prod(lengths[: self.axis]), math.prod(lengths[self.axis + 1 :])
         losses = counted_onnx(g, self.losses_onnx(g, log, safe, *more), valid)
-        return normalised_onnx(g, losses, valid, self.normaliser, outer, inner), log, losses
+        return normalized_onnx(g, losses, valid, self.normalizer, outer, inner), log, losses
 
     def losses_onnx(self, g: OnnxGraph, log: str, classes: str, *more: str) -> str:
         """Write `losses` in ONNX operators."""

@@ -40,8 +40,8 @@ class Objects:
         known = can_be_read(rows)
         if known and bool((counts & (classes_of(rows[:, 1], layer) == background)).any()):
             raise NetError(
-                f"an object has label {background}, but background_label_id reserves it for the background; change "
-                "one of them"
+                f"an object has label {background}, but background_label_id reserves it for the background; "
+                "number the objects' classes from 1 on, or set another background_label_id"
             )
         order, rank = best_first(torch.where(counts, image, images), torch.zeros_like(rows[:, 0]))
         rows, image, counts = rows[order], image[order], counts[order]

@@ -27,7 +27,7 @@ class Lattice:
 
     corners: Tensor  # points x (features + 1): the corners around each point
     shares: Tensor  # same shape: the weight of each corner
-    neighbours: Tensor  # axes x 2 x corners: the adjacent corners on both sides
+    neighbors: Tensor  # axes x 2 x corners: the adjacent corners on both sides
 
     @classmethod
     def of(cls, features: Tensor) -> Lattice:
@@ -35,12 +35,12 @@ class Lattice:
         keys, shares = _simplices(features.detach().float())
         places, steps = _places(keys)
         known, corners = torch.unique(places, return_inverse=True)
-        return cls(corners, shares, torch.stack([_neighbours(known, step) for step in steps]))
+        return cls(corners, shares, torch.stack([_neighbors(known, step) for step in steps]))
 
     def blur(self, values: Tensor, *, reverse: bool = False) -> Tensor:
         """Return the blurred values (channels x points). `reverse` visits the axes in reverse order, for gradients."""
         corners = self._spread(values.T)
-        for before, after in self.neighbours.flip(0) if reverse else self.neighbours:
+        for before, after in self.neighbors.flip(0) if reverse else self.neighbors:
             corners = corners + 0.5 * F.pad(corners[before] + corners[after], [0, 0, 0, 1])
         points = torch.zeros_like(values.T)
         for corner, share in zip(self.corners.T, self.shares.to(values.dtype).T, strict=True):
@@ -49,7 +49,7 @@ class Lattice:
 
     def _spread(self, points: Tensor) -> Tensor:
         """Return the sums of the points' values at the corners, and a row of zeros for corners that aren't stored."""
-        corners = points.new_zeros(self.neighbours.shape[2] + 1, points.shape[1])
+        corners = points.new_zeros(self.neighbors.shape[2] + 1, points.shape[1])
         for corner, share in zip(self.corners.T, self.shares.to(points.dtype).T, strict=True):
             corners.index_add_(0, corner, share[:, None] * points)
         return corners
@@ -129,7 +129,7 @@ def _places(keys: Tensor) -> tuple[Tensor, list[int]]:
     return places, [(count + 1) * step - sum(radix) for step in (*radix, 0)]
 
 
-def _neighbours(known: Tensor, step: int) -> Tensor:
+def _neighbors(known: Tensor, step: int) -> Tensor:
     """Return the indices of the corners before and after each known corner. The known corners are sorted."""
     sought = torch.stack((known - step, known + step))
     at = torch.searchsorted(known, sought).clamp_max(len(known) - 1)

@@ -56,20 +56,25 @@ class Recurrent(KeepsState, HasOnnxForm):
             )
             raise NetError(
                 f"the layer needs {signature}, but has {len(bottoms)} bottoms and {len(self.layer.top)} tops; "
-                "correct its bottoms and tops"
+                "set `bottom` and `top` to these"
             )
         has_static = len(bottoms) > 2 + exposed
         x, cont = bottoms[:2]
         if len(x) < 3 or cont != x[:2]:
             raise ShapeError(
-                f"x must be T x N x ... and cont T x N, but they are {list(x)} and {list(cont)}; reshape them"
+                f"x must be T x N x ... and cont T x N, but they are {list(x)} and {list(cont)}; change them "
+                "with Reshape layers, T being the number of steps and N that of streams"
             )
         if has_static and (len(bottoms[2]) < 2 or bottoms[2][0] != x[1]):
-            raise ShapeError(f"the static input must be {x[1]} x ..., but it is {list(bottoms[2])}; reshape it")
+            raise ShapeError(
+                f"the static input must be {x[1]} x ..., but it is {list(bottoms[2])}; give it a row for each of "
+                f"the {x[1]} streams"
+            )
         for name, shape in zip(self.states, bottoms[2 + has_static :], strict=False):
             if shape != (1, x[1], self.outputs):
                 raise ShapeError(
-                    f"the first {name} state must be {[1, x[1], self.outputs]}, but it is {list(shape)}; reshape it"
+                    f"the first {name} state must be {[1, x[1], self.outputs]}, but it is {list(shape)}; change "
+                    "it with a Reshape layer, or set num_output to its length"
                 )
         return has_static
 

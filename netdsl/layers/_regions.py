@@ -38,13 +38,13 @@ def check_regions(bottoms: Sequence[Shape]) -> None:
     x, regions = bottoms
     if len(x) != 4:
         raise ShapeError(
-            f"the first bottom must be a feature map of (batch, channels, height, width), not {list(x)}; connect "
-            "such a blob"
+            f"the first bottom must be a feature map of (batch, channels, height, width), not {list(x)}; "
+            "connect the top of a convolution"
         )
     if not regions or math.prod(regions[1:]) != 5:
         raise ShapeError(
             f"the second bottom must have regions of (image, x1, y1, x2, y2), but it has shape {list(regions)}; "
-            "connect such a blob"
+            "connect the regions of the data layer or of the Proposal layer"
         )
 
 

@@ -24,7 +24,8 @@ class Resizing(HasOnnxForm):
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes "
+                "with a Reshape layer"
             )
         if p.data_format not in ("NHWC", "NCHW"):
             raise NetError(f"data_format is '{p.data_format}'; set it to NHWC or NCHW")

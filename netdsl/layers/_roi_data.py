@@ -22,7 +22,7 @@ from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.decode import Color, decode
-from netdsl.data.transforms.resizing import COLOUR_MEANS, LONGEST, ShortSide
+from netdsl.data.transforms.resizing import COLOR_MEANS, LONGEST, ShortSide
 from netdsl.data.types import Array, Random
 from netdsl.data.writing.sample_files import as_pixels, write_images
 from netdsl.errors import DataError
@@ -56,7 +56,7 @@ class RoISettings(RegionSettings):
     aspect_grouping: bool = True
     bbox_thresh: float = 0.5
     agnostic: bool = False
-    pixel_means: Numbers = COLOUR_MEANS
+    pixel_means: Numbers = COLOR_MEANS
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,8 @@ class RoIBatches:
         if pixels.shape[1:] != (marked.height, marked.width):
             raise DataError(
                 f"{marked.path}: the image is {pixels.shape[1]} x {pixels.shape[2]} pixels (height x width), "
-                f"but its annotation is for {marked.height} x {marked.width}; correct the annotation"
+                f"but its annotation is for {marked.height} x {marked.width}; write the image's size into the "
+                "annotation, and scale its boxes"
             )
         return ShortSide(side, s.max_size, s.pixel_means)(pixels[:, :, ::-1] if image.flipped else pixels)
 
@@ -284,7 +285,9 @@ class RoIBatches:
 
         at, positives = chosen(regions.overlap, s, s.ims_per_batch, pick)
         if not len(at):
-            raise DataError(f"{image.image.path}: the image has no regions to learn from at this batch_size; raise it")
+            raise DataError(
+                f"{image.image.path}: the image has no regions to learn from at this batch_size; raise batch_size"
+            )
         boxes = regions.boxes[at]
         labels = regions.labels[at]
         moved = labels * (regions.overlap[at] >= s.bbox_thresh)
@@ -362,8 +365,8 @@ def open_images(settings: RoISettings) -> tuple[tuple[str, ...], list[RoIImage]]
     usable = [image for image in images if image.usable(settings)]
     if not usable:
         raise DataError(
-            f"{settings.source}: none of its {len(images)} images has an object or a region to learn from; use "
-            "another data set"
+            f"{settings.source}: none of its {len(images)} images has an object or a region to learn from; name "
+            "a set with boxes, or add the proposals with &proposals=FILE.npz"
         )
     return classes, usable
 

@@ -150,7 +150,7 @@ def one_image(bottoms: Sequence[Shape]) -> None:
     if len(bottoms[0]) != 4 or bottoms[0][0] != 1:
         raise ShapeError(
             f"the first bottom must be one image, (1, channels, height, width), not {list(bottoms[0])}; set the "
-            "batch size to 1"
+            "batch size to 1 in the net's data layer or Input layer"
         )
 
 

@@ -100,7 +100,7 @@ def is_same(p: pb.ConvolutionParameter | pb.PoolingParameter) -> bool:
     if p.pad_type > 1:
         raise NetError(f"pad_type is {p.pad_type}; set it to 0 for the given padding, or to 1 for SAME")
     if p.pad_type and any(name.startswith("pad") and name != "pad_type" for name in set_names(p)):
-        raise NetError("pad_type: 1 computes the padding; remove pad or pad_type")
+        raise NetError("pad_type: 1 computes the padding; remove pad, or remove pad_type")
     return bool(p.pad_type)
 
 
@@ -118,7 +118,10 @@ def per_axis(p: Message, field: str, axes: int, default: int | None, *, half: in
     if any(p.HasField(name) for name in pair):
         if values or axes != 2:
             problem = f"{field} is set too" if values else f"the bottom has {axes} spatial axes, not 2"
-            raise NetError(f"{pair[0]} and {pair[1]} can't be used because {problem}; remove them")
+            raise NetError(
+                f"{pair[0]} and {pair[1]} can't be used because {problem}; remove them, or write {field} once for "
+                "each axis"
+            )
         missing = [name for name in pair if not p.HasField(name)]
         if missing and half is None:
             raise NetError(f"{missing[0]} is missing; set both {pair[0]} and {pair[1]}, or {field}")
@@ -146,7 +149,10 @@ def sides(p: Message, axes: int) -> tuple[Numbers, Numbers] | None:
         return None
     if axes != 2 or _given(p, "pad") or p.HasField("pad_h") or p.HasField("pad_w"):
         problem = f"the bottom has {axes} spatial axes, not 2" if axes != 2 else "pad, pad_h or pad_w is set too"
-        raise NetError(f"pad_l, pad_r, pad_t and pad_b can't be used because {problem}; remove them")
+        raise NetError(
+            f"pad_l, pad_r, pad_t and pad_b can't be used because {problem}; remove them, or write pad "
+            "once for each axis"
+        )
     return (top, left), (bottom, right)
 
 
@@ -188,11 +194,13 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
             )
         if self.group < 1 or channels % self.group or outputs % self.group:
             raise ShapeError(
-                f"group {self.group} doesn't divide the {channels} channels and num_output {outputs}; change it"
+                f"group {self.group} doesn't divide the {channels} channels and num_output {outputs}; set it to "
+                "a number that divides both, such as 1"
             )
         if self.spatial > 3:
             raise ShapeError(
-                f"the bottom has {self.spatial} spatial axes, but torch supports at most 3; reshape it or move axis"
+                f"the bottom has {self.spatial} spatial axes, but torch supports at most 3; raise axis, or join "
+                "axes with a Reshape layer"
             )
 
     @abstractmethod

@@ -36,14 +36,14 @@ def per_anchor(x: Tensor, count: int) -> Tensor:
     return x.reshape(len(x), count, -1, *x.shape[2:])
 
 
-def boxes(centres: Tensor, sizes: Tensor, anchors: Tensor) -> Tensor:
+def boxes(centers: Tensor, sizes: Tensor, anchors: Tensor) -> Tensor:
     """Return the boxes of all cells as (N, A, H, W, 4).
 
-    `centres` are relative to the cells and `sizes` are logarithms, both (N, A, 2, H, W). `anchors` is (A, 2).
+    `centers` are relative to the cells and `sizes` are logarithms, both (N, A, 2, H, W). `anchors` is (A, 2).
     """
-    height, width = centres.shape[-2:]
-    x = (centres[:, :, 0] + torch.arange(width, device=centres.device)) / width
-    y = (centres[:, :, 1] + torch.arange(height, device=centres.device)[:, None]) / height
+    height, width = centers.shape[-2:]
+    x = (centers[:, :, 0] + torch.arange(width, device=centers.device)) / width
+    y = (centers[:, :, 1] + torch.arange(height, device=centers.device)[:, None]) / height
     w, h = (sizes.exp() * anchors[:, :, None, None]).unbind(2)
     return torch.stack([x, y, w, h], -1)
 
@@ -133,9 +133,9 @@ def grid_onnx(g: OnnxGraph, grid: str, anchors: NDArray[np.float64], step: int =
     size = g.node("Exp", part(g, raw, 2, 2 * step, 4 * step, step))
     cells = np.stack(np.broadcast_arrays(np.arange(float(width)), np.arange(float(height))[:, None]))
     lengths = np.array([width, height], np.float64).reshape(2, 1, 1)
-    centres = g.node("Div", g.node("Add", place, g.constant(cells)), g.constant(lengths))
+    centers = g.node("Div", g.node("Add", place, g.constant(cells)), g.constant(lengths))
     sizes = g.node("Mul", size, g.constant(anchors.reshape(count, 2, 1, 1)))
-    return raw, corners_onnx(g, *(transposed(g, each, 0, 1, 3, 4, 2) for each in (centres, sizes)))
+    return raw, corners_onnx(g, *(transposed(g, each, 0, 1, 3, 4, 2) for each in (centers, sizes)))
 
 
 def rows_onnx(g: OnnxGraph, boxes: str, scores: str, labels: str, least: float, threshold: float) -> str:
@@ -202,13 +202,13 @@ def slope(box: Tensor, truth: Tensor, kind: Kind) -> Tensor:
         term_low = (around * union_low + union * other_side.where(outside_low, 0)) / around.square()
         term_high = (around * union_high - union * other_side.where(outside_high, 0)) / around.square()
         to_low, to_high = to_low.where(meet, 0) + term_low, to_high.where(meet, 0) + term_high
-    centre, size = to_low + to_high, to_high - to_low
+    center, size = to_low + to_high, to_high - to_low
     if kind in (DIOU, CIOU):
         far = _distance_slope(box, truth, hull, outside_low.to(box.dtype), outside_high.to(box.dtype))
-        centre, size = centre.where(meet, 0) + far[0], size.where(meet, 0) + far[1]
+        center, size = center.where(meet, 0) + far[0], size.where(meet, 0) + far[1]
     if kind == CIOU:
         size = size + _form_slope(box, truth, inter / union)
-    return torch.cat([centre, size], -1)
+    return torch.cat([center, size], -1)
 
 
 def _distance_slope(

@@ -46,7 +46,7 @@ class Accuracy(ComparesClasses, HasOnnxForm):
             what = f"{predictions} predictions of {classes} classes along axis {self.axis}"
             raise ShapeError(f"there are {math.prod(labels)} labels for {what}; give one label for each")
         if self.top_k > classes:
-            raise ShapeError(f"top_k {self.top_k} is more than the {classes} classes; lower it")
+            raise ShapeError(f"top_k {self.top_k} is more than the {classes} classes; lower top_k")
         return [(), (classes,)] if self.by_class else [()]
 
     def ignored_labels(self) -> list[int]:

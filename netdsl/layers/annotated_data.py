@@ -16,7 +16,7 @@ from netdsl.data.sources.datum import AnnotatedDatumSource, DatumSource
 from netdsl.data.sources.open_source import find_source, has_kind_prefix
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.annotated_transform import AnnotatedTransform, ClassMaps
-from netdsl.data.transforms.boxes import BatchSamplers, Jitter, WindowDraw, batch_rows, centred_rows
+from netdsl.data.transforms.boxes import BatchSamplers, Jitter, WindowDraw, batch_rows, centered_rows
 from netdsl.data.types import Array, Random
 from netdsl.data.writing.databases import write_records
 from netdsl.data.writing.sample_files import annotated_samples, write_class_groups, write_mean_file
@@ -87,7 +87,9 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         check_database(data)
         refuse(p, "difficult_label_warmup")
         if p.HasField("anno_type") and p.anno_type == pb.AnnotatedDatum.LANE:
-            raise NetError("anno_type LANE belongs to LaneData; use that type, or a database with anno_type BBOX")
+            raise NetError(
+                "anno_type LANE belongs to LaneData; set type: 'LaneData', or use a database with anno_type BBOX"
+            )
         self._check_resizing()
         transform = AnnotatedTransform(
             self.layer.transform_param,
@@ -172,8 +174,8 @@ class AnnotatedData(DataLayer, HasSampleFiles):
             records = source.open(color=color)
             if not isinstance(records, DatumSource):
                 raise NetError(
-                    f"{name}: the source is neither a database nor a set of images with marked objects; name one of "
-                    "these"
+                    f"{name}: the source is neither a database nor a set of images with marked objects; name "
+                    "lmdb:PATH, voc:FOLDER, coco:FILE.json or another set of `zoo data --help`"
                 )
         else:
             records = open_database(self.layer.data_param, self.layer.transform_param)
@@ -185,7 +187,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         if not source.annotated:
             return _as_map
         if self._is_for_yolo():
-            return partial(centred_rows, difficult=self.layer.annotated_data_param.train_diffcult)
+            return partial(centered_rows, difficult=self.layer.annotated_data_param.train_diffcult)
         return _as_it_is
 
 

@@ -37,7 +37,7 @@ class ArgMax(HasOnnxForm, MakesIndices):
         if p.top_k < 1:
             raise NetError(f"top_k is {p.top_k}; set it to 1 or more")
         if p.top_k > choices:
-            raise ShapeError(f"top_k {p.top_k} is more than the {choices} values to choose from; lower it")
+            raise ShapeError(f"top_k {p.top_k} is more than the {choices} values to choose from; lower top_k")
 
     def makes_indices(self) -> bool:
         return self.axis == self.index_axis and self.top_k == 1 and not self.out_max_val

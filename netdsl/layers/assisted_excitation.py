@@ -39,7 +39,8 @@ class AssistedExcitation(Layer):
             )
         if label[-1] % 5:
             raise ShapeError(
-                f"the labels must have rows of 5 numbers, but the last axis has length {label[-1]}; correct the labels"
+                f"the labels must have rows of 5 numbers, but the last axis has length {label[-1]}; connect the "
+                "top `label` of a data layer for boxes"
             )
 
     def alpha(self) -> float:
@@ -58,12 +59,12 @@ class AssistedExcitation(Layer):
         return x + self.alpha() * excited
 
 
-def _inside(centre: Tensor, size: Tensor, length: int) -> Tensor:
+def _inside(center: Tensor, size: Tensor, length: int) -> Tensor:
     """Return which of `length` pixels each box covers: (N, T, length).
 
     Caffe's rule: fractions from 0.05 on are rounded up at the end.
     """
-    begin = ((centre - size / 2) * length).long().clamp(0, length - 1)
-    end = ((centre + size / 2) * length + 0.95).long().clamp(max=length).maximum(begin + 1)
-    pixel = torch.arange(length, device=centre.device)
+    begin = ((center - size / 2) * length).long().clamp(0, length - 1)
+    end = ((center + size / 2) * length + 0.95).long().clamp(max=length).maximum(begin + 1)
+    pixel = torch.arange(length, device=center.device)
     return (pixel >= begin[..., None]) & (pixel < end[..., None])

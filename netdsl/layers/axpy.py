@@ -26,7 +26,7 @@ class Axpy(HasOnnxForm, ReadsInBackward):
         if len(x) < 2 or scale[:2] != x[:2] or any(size != 1 for size in scale[2:]):
             raise ShapeError(
                 f"the scale has shape {list(scale)}, but a blob of shape {list(x)} needs the scale "
-                f"{[*x[:2], 1, 1]}; reshape it"
+                f"{[*x[:2], 1, 1]}; change it with a Reshape layer, or pool it globally"
             )
         if x != y:
             raise ShapeError(

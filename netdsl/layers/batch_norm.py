@@ -41,7 +41,9 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         p, shape = layer.batch_norm_param, bottoms[0]
         _refuse_forks(p, layer.phase)
         if not shape:
-            raise ShapeError("the bottom is a scalar, but the layer needs at least one axis; reshape it")
+            raise ShapeError(
+                "the bottom is a scalar, but the layer needs at least one axis; change it with a Reshape layer"
+            )
         if len(shape) == 1:
             self.caffe_notes.append("Caffe refuses a bottom with a single axis; add a second axis with a Reshape layer")
         channels = shape[1:2] or (1,)
@@ -71,11 +73,14 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         self._check_channels(bottoms[0])
         size = bottoms[0][0]
         if self.batch and size % self.batch:
-            raise ShapeError(f"stats_batch_size {self.batch} doesn't divide the batch size {size}; change one of them")
+            raise ShapeError(
+                f"stats_batch_size {self.batch} doesn't divide the batch size {size}; set one that divides it, or "
+                "leave it out"
+            )
         return super().top_shapes(bottoms)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._normalised(x, self.weight, self.bias)
+        return self._normalized(x, self.weight, self.bias)
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         shape = g.shape(x)
@@ -97,11 +102,11 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         if self.batch:
             raise ConversionError("can't be exported with statistics over parts of a batch; remove stats_batch_size")
         others = [axis for axis in range(axes) if axis != 1]
-        centred = g.node("Sub", x, reduced(g, "ReduceMean", x, others))
-        variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), others)
+        centered = g.node("Sub", x, reduced(g, "ReduceMean", x, others))
+        variance = reduced(g, "ReduceMean", g.node("Mul", centered, centered), others)
         deviation = g.node("Sqrt", g.node("Add", variance, g.constant(self.eps)))
         deviation = g.node("Add", deviation, g.constant(self.eps_after_root)) if self.eps_after_root else deviation
-        top = g.node("Div", centred, deviation)
+        top = g.node("Div", centered, deviation)
         for op, name in (("Mul", "weight"), ("Add", "bias")):
             blob = getattr(self, name)
             top = top if blob is None else g.node(op, top, g.blob(self, name, (len(blob), *(1,) * (axes - 2))))
@@ -121,7 +126,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
 
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
         assert isinstance(following, Scale)
-        return self._normalised(bottoms[0], following.weight, following.bias)
+        return self._normalized(bottoms[0], following.weight, following.bias)
 
     def channel_affine(self) -> tuple[Tensor, Tensor] | None:
         if self.use_global_stats is False:
@@ -142,7 +147,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         factor = inverse if weight is None else inverse * weight
         return factor, -mean * factor if bias is None else bias - mean * factor
 
-    def _normalised(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    def _normalized(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         self._check_channels(x.shape)
         if x.dtype != self.mean.dtype:  # torch accepts a half-precision bottom only if all blobs are float32
             weight, bias = (None if blob is None else blob.to(self.mean.dtype) for blob in (weight, bias))
@@ -183,7 +188,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
     def _by_batch_statistics(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         """Return x normalized by the batch's own statistics, and add them to the sums."""
         if self.eps_after_root:
-            return self._normalised_with_eps_after_root(x, weight, bias)
+            return self._normalized_with_eps_after_root(x, weight, bias)
         mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
         if x.numel() == mean.numel():  # a single value equals its mean, so that the difference is zero
             top = F.batch_norm(x - x, mean, variance, weight, bias, eps=self.eps)
@@ -195,7 +200,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
             self._add(mean, variance)
         return top
 
-    def _normalised_with_eps_after_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    def _normalized_with_eps_after_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         """Return x normalized by the batch's statistics, with eps added to the deviation.
 
         Caffe's rule: the backward pass treats that eps as a constant that was added to the variance.

@@ -27,7 +27,7 @@ class BatchReindex(HasOnnxForm):
         if len(bottoms[1]) != 1:
             raise ShapeError(
                 "the second bottom must be a list of indices with one axis, but it has shape "
-                f"{list(bottoms[1])}; reshape it to one axis"
+                f"{list(bottoms[1])}; change it with a Reshape layer"
             )
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:

@@ -27,11 +27,11 @@ class BatchToSpaceND(HasOnnxForm):
         if bottoms[0][0] % math.prod(self.blocks):
             raise ShapeError(
                 f"the batch size {bottoms[0][0]} must be a multiple of the {math.prod(self.blocks)} positions "
-                "in a block; change the batch size"
+                "in a block; set such a batch size in the data layer"
             )
         for axis, block in enumerate(self.blocks, 1):
             if bottoms[0][axis] * block <= sum(self.crops[2 * axis - 2 : 2 * axis]):
-                raise ShapeError(f"crops remove everything along axis {axis}; lower them")
+                raise ShapeError(f"crops remove everything along axis {axis}; lower crops")
 
     def forward(self, x: Tensor) -> Tensor:
         count, items = len(self.blocks), len(x) // math.prod(self.blocks)

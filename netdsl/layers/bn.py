@@ -67,14 +67,14 @@ class BN(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.bn_param
         if not 2 <= len(bottoms[0]) <= 4:
-            raise ShapeError(f"the bottom must have 2 to 4 axes, not {len(bottoms[0])}; reshape it")
+            raise ShapeError(f"the bottom must have 2 to 4 axes, not {len(bottoms[0])}; change it with a Reshape layer")
         self.rule = self._rule(p)
         first = self.rule is _BNRule.HAPPYNEAR_FIRST
         refuse(p, "across_spatial", *(() if first else ("moving_average",)))
         if first and not p.moving_average and p.HasField("moving_average"):
             raise NetError(
                 "moving_average: false isn't supported because TEST would normalize differently from training; "
-                "remove it"
+                "remove moving_average"
             )
         shape = (1, bottoms[0][1], 1, 1)
         self.runs = self.rule is not _BNRule.SEGNET
@@ -143,17 +143,17 @@ class BN(HasOnnxForm):
             return g.node("Add", g.node("Mul", x, slope), bias)
         if self._keeps_inverses:
             mean, inverse = g.blob(self, "mean", wide), g.blob(self, "variance", wide)
-            normalised = g.node("Mul", g.node("Sub", x, mean), inverse)
-            return g.node("Add", g.node("Mul", normalised, slope), bias)
+            normalized = g.node("Mul", g.node("Sub", x, mean), inverse)
+            return g.node("Add", g.node("Mul", normalized, slope), bias)
         if self.runs:
             blobs = [g.blob(self, name, wide[:1]) for name in self.blobs]
             return g.node("BatchNormalization", x, *blobs, epsilon=self._eps(averaged=True))
         others = [axis for axis in range(axes) if axis != 1]
         mean = reduced(g, "ReduceMean", x, others)
-        centred = g.node("Sub", x, mean)
-        variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), others)
+        centered = g.node("Sub", x, mean)
+        variance = reduced(g, "ReduceMean", g.node("Mul", centered, centered), others)
         inverse = g.node("Reciprocal", g.node("Sqrt", g.node("Add", variance, g.constant(self.eps))))
-        top = g.node("Add", g.node("Mul", centred, g.node("Mul", slope, inverse)), bias)
+        top = g.node("Add", g.node("Mul", centered, g.node("Mul", slope, inverse)), bias)
         per_channel = 1, self.slope.numel(), 1, 1
         return (top, reshaped(g, mean, *per_channel), reshaped(g, variance, *per_channel)) if self.count > 1 else top
 

@@ -38,13 +38,14 @@ class BoxAnnotatorOHEM(NotDeployed):
         if regions[1] != 5:
             raise ShapeError(
                 f"the first bottom must have regions of (image, x1, y1, x2, y2), but it has {regions[1]} "
-                "channels; connect such a blob"
+                "channels; connect the regions that ROIPooling or PSROIPooling reads"
             )
         places = (regions[0], 1, *regions[2:])
         if not places == losses == labels == (weights[0], 1, *weights[2:]):
             raise ShapeError(
                 "all bottoms must describe the same regions, but their shapes are "
-                f"{', '.join(str(list(b)) for b in bottoms)}; connect blobs of the same regions"
+                f"{', '.join(str(list(b)) for b in bottoms)}; connect the losses, labels and weights of these "
+                "regions"
             )
 
     def forward(self, regions: Tensor, losses: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -59,5 +60,7 @@ class BoxAnnotatorOHEM(NotDeployed):
 def _four(shape: Shape) -> Shape:
     """Return a shape with four axes. Caffe's rule: missing axes have length 1."""
     if math.prod(shape[4:]) != 1:
-        raise ShapeError(f"the bottoms must have at most 4 axes, but one has shape {list(shape)}; reshape it")
+        raise ShapeError(
+            f"the bottoms must have at most 4 axes, but one has shape {list(shape)}; change it with a Reshape layer"
+        )
     return (*shape, *(1,) * 4)[:4]

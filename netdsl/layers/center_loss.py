@@ -42,8 +42,7 @@ class CenterLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
         axis = axis_of(p.axis, len(bottoms[0]))
         if math.prod(bottoms[0][:axis]) != bottoms[0][0]:
             raise ShapeError(
-                f"axis {p.axis} of the bottom {list(bottoms[0])} leaves more than one vector for each item; use "
-                "a lower axis"
+                f"axis {p.axis} of the bottom {list(bottoms[0])} leaves more than one vector for each item; lower axis"
             )
         length = math.prod(bottoms[0][axis:])
         self.centers = new_blob(p.center_filler, (positive(p, "num_output"), length))

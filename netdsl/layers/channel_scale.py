@@ -30,7 +30,7 @@ class ChannelScale(HasOnnxForm, ReadsInBackward):
         ):
             raise ShapeError(
                 "the second bottom must have one number for each item and position, but the shapes are "
-                f"{list(x)} and {list(scale)}; reshape it"
+                f"{list(x)} and {list(scale)}; connect a blob with a single channel and the same other axes"
             )
 
     def forward(self, x: Tensor, scale: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ class Clip(Elementwise, KeepsSigns, ReadsInBackward):
         if not (p.HasField("min") and p.HasField("max")):
             raise NetError("min or max is missing; set both in clip_param")
         if p.min > p.max:
-            raise NetError(f"min {p.min:g} is greater than max {p.max:g}; correct one of them")
+            raise NetError(f"min {p.min:g} is greater than max {p.max:g}; swap them")
         self.min, self.max = p.min, p.max
 
     def forward(self, x: Tensor) -> Tensor:

@@ -60,7 +60,10 @@ class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
             if rest != rests[0] or len(shape) != len(bottoms[0]):
                 where = f"except on axis {self.axis}; bottom '{self.layer.bottom[0]}' is {list(bottoms[0])}"
                 other = f"'{self.layer.bottom[index]}' is {list(shape)}"
-                raise ShapeError(f"all bottoms must have the same shape {where}, {other}; connect bottoms that fit")
+                raise ShapeError(
+                    f"all bottoms must have the same shape {where}, {other}; give them the same size, for example "
+                    "with the pad or the crop of a layer before it"
+                )
 
     def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
         if not self.permutes:

@@ -38,8 +38,8 @@ class ContrastiveLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
             if math.prod(shape) != size or shape[:1] != pair_shape[:1]:
                 shapes = ", ".join(str(list(shape)) for shape in bottoms)
                 raise ShapeError(
-                    f"the bottoms must be two of shape N x C and one of N, but their shapes are {shapes}; connect "
-                    "such bottoms"
+                    f"the bottoms must be two of shape N x C and one of N, but their shapes are {shapes}; "
+                    "connect the features of both items and the label of the pair"
                 )
 
     def forward(self, a: Tensor, b: Tensor, similar: Tensor) -> Tensor:

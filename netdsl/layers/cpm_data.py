@@ -10,7 +10,7 @@ from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.poses import POSES, PoseDatumSource
 from netdsl.data.transforms.pose_skeleton import COCO, MPI, MPI_MIDDLES, MPI_SINGLE, Skeleton, plain_skeleton
-from netdsl.data.transforms.pose_transform import CentredPoseTransform, LimbPoseTransform, PoseSettings
+from netdsl.data.transforms.pose_transform import CenteredPoseTransform, LimbPoseTransform, PoseSettings
 from netdsl.data.types import Array
 from netdsl.data.writing.databases import write_records
 from netdsl.data.writing.pose_database import pose_samples
@@ -60,7 +60,7 @@ class CPMData(DataLayer, HasSampleFiles):
                 f"np_in_lmdb is {p.np_in_lmdb}, but {p.num_parts} parts are computed from {skeleton.stored} joints; "
                 "raise np_in_lmdb"
             )
-        kind = LimbPoseTransform if self._has_limbs() else CentredPoseTransform
+        kind = LimbPoseTransform if self._has_limbs() else CenteredPoseTransform
         records = open_database(data, pb.TransformationParameter())
         return Reading(
             PoseDatumSource(records, p.np_in_lmdb, masked=self._has_limbs()),
@@ -104,7 +104,8 @@ class CPMData(DataLayer, HasSampleFiles):
         ]
         if useless:
             raise NetError(
-                f"{', '.join(useless)} doesn't apply to images of people, whose values always start at -0.5; remove it"
+                f"{', '.join(useless)} doesn't apply to images of people, whose values always start at -0.5; "
+                "remove it from transform_param"
             )
         return p
 

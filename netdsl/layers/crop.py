@@ -31,8 +31,8 @@ class Crop(HasOnnxForm):
             raise NetError(f"{cropped} axes are cropped, from axis {self.axis} on; give one offset, or {cropped}")
         if len(reference) < len(x):
             raise ShapeError(
-                f"the second bottom has {len(reference)} axes, but the first has {len(x)}, but they must have "
-                "the same number; reshape one of them"
+                f"the second bottom has {len(reference)} axes, but the first has {len(x)}; give both the same "
+                "number of axes with a Reshape layer"
             )
         self.offsets = list(p.offset) if len(p.offset) > 1 else [*p.offset, 0][:1] * cropped
         for axis, offset in enumerate(self.offsets, self.axis):

@@ -45,10 +45,13 @@ class DataHeatmap(DataLayer, HasSampleFiles):
         p = self.layer.heatmap_data_param
         check_source(p)
         if p.meanfile:
-            raise NetError("meanfile, a file with a mean for each video, isn't supported; remove it")
+            raise NetError("meanfile, a file with a mean for each video, isn't supported; remove meanfile")
         source = ClusteredJoints(p, seed=seed) if p.sample_per_cluster else JointListSource(p)
         if p.random_crop and p.flip_joint_labels and source.joints % 2 != p.dont_flip_first:
-            raise NetError(f"{source.joints} joints can't be mirrored in pairs; change dont_flip_first")
+            raise NetError(
+                f"{source.joints} joints can't be mirrored in pairs; set dont_flip_first: "
+                f"{str(bool(source.joints % 2)).lower()}"
+            )
         return Reading(source, p.batchsize, name=p.source, item_transform=HeatmapTransform(p))
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:

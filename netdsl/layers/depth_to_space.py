@@ -30,11 +30,15 @@ class DepthToSpace(HasOnnxForm):
         if self.order not in _FORMATS:
             raise NetError(f"data_format is '{self.order}'; set it to one of {', '.join(_FORMATS)}")
         if len(shape) != 4:
-            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(shape)}; reshape it to 4 axes")
+            raise ShapeError(
+                f"the bottom must be images with 4 axes, but it has {len(shape)}; reshape it to 4 axes with a "
+                "Reshape layer"
+            )
         channels = shape[3 if self.order == "NHWC" else 1]
         if self.block < 1 or channels % self.block**2:
             raise NetError(
-                f"the square of block_size {self.block} doesn't divide the {channels} channels; change block_size"
+                f"the square of block_size {self.block} doesn't divide the {channels} channels; set a "
+                "block_size whose square divides them, or another num_output in the layer before it"
             )
 
     def forward(self, x: Tensor) -> Tensor:

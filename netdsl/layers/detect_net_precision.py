@@ -29,7 +29,7 @@ class DetectNetPrecision(NotDeployed, ReplacesUserCode):
         if len(bottoms[0]) != 3 or bottoms[0][2] != FIELDS:
             raise ShapeError(
                 f"the bottom must have marked boxes of shape (images, boxes, {FIELDS}), not {list(bottoms[0])}; "
-                "connect such a blob"
+                "connect the boxes of a layer that lists them, such as DetectNet's clustering"
             )
 
     def forward(self, boxes: Tensor) -> tuple[Tensor, Tensor, Tensor]:

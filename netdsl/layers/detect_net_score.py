@@ -40,7 +40,8 @@ class DetectNetScore(NotDeployed, ReplacesUserCode, NeedsValues):
         if any(len(shape) != 3 or shape[2] != FIELDS for shape in bottoms) or objects[0] != detections[0]:
             what = f"not {list(objects)} and {list(detections)}"
             raise ShapeError(
-                f"the bottoms must have boxes of the same images, (images, boxes, {FIELDS}), {what}; connect such blobs"
+                f"the bottoms must have boxes of the same images, (images, boxes, {FIELDS}), {what}; connect "
+                "the marked and the predicted boxes of the same images"
             )
         return [(objects[0], MOST_BOXES, FIELDS)]
 

@@ -13,7 +13,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layer.running import NeedsValues, not_compiled
 from netdsl.layer.samples import BOX_VALUES, BlobKind
-from netdsl.layers._detect_net_transformation import Augmentation, CoverageMaps, LabelledBoxes, resized
+from netdsl.layers._detect_net_transformation import Augmentation, CoverageMaps, LabeledBoxes, resized
 from netdsl.layers._settings import refuse
 
 _COLORS = 3
@@ -57,13 +57,13 @@ class DetectNetTransformation(NeedsValues, Layer):
     @torch.no_grad()
     def forward(self, x: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
         size, wanted = (x.shape[2], x.shape[3]), (self.coverage.height, self.coverage.width)
-        objects, images, boxes = LabelledBoxes.of(label), x.new_zeros(len(x), _COLORS, *wanted), list[Tensor]()
+        objects, images, boxes = LabeledBoxes.of(label), x.new_zeros(len(x), _COLORS, *wanted), list[Tensor]()
         mean = self._mean_of(size)
         for image, own, out in zip(x, objects.boxes, images, strict=True):
             how = self._drawn(size, wanted)
-            how.moved(how.coloured(image) - mean, out)
+            how.moved(how.colored(image) - mean, out)
             boxes.append(how.moved_boxes(own, size))
-        moved = LabelledBoxes(torch.stack(boxes), objects.classes, objects.valid)
+        moved = LabeledBoxes(torch.stack(boxes), objects.classes, objects.valid)
         return images, self.coverage(moved)
 
     def _drawn(self, size: tuple[int, int], wanted: tuple[int, int]) -> Augmentation:
@@ -87,12 +87,14 @@ def _check_transform(p: pb.TransformationParameter) -> None:
 def _check_shapes(images: Shape, label: Shape) -> None:
     if len(images) != 4 or images[1] != _COLORS:
         raise ShapeError(
-            f"the first bottom must have images with {_COLORS} channels, not shape {list(images)}; connect such images"
+            f"the first bottom must have images with {_COLORS} channels, not shape {list(images)}; connect the "
+            "top `data` of the data layer with color images"
         )
     if len(label) != 4 or label[0] != images[0] or label[3] != BOX_VALUES:
         shape = [images[0], 1, "boxes + 1", BOX_VALUES]
         raise ShapeError(
-            f"the second bottom must have shape {shape}, as DIGITS writes boxes, not {list(label)}; connect such a blob"
+            f"the second bottom must have shape {shape}, as DIGITS writes boxes, not {list(label)}; connect the "
+            "labels of a database that DIGITS wrote"
         )
 
 

@@ -41,11 +41,13 @@ class DetectionEvaluate(JudgesDetections):
         super().__init__(layer, bottoms)
         p = self.settings = layer.detection_evaluate_param
         if not p.num_classes:
-            raise NetError("num_classes is missing; set it")
+            raise NetError("num_classes is missing; set it to the number of classes with the background")
         if p.overlap_threshold <= 0:
             raise NetError(f"overlap_threshold is {p.overlap_threshold:g}; set it to more than 0")
         if p.HasField("resize_param") and p.resize_param.resize_mode != p.resize_param.WARP:
-            raise NetError("resize_param is supported only with resize_mode WARP; set WARP or remove it")
+            raise NetError(
+                "resize_param is supported only with resize_mode WARP; set resize_mode: WARP, or remove resize_param"
+            )
         self.images_seen = 0
         self._check_columns(bottoms)
 
@@ -89,8 +91,8 @@ class DetectionEvaluate(JudgesDetections):
             (torch.cat((detections[:, 1], objects[:, 1])) == p.background_label_id).any()
         ):
             raise NetError(
-                f"a box has label {p.background_label_id}, which background_label_id reserves for the background; "
-                "change one of them"
+                f"a box has label {p.background_label_id}, which background_label_id reserves for the "
+                "background; number the objects' classes from 1 on, or set another background_label_id"
             )
         counted = torch.ones_like(objects[:, 0], dtype=torch.bool) if p.evaluate_difficult_gt else objects[:, 7] == 0
         labels = torch.tensor(self.classes, device=detections.device)
@@ -131,7 +133,8 @@ class DetectionEvaluate(JudgesDetections):
             return torch.tensor([(int(height), int(width)) for _, height, width in lines]).reshape(-1, 2)
         except (DataError, ValueError) as problem:
             raise NetError(
-                f"name_size_file must have lines of 'name height width': {problem}; correct the file"
+                f"name_size_file must have lines of 'name height width': {problem}; write a name, a height and "
+                "a width in each line"
             ) from None
 
     def _in_pixels(self, image: Tensor, boxes: Tensor, other: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:

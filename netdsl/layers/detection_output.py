@@ -54,7 +54,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         refuse(layer.detection_output_param, "objectness_score")
         p = self.settings = layer.detection_output_param
         if not p.num_classes:
-            raise NetError("num_classes is missing; set it")
+            raise NetError("num_classes is missing; set it to the number of classes with the background")
         if p.nms_param.nms_threshold < 0 or not 0 < p.nms_param.eta <= 1:
             raise NetError(
                 "nms_param is out of range; set nms_threshold to 0 or more, and eta to more than 0 and at most 1"
@@ -189,7 +189,7 @@ def _joined_shapes(bottoms: Sequence[Shape]) -> Sequence[Shape]:
             "connect them in that order"
         )
     if len({shape[0] for shape in bottoms[:-1]}) > 1:
-        raise ShapeError("the feature maps have different batch sizes; give all bottoms the same")
+        raise ShapeError("the feature maps have different batch sizes; connect feature maps of the same images")
     values = [sum(math.prod(shape[1:]) for shape in part) for part in (bottoms[maps:-1], bottoms[:maps])]
     return [*((bottoms[0][0], count) for count in values), bottoms[-1]]
 
@@ -210,4 +210,7 @@ def check_predictions(bottoms: Sequence[Shape], kinds: int, classes: int) -> Non
     for what, shape, each in (("locations", locations, 4 * kinds), ("scores", scores, classes)):
         if math.prod(shape[1:]) != boxes * each:
             expected = f"{boxes} priors need {boxes * each} {what} per image"
-            raise ShapeError(f"{expected}, but the bottom has {math.prod(shape[1:])}; check num_classes and the priors")
+            raise ShapeError(
+                f"{expected}, but the bottom has {math.prod(shape[1:])}; set num_classes and the num_output of the "
+                "layers before it to fit the priors"
+            )

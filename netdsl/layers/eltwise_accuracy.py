@@ -37,10 +37,10 @@ class EltwiseAccuracy(ComparesClasses):
         if len(scores) != 4 or labels != (scores[0], 1, *scores[2:]):
             raise ShapeError(
                 f"there must be one label for each pixel of {list(scores)}, but the other bottom has shape "
-                f"{list(labels)}; connect such labels"
+                f"{list(labels)}; connect a map of labels with the size of the scores"
             )
         if self.top_k > scores[1]:
-            raise ShapeError(f"top_k {self.top_k} is more than the {scores[1]} classes; lower it")
+            raise ShapeError(f"top_k {self.top_k} is more than the {scores[1]} classes; lower top_k")
         return [(1, 1, 1, 1)]
 
     def ignored_labels(self) -> list[int]:

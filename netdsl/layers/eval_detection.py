@@ -50,16 +50,19 @@ class EvalDetection(JudgesDetections):
         if len(p.biases) != 2 * p.num_object:
             raise NetError(
                 f"there must be {2 * p.num_object} biases: a width and a height for each of {p.num_object} "
-                "boxes; add or remove biases"
+                "boxes; write that many biases"
             )
         shape = (p.num_object * (5 + p.num_class), p.side, p.side)
         if bottoms[0][1:] != shape:
             raise ShapeError(
-                f"the items must have shape {list(shape)}, not {list(bottoms[0][1:])}; change the net's side, "
-                "classes or boxes"
+                f"the items must have shape {list(shape)}, not {list(bottoms[0][1:])}; set side, num_class and "
+                "num_object as in the net that predicts"
             )
         if bottoms[1][-1] != 8:
-            raise ShapeError(f"the truths must have rows of 8 numbers, not {bottoms[1][-1]}; correct the labels")
+            raise ShapeError(
+                f"the truths must have rows of 8 numbers, not {bottoms[1][-1]}; connect the top `label` of a data "
+                "layer for boxes"
+            )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         p = self.settings

@@ -31,13 +31,13 @@ class Filter(HasOnnxForm):
         if math.prod(selector) != selector[0]:
             raise ShapeError(
                 "the last bottom, the selector, must have one value for each item, but its shape is "
-                f"{list(selector)}; reshape it"
+                f"{list(selector)}; change it with a Reshape layer"
             )
         for name, shape in zip(layer.bottom, bottoms, strict=True):
             if shape[:1] != selector[:1]:
                 raise ShapeError(
                     f"the selector is for {selector[0]} items, but '{name}' has shape {list(shape)}; connect a "
-                    "selector for the same items"
+                    "selector of the same batch"
                 )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

@@ -21,7 +21,8 @@ class Flip(HasOnnxForm):
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes "
+                "with a Reshape layer"
             )
         p = layer.flip_param
         self.axes = [axis for axis, flips in ((2, p.flip_height), (3, p.flip_width)) if flips]

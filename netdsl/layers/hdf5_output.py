@@ -30,7 +30,7 @@ class HDF5Output(WritesFile):
         if bottoms[0][:1] != bottoms[1][:1] or max(map(len, bottoms)) > _AXES:
             raise NetError(
                 f"data and labels must have the same batch size and at most {_AXES} axes, but their shapes are "
-                f"{list(bottoms)}; reshape them"
+                f"{list(bottoms)}; connect blobs of one batch, and join their last axes with a Flatten layer"
             )
         self._rows = Hdf5Rows(layer.hdf5_output_param.file_name)
 

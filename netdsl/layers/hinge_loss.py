@@ -30,7 +30,8 @@ class HingeLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
         check_one_label_each(bottoms)
         if len(bottoms[0]) < 2:
             raise ShapeError(
-                f"the first bottom must have a score for each class, not shape {list(bottoms[0])}; connect such scores"
+                f"the first bottom must have a score for each class, not shape {list(bottoms[0])}; connect the "
+                "top of an InnerProduct layer with an output for each class"
             )
         self.squared = layer.hinge_loss_param.norm == pb.HingeLossParameter.L2
 

@@ -46,7 +46,7 @@ class Im2col(HasOnnxForm):
         w = self.window.on(g.length(x, axis) for axis in range(self.axis + 1, axes))
         if self.axis != 1 or axes > 5:
             raise ConversionError(
-                "can be exported only with channels on axis 1 and at most 3 axes after it; change axis"
+                "can be exported only with channels on axis 1 and at most 3 axes after it; set axis: 1"
             )
         channels, places = g.length(x, 1), math.prod(w.kernel)
         filters = np.tile(np.eye(places).reshape(places, 1, *w.kernel), (channels, 1, *(1,) * len(w.kernel)))

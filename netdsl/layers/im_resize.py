@@ -28,7 +28,8 @@ class ImResize(HasOnnxForm):
         p = layer.imresize_param
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes "
+                "with a Reshape layer"
             )
         self.factor, self.target = p.factor, (p.target_spatial_height, p.target_spatial_width)
         self.start, self.gap = p.start_scale, p.scale_gap
@@ -72,9 +73,9 @@ def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:
     places = (torch.arange(size, device=x.device, dtype=x.dtype) + 0.5) * (length / size) - 0.5
     at = (places + 1e-5).trunc().long().clamp_min(0)
     after = (at + 1).clamp_max(length - 1)
-    neighbours = ((at - 1).clamp_min(0), at, after, (after + 1).clamp_max(length - 1))
+    neighbors = ((at - 1).clamp_min(0), at, after, (after + 1).clamp_max(length - 1))
     weights = _cubic((places - at).view(-1, *[1] * (x.dim() - 1 - axis)))
-    pairs = zip(neighbours, weights, strict=True)
+    pairs = zip(neighbors, weights, strict=True)
     return torch.stack([x.index_select(axis, place + border) * weight for place, weight in pairs]).sum(0)
 
 

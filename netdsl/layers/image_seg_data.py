@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netdsl.layer import Shape
-from netdsl.layers._data import LabelledImages
+from netdsl.layers._data import LabeledImages
 
 
-class ImageSegData(LabelledImages):
+class ImageSegData(LabeledImages):
     """Reads images and label maps of the same size.
 
     A third top contains the size of each image before cropping and padding.

@@ -42,7 +42,8 @@ class InfogainLoss(ClassLoss):
         if math.prod(shape) != classes**2:
             raise ShapeError(
                 f"{classes} classes need a matrix of {classes} x {classes}, but this one has shape "
-                f"{list(shape)}; give such a matrix"
+                f"{list(shape)}; name a .binaryproto file with such a matrix in `source`, or connect it as the "
+                "third bottom"
             )
         self.register_buffer("matrix", matrix, persistent=False)
 

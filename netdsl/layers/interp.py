@@ -32,7 +32,9 @@ class Interp(HasOnnxForm):
         p = layer.interp_param
         if any(len(shape) != 4 for shape in bottoms):
             axes = " and ".join(str(len(shape)) for shape in bottoms)
-            raise ShapeError(f"all bottoms must be images with 4 axes, not {axes}; reshape them to 4 axes")
+            raise ShapeError(
+                f"all bottoms must be images with 4 axes, not {axes}; reshape them to 4 axes with Reshape layers"
+            )
         if p.pad_beg > 0 or p.pad_end > 0:
             raise NetError("pad_beg and pad_end can only crop; set them to 0 or less")
         if min(p.shrink_factor, p.zoom_factor, p.full_zoom_factor) < 1:
@@ -43,7 +45,7 @@ class Interp(HasOnnxForm):
             _check_second(p, bottoms)
         self.full_zoom = p.full_zoom_factor if _is_full_zoom(p) else 0
         if min(bottoms[0][2:]) <= sum(self.crop):
-            raise ShapeError("pad_beg and pad_end crop the whole image; raise them")
+            raise ShapeError("pad_beg and pad_end crop the whole image; set them nearer to 0")
 
     def forward(self, x: Tensor, sized: Tensor | None = None) -> Tensor:
         begin, end = self.crop
@@ -87,7 +89,9 @@ def _check_second(p: pb.InterpParameter, bottoms: Sequence[Shape]) -> None:
     """Raise an error if both the second bottom and the settings determine a size, which the fork doesn't allow."""
     said = [name for name in set_names(p) if not name.startswith("pad_")]
     if said:
-        raise NetError(f"both {said[0]} and the second bottom determine the size; remove one of them")
+        raise NetError(
+            f"both {said[0]} and the second bottom determine the size; remove these settings, or the second bottom"
+        )
     if bottoms[0][0] != bottoms[1][0]:
         raise ShapeError(
             f"both bottoms must have the same batch size, not {bottoms[0][0]} and {bottoms[1][0]}; connect bottoms "

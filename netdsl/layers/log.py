@@ -25,7 +25,7 @@ class Log(Elementwise, ReadsInBackward):
         self.scale, self.shift = p.scale, p.shift
         self.log = log_of_base(p.base)
         if not self.log:
-            raise NetError("base 1 has no logarithm; set another base")
+            raise NetError("base 1 has no logarithm; set another number above 0, or -1 for e")
 
     def forward(self, x: Tensor) -> Tensor:
         top = affine(x, self.scale, self.shift).log()

@@ -36,8 +36,8 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         refuse(p, "fuse_type")
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it to "
-                "4 axes"
+                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it "
+                "to 4 axes with a Reshape layer"
             )
         if p.local_size % 2 == 0:
             raise NetError(f"local_size is {p.local_size}; set it to an odd number")
@@ -50,7 +50,7 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
 
     @in_single
     def forward(self, x: Tensor) -> Tensor:
-        return self._normalised(x)
+        return self._normalized(x)
 
     def reads_bottoms(self) -> Reads:
         return Reads.VALUES
@@ -64,8 +64,8 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         x, bottom, gradient = seen[0], bottoms[0], gradients[0]
         if self.within:
             return [self._within_as_caffe(x, bottom, gradient)]
-        scale = self.k + self.alpha / self.size * _neighbours(x.square(), self.size)
-        shared = _neighbours(gradient * tops[0] / scale, self.size)
+        scale = self.k + self.alpha / self.size * _neighbors(x.square(), self.size)
+        shared = _neighbors(gradient * tops[0] / scale, self.size)
         factor = 2 * self.alpha * self.beta / self.size
         return [gradient * _power(scale, self.beta) - factor * bottom * shared]
 
@@ -88,17 +88,17 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         mean = g.node("AveragePool", g.node("Mul", x, x), **window)
         return g.node("Mul", x, g.node("Pow", scaled(g, mean, self.alpha, 1), g.constant(-self.beta)))
 
-    def _normalised(self, x: Tensor) -> Tensor:
+    def _normalized(self, x: Tensor) -> Tensor:
         if self.within:
             return x * _power(1 + self.alpha * F.avg_pool2d(x * x, self.size, 1, self.size // 2), self.beta)
         alpha = self.alpha / self.size
         if torch.compiler.is_compiling():  # the compiler fuses these steps
-            return x * _power(self.k + alpha * _neighbours(x * x, self.size), self.beta)
+            return x * _power(self.k + alpha * _neighbors(x * x, self.size), self.beta)
         top: Tensor = _AcrossChannels.apply(x, self.size // 2, alpha, self.beta, self.k)  # type: ignore[no-untyped-call]
         return top
 
 
-def _neighbours(x: Tensor, size: int) -> Tensor:
+def _neighbors(x: Tensor, size: int) -> Tensor:
     """Return the sums over each channel and the channels near it."""
     padded = F.pad(x, (0, 0, 0, 0, size // 2, size // 2))
     return reduce(torch.add, [padded.narrow(1, start, x.shape[1]) for start in range(size)])

@@ -28,7 +28,9 @@ class LSTMUnit(HasOnnxForm):
         if len(cell) != 3 or cell[0] != 1 or gates != (1, cell[1], 4 * cell[2]) or cont != cell[:2]:
             shapes = ", ".join(str(list(shape)) for shape in bottoms)
             raise ShapeError(
-                f"the bottoms must be 1 x N x D, 1 x N x 4D and 1 x N, but their shapes are {shapes}; reshape them"
+                f"the bottoms must be 1 x N x D, 1 x N x 4D and 1 x N, but their shapes are {shapes}; set "
+                "num_output of the layer before it to four times the hidden size, and change the shapes with "
+                "Reshape layers"
             )
 
     def forward(self, cell: Tensor, gates: Tensor, cont: Tensor) -> tuple[Tensor, Tensor]:

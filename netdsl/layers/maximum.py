@@ -28,7 +28,9 @@ class Maximum(HasOnnxForm):
         if len(bottoms) == 2:
             check_pair(bottoms)
         elif len(bottoms[0]) != 4:
-            raise ShapeError(f"a single bottom must have 4 axes, not {len(bottoms[0])}; reshape it to 4 axes")
+            raise ShapeError(
+                f"a single bottom must have 4 axes, not {len(bottoms[0])}; reshape it to 4 axes with a Reshape layer"
+            )
 
     def forward(self, a: Tensor, b: Tensor | None = None) -> Tensor:
         if b is not None:

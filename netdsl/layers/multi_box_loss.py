@@ -15,7 +15,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import decode, encode, prior_boxes
-from netdsl.layers._loss import LabelLoss, Normaliser, cut_off, smooth_l1, weighed, within
+from netdsl.layers._loss import LabelLoss, Normalizer, cut_off, smooth_l1, weighed, within
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
 from netdsl.layers._settings import refuse
 from netdsl.layers.detection_output import check_predictions
@@ -53,7 +53,7 @@ class MultiBoxLoss(LabelLoss):
         self.kinds = 1 if p.share_location else p.num_classes
         self.matching = Matching(p.match_type == p.PER_PREDICTION, p.overlap_threshold, p.ignore_cross_boundary_bbox)
         self.suppression = Suppression.of(p)
-        self.normaliser = Normaliser.of(layer.loss_param)
+        self.normalizer = Normalizer.of(layer.loss_param)
         self.counts = list(layer.propagate_down[:2]) or [True, True]
         check_predictions(bottoms, self.kinds, p.num_classes)
 
@@ -85,7 +85,7 @@ class MultiBoxLoss(LabelLoss):
             parts.append(p.loc_weight * self._location_losses(batch, matches).sum())
         if self.counts[1]:
             parts.append(self._confidence_loss(batch, matches, used))
-        return torch.stack(parts).sum() / self.normaliser(images, len(boxes), matches >= 0)
+        return torch.stack(parts).sum() / self.normalizer(images, len(boxes), matches >= 0)
 
     def _matches(self, batch: _Batch) -> tuple[Tensor, Tensor]:
         """Return the object's slot for each image, box and kind of location, and the largest overlap of each box."""
@@ -181,16 +181,20 @@ def _logistic(scores: Tensor, one_hot: Tensor) -> Tensor:
 
 def _check_settings(p: pb.MultiBoxLossParameter) -> None:
     if not p.num_classes:
-        raise NetError("num_classes is missing; set it")
+        raise NetError("num_classes is missing; set it to the number of classes with the background")
     if p.conf_loss_type == p.SOFTMAX and p.background_label_id >= p.num_classes:
         raise NetError(
-            f"background_label_id {p.background_label_id} isn't among the {p.num_classes} classes; correct one of them"
+            f"background_label_id {p.background_label_id} isn't among the {p.num_classes} classes; set it to a "
+            f"number from 0 to {p.num_classes - 1}"
         )
     if p.mining_type != p.NONE and not p.share_location:
         raise NetError("mining needs share_location; set share_location: true or mining_type: NONE")
     if p.HasField("do_neg_mining") and p.do_neg_mining != (p.mining_type != p.NONE):
         raise NetError("do_neg_mining contradicts mining_type; remove do_neg_mining")
     if p.map_object_to_agnostic and p.num_classes != 2:
-        raise NetError("map_object_to_agnostic needs num_classes: 2, for the background and an object; set it")
+        raise NetError(
+            "map_object_to_agnostic needs num_classes: 2, for the background and an object; set num_classes: 2, or "
+            "remove map_object_to_agnostic"
+        )
     if p.mining_type == p.HARD_EXAMPLE and p.sample_size < 1:
         raise NetError(f"sample_size is {p.sample_size}; set it to 1 or more")

@@ -14,7 +14,7 @@ from netdsl.layer.running import NeedsValues, not_compiled
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._permutohedral import Lattice, blurred
 
-_COLOURS = 3
+_COLORS = 3
 _TINY = 1e-20  # prevents division by 0
 
 
@@ -78,9 +78,9 @@ class MultiStageMeanfield(NeedsValues, Layer):
         unary, state = scores.flatten(1), state.flatten(1)
         places = _places(image)
         alpha, beta = self.apart
-        colours = image[:_COLOURS].flatten(1).T
+        colors = image[:_COLORS].flatten(1).T
         spatial = _Kernel(places / self.near, unary)
-        bilateral = _Kernel(torch.cat((places / alpha, colours / beta), 1), unary)
+        bilateral = _Kernel(torch.cat((places / alpha, colors / beta), 1), unary)
         for _ in range(self.steps):
             chances = state.softmax(0)
             message = self.spatial_weights[0, 0] @ spatial(chances) + self.bilateral_weights[0, 0] @ bilateral(chances)
@@ -108,16 +108,19 @@ def _places(image: Tensor) -> Tensor:
 def _check_shapes(bottoms: Sequence[Shape]) -> None:
     scores, first, image = bottoms
     if len(scores) != 4 or len(image) != 4:
-        raise ShapeError("scores and image must have 4 axes; reshape them")
+        raise ShapeError(
+            "scores and image must have 4 axes; connect the class scores of a convolution and the image itself"
+        )
     if scores != first:
         raise ShapeError(
             f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}; connect bottoms "
             "of one shape"
         )
-    if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLOURS:
+    if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLORS:
         raise ShapeError(
             f"the image must be as large as the scores {list(scores)} and have 3 colors, but its shape is "
-            f"{list(image)}; resize the image"
+            f"{list(image)}; connect the image that the scores are for, or resize the scores with Interp or "
+            "Deconvolution"
         )
 
 
@@ -129,7 +132,8 @@ def _diagonal(text: str, value: float, classes: int) -> list[float]:
         numbers = [float(word) for word in text.split()]
     except ValueError:
         raise NetError(
-            f"the filter weights {text!r} aren't a list of numbers with spaces between them; correct them"
+            f"the filter weights {text!r} aren't a list of numbers with spaces between them; write one number "
+            "for each class, as in 3 3 3"
         ) from None
     if len(numbers) != classes:
         raise NetError(f"there are {len(numbers)} filter weights for {classes} classes; give one for each")

@@ -27,7 +27,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
         super().__init__(layer, bottoms)
         p = layer.mvn_param
         if len(bottoms[0]) > 4:
-            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; reshape it")
+            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; join some with a Reshape layer")
         self.axes = (1, 2, 3) if p.across_channels else (2, 3)
         self.normalize_variance = p.normalize_variance
         self.eps_before_root, self.eps_after_root = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)
@@ -66,9 +66,9 @@ class MVN(HasOnnxForm, ReadsInBackward):
     def onnx(self, g: OnnxGraph, x: str) -> str:
         axes = len(g.shape(x))
         x = reshaped(g, x, *[0] * axes, *[1] * (4 - axes)) if axes < 4 else x
-        centred = g.node("Sub", x, reduced(g, "ReduceMean", x, self.axes))
+        centered = g.node("Sub", x, reduced(g, "ReduceMean", x, self.axes))
         if not self.normalize_variance:
-            return centred
-        variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), self.axes)
+            return centered
+        variance = reduced(g, "ReduceMean", g.node("Mul", centered, centered), self.axes)
         deviation = g.node("Sqrt", scaled(g, variance, 1, self.eps_before_root))
-        return g.node("Div", centred, scaled(g, deviation, 1, self.eps_after_root))
+        return g.node("Div", centered, scaled(g, deviation, 1, self.eps_after_root))

@@ -35,7 +35,10 @@ class Nms(HasOnnxForm):
         p, shape = layer.nms_param, bottoms[0]
         self.threshold, self.parts, self.most = p.threshold, p.num_parts, p.max_peaks
         if len(shape) != 4:
-            raise ShapeError(f"the bottom must be images with 4 axes, but it has {len(shape)}; reshape it to 4 axes")
+            raise ShapeError(
+                f"the bottom must be images with 4 axes, but it has {len(shape)}; reshape it to 4 axes with a "
+                "Reshape layer"
+            )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         return [(bottoms[0][0], self.parts, self.most + 1, 3)]

@@ -55,7 +55,8 @@ class Normalize(HasOnnxForm, ReadsInBackward, ShowsMeaning):
         super().__init__(layer, bottoms)
         if len(bottoms[0]) < 2:
             raise ShapeError(
-                f"the bottom must have channels, so 2 axes or more, not shape {list(bottoms[0])}; reshape it"
+                f"the bottom must have channels, so 2 axes or more, not shape {list(bottoms[0])}; add the axis "
+                "with a Reshape layer"
             )
         self.rule = self._rule()
         p = layer.normalize_param if self.rule is _NormRule.HAPPYNEAR else layer.norm_param
@@ -72,7 +73,7 @@ class Normalize(HasOnnxForm, ReadsInBackward, ShowsMeaning):
         else:
             refuse(p, "fix_gradient")
         if self.scale is None and len(bottoms[0]) > 4:
-            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; reshape it")
+            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes; join some with a Reshape layer")
         if p.normalize_type not in ("L1", "L2"):
             raise NetError(f"normalize_type is '{p.normalize_type}'; set it to L1 or L2")
         self.absolute, self.passes_norm = p.normalize_type == "L1", p.bp_norm and self.shows_norm

@@ -22,7 +22,8 @@ class Pad(HasOnnxForm):
         p, axes = layer.pad_param, len(bottoms[0])
         if len(p.paddings) != 2 * axes:
             raise ShapeError(
-                f"a bottom with {axes} axes needs {2 * axes} paddings, not {len(p.paddings)}; correct them"
+                f"a bottom with {axes} axes needs {2 * axes} paddings, not {len(p.paddings)}; write two for "
+                "each axis: before it and after it"
             )
         pairs = list(zip(p.paddings[::2], p.paddings[1::2], strict=True))
         self.backwards = [size for pair in reversed(pairs) for size in pair]  # torch starts with the last axis

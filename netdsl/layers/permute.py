@@ -22,10 +22,11 @@ class Permute(HasOnnxForm, SharesMemory):
         super().__init__(layer, bottoms)
         order, axes = list(layer.permute_param.order), range(len(bottoms[0]))
         if len(set(order)) != len(order):
-            raise NetError(f"order {order} contains an axis twice; remove one")
+            raise NetError(f"order {order} contains an axis twice; name each axis once")
         if not set(order) <= set(axes):
             raise ShapeError(
-                f"order {order} contains an axis that doesn't exist: the bottom has {len(axes)} axes; correct it"
+                f"order {order} contains an axis that doesn't exist: the bottom has {len(axes)} axes; use axes "
+                f"from 0 to {len(axes) - 1}"
             )
         self.order = (*order, *(axis for axis in axes if axis not in order))
 

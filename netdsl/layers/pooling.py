@@ -36,8 +36,8 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         refuse(p, *_FOREIGN)
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it to "
-                "4 axes"
+                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it "
+                "to 4 axes with a Reshape layer"
             )
         if p.pool not in (_MAX, _AVE, _STOCHASTIC, *_EXC_PAD):
             name = pb.PoolingParameter.PoolMethod.Name(p.pool)

@@ -24,7 +24,10 @@ class PReLU(Elementwise, ReadsInBackward):
         super().__init__(layer, bottoms)
         p = layer.prelu_param
         if len(bottoms[0]) < 2:
-            raise ShapeError(f"the bottom {list(bottoms[0])} must have a second axis, the channels; reshape it")
+            raise ShapeError(
+                f"the bottom {list(bottoms[0])} must have a second axis, the channels; add the axis with a Reshape "
+                "layer"
+            )
         shape = () if p.channel_shared else bottoms[0][1:2]
         self.slope = new_blob(p.filler, shape, value=None if p.HasField("filler") else 0.25)
 

@@ -40,7 +40,7 @@ class PriorBox(HasOnnxForm):
         if any(len(shape) < 3 for shape in bottoms):
             raise ShapeError(
                 f"the bottoms must be feature maps of (batch, channels, height, width), not {list(bottoms[0])}; "
-                "connect such blobs"
+                "connect the tops of convolutions"
             )
         self.sides = list(_sides(p))
         self.variances = _variances(p)
@@ -50,11 +50,11 @@ class PriorBox(HasOnnxForm):
         height, width = _map(x)
         image_size = self.image or _map(image if image is not None else x)
         step = self.step or (image_size[0] / height, image_size[1] / width)
-        y, x_ = (self._centres(x, count, each) for count, each in zip((height, width), step, strict=True))
-        centres = torch.stack((x_.expand(height, -1), y[:, None].expand(-1, width)), -1)[:, :, None]
-        sides, size = (constants(each, centres) for each in (self.sides, image_size[::-1]))
+        y, x_ = (self._centers(x, count, each) for count, each in zip((height, width), step, strict=True))
+        centers = torch.stack((x_.expand(height, -1), y[:, None].expand(-1, width)), -1)[:, :, None]
+        sides, size = (constants(each, centers) for each in (self.sides, image_size[::-1]))
         halves, inset = sides[:, :2] / 2, sides[:, 2:]
-        corners = (centres - halves) / size + inset, (centres + halves) / size - inset
+        corners = (centers - halves) / size + inset, (centers + halves) / size - inset
         boxes = torch.cat([corner.flip(-1) if self.y_first else corner for corner in corners], -1)
         boxes = boxes.clamp(0, 1) if self.clip else boxes
         return torch.stack((boxes, constants(self.variances, boxes).expand_as(boxes))).reshape(1, 2, -1).to(x.dtype)
@@ -63,7 +63,7 @@ class PriorBox(HasOnnxForm):
         sizes = ([g.length(bottom, axis) for axis in range(2, len(g.shape(bottom)))] for bottom in bottoms)
         return g.constant(self.forward(*(torch.empty(1, 1, *size) for size in sizes)).numpy())
 
-    def _centres(self, x: Tensor, count: int, step: float) -> Tensor:
+    def _centers(self, x: Tensor, count: int, step: float) -> Tensor:
         return (torch.arange(count, dtype=torch.float64, device=x.device) + self.offset) * step
 
 
@@ -77,7 +77,9 @@ def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float
     if not any(p.HasField(name) for name in (both, *names)):
         return None
     if p.HasField(both) and any(p.HasField(name) for name in names):
-        raise NetError(f"{both} can't be combined with {names[0]} and {names[1]}; remove one or the other")
+        raise NetError(
+            f"{both} can't be combined with {names[0]} and {names[1]}; remove {both}, or remove the other two"
+        )
     pair = (getattr(p, both),) * 2 if p.HasField(both) else (getattr(p, names[0]), getattr(p, names[1]))
     if min(pair) <= 0:
         raise NetError(f"{names[0]} or {names[1]} isn't positive; set both, or {both}, to more than 0")
@@ -112,7 +114,7 @@ def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
         more = [(side * math.sqrt(ratio), side / math.sqrt(ratio), 0.0) for ratio in _ratios(p)]
         if p.max_size:
             if p.max_size[index] <= least:
-                raise NetError(f"max_size {p.max_size[index]:g} isn't more than its min_size {least:g}; raise it")
+                raise NetError(f"max_size {p.max_size[index]:g} isn't more than its min_size {least:g}; raise max_size")
             root = math.sqrt(side * int(p.max_size[index]))
             more.insert(len(more) if p.tf else 0, (root, root, 0.0))
         yield from more

@@ -72,7 +72,8 @@ class Proposal(HasOnnxForm, MakesRegions):
         if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
             expected = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
             raise ShapeError(
-                f"{expected}, but the bottoms have shapes {list(scores)} and {list(codes)}; correct the bottoms"
+                f"{expected}, but the bottoms have shapes {list(scores)} and {list(codes)}; set num_output of "
+                "the layers before it to these numbers, or the lists `ratio` and `scale`"
             )
 
     def keep_regions(self, most: int) -> None:

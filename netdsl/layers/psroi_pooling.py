@@ -43,8 +43,8 @@ class PSROIPooling(HasOnnxForm):
         needed = self.outputs * self.size**2
         if bottoms[0][1] != needed:
             raise ShapeError(
-                f"output_dim * group_size² is {needed}, but the bottom has {bottoms[0][1]} channels, but they "
-                "must be equal; set output_dim or group_size"
+                f"output_dim * group_size² is {needed}, but the bottom has {bottoms[0][1]} channels; set "
+                "output_dim and group_size so that they are equal"
             )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

@@ -159,7 +159,7 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
     """Return an object of the class that a layer names."""
     name, kind = layer.python_param.module, layer.python_param.layer
     if not name or not kind:
-        raise NetError("python_param must name a module and, as layer, a class in it; set both")
+        raise NetError("python_param must name a module and, as layer, a class in it; set `module` and `layer`")
     if not is_allowed(layer):
         raise NetError(
             f"the layer runs Python code from module '{name}'; if you trust it, allow it with `--allow-python "
@@ -167,7 +167,7 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
         )
     user_class = getattr(_user_module(layer), kind, None)
     if not isinstance(user_class, type):
-        raise NetError(f"module '{name}' has no class '{kind}'; correct layer in python_param")
+        raise NetError(f"module '{name}' has no class '{kind}'; set `layer` in python_param to the name of the class")
     with running_user_code(layer):
         return user_class(layer)
 

@@ -57,7 +57,7 @@ class RegionLoss(Loss):
         if p.coords != _COORDS or len(p.biases) != 2 * p.num:
             raise NetError(
                 f"coords must be 4, with {2 * p.num} biases: a width and a height for each of {p.num} boxes; "
-                "correct them"
+                "set coords: 4, and write that many biases"
             )
         channels = p.num * (5 + p.num_class)
         if len(bottoms[0]) != 4 or bottoms[0][1] != channels or bottoms[0][2] != bottoms[0][3]:
@@ -69,7 +69,7 @@ class RegionLoss(Loss):
         if not self.intel and bottoms[1][-1] % 5:
             raise ShapeError(
                 f"the labels must have rows of 5 or 8 numbers, but the last axis has length {bottoms[1][-1]}; "
-                "correct the labels"
+                "connect the top `label` of a data layer for boxes"
             )
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

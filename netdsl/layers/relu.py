@@ -29,7 +29,9 @@ class ReLU(Elementwise, OverwritesBottom, KeepsSigns, ReadsInBackward):
         self.upper = min(p.maximum if p.maximum > 0 else math.inf, 6 if p.relu6 else math.inf)
         self.bounded = bool(p.minimum) or self.upper < math.inf
         if self.lower >= self.upper:
-            raise NetError(f"minimum {self.lower:g} isn't less than maximum {self.upper:g}; correct one of them")
+            raise NetError(
+                f"minimum {self.lower:g} isn't less than maximum {self.upper:g}; raise maximum, or lower minimum"
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         overwrites = bool(self.overwritten())

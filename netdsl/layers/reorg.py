@@ -28,13 +28,19 @@ class Reorg(HasOnnxForm):
             raise NetError(f"stride is {self.stride}; set it to 1 or more")
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes "
+                "with a Reshape layer"
             )
         channels, height, width = bottoms[0][1:]
         if channels % self.stride**2:
-            raise ShapeError(f"the {channels} channels aren't a multiple of {self.stride}x{self.stride}; change stride")
+            raise ShapeError(
+                f"the {channels} channels aren't a multiple of {self.stride}x{self.stride}; set num_output of "
+                "the layer before it to one"
+            )
         if not self.reverse and (height % self.stride or width % self.stride):
-            raise ShapeError(f"stride {self.stride} doesn't divide the image of {height}x{width}; change stride")
+            raise ShapeError(
+                f"stride {self.stride} doesn't divide the image of {height}x{width}; set a stride that divides it"
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         count, channels, height, width = x.shape

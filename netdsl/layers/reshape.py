@@ -40,12 +40,15 @@ class Reshape(HasOnnxForm, SharesMemory):
         axis."""
         start = p.axis if p.axis >= 0 else axes + p.axis + 1
         if not 0 <= start <= axes:
-            raise ShapeError(f"axis {p.axis} doesn't exist: the bottom has {axes} axes; set another axis")
+            raise ShapeError(
+                f"axis {p.axis} doesn't exist: the bottom has {axes} axes; set axis to a number from 0 to {axes}"
+            )
         if p.num_axes == -1:
             return start, None
         if p.num_axes < 0 or start + p.num_axes > axes:
             raise ShapeError(
-                f"num_axes {p.num_axes} from axis {start} on is too many: the bottom has {axes} axes; lower it"
+                f"num_axes {p.num_axes} from axis {start} on is too many: the bottom has {axes} axes; lower "
+                "num_axes, or leave it out"
             )
         return start, start + p.num_axes
 
@@ -53,15 +56,15 @@ class Reshape(HasOnnxForm, SharesMemory):
         for index, size in enumerate(self.dims):
             if size == 0 and self.start + index >= len(bottom):
                 raise ShapeError(
-                    f"the 0 at place {index} of the shape copies an axis that {list(bottom)} doesn't have; give the "
-                    "length"
+                    f"the 0 at place {index} of the shape copies an axis that {list(bottom)} doesn't have; "
+                    "write the axis's length instead of 0"
                 )
         target, count = self._target(bottom), math.prod(bottom)
         known = math.prod(size for size in target if size != -1)
         if (count % known if known else count) if -1 in target else known != count:
             raise ShapeError(
-                f"{list(bottom)} has {count} values, which don't fit into shape {list(target)}; change the "
-                "shape or the data"
+                f"{list(bottom)} has {count} values, which don't fit into shape {list(target)}; write -1 for "
+                "one of its lengths, which is then computed"
             )
 
     def _target(self, bottom: Shape) -> Shape:

@@ -24,7 +24,8 @@ class ResizeBilinear(Resizing):
         self.half_pixel, self.pytorch_half = p.half_pixel_centers, p.pytorch_half_pixel
         if self.align_corners + self.half_pixel + self.pytorch_half > 1:
             raise NetError(
-                "only one of align_corners, half_pixel_centers and pytorch_half_pixel can be set; remove the others"
+                "only one of align_corners, half_pixel_centers and pytorch_half_pixel can be set; keep the one "
+                "that the model was trained with"
             )
 
     def along(self, x: Tensor, axis: int, size: int) -> Tensor:

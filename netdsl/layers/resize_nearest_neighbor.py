@@ -23,7 +23,8 @@ class ResizeNearestNeighbor(Resizing):
         self.half_pixel, self.onnx_half = p.half_pixel_centers, p.half_pixel_onnx
         if self.align_corners + self.half_pixel + self.onnx_half > 1:
             raise NetError(
-                "only one of align_corners, half_pixel_centers and half_pixel_onnx can be set; remove the others"
+                "only one of align_corners, half_pixel_centers and half_pixel_onnx can be set; keep the one "
+                "that the model was trained with"
             )
 
     def along(self, x: Tensor, axis: int, size: int) -> Tensor:

@@ -80,7 +80,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         return self._measured or known
 
     def top_kind(self, place: int) -> BlobKind:
-        kinds = (BlobKind.IMAGE_SIZE, BlobKind.LABELLED_BOX) if self.proposes else (BlobKind.REGION, BlobKind.LABEL)
+        kinds = (BlobKind.IMAGE_SIZE, BlobKind.LABELED_BOX) if self.proposes else (BlobKind.REGION, BlobKind.LABEL)
         return kinds[place - 1] if 0 < place < 3 else BlobKind.NUMBER
 
     def item_shapes(self) -> Sequence[Shape | None]:
@@ -106,7 +106,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         if len(classes) != self.classes:
             raise NetError(
                 f"num_classes is {self.classes}, but {s.source} has {len(classes)} classes with the background; "
-                "change one of them"
+                f"set num_classes to {len(classes)}, or name the file of the net's classes with ?classes=FILE"
             )
         if self.proposes and any(len(image.proposals) for image in images):
             raise NetError(f"the net proposes regions itself; remove the proposals from {s.source}")
@@ -175,7 +175,8 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
             )
         if s.batch_size > 0 and s.batch_size % s.ims_per_batch:
             raise NetError(
-                f"batch_size {s.batch_size} isn't a multiple of the {s.ims_per_batch} images in a batch; change it"
+                f"batch_size {s.batch_size} isn't a multiple of the {s.ims_per_batch} images in a batch; set it "
+                "to a multiple"
             )
         scales = np.ravel(s.scales)
         if not len(scales) or min(*scales, s.max_size) < 1 or np.size(s.pixel_means) != 3:

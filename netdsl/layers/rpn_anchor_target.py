@@ -31,7 +31,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
     bottoms = (3, 4)
     tops = (4, 4)
     no_gradient = (0, 1, 2, 3)
-    bottom_kinds = (BlobKind.NUMBER, BlobKind.LABELLED_BOX, BlobKind.IMAGE_SIZE, BlobKind.NUMBER)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.LABELED_BOX, BlobKind.IMAGE_SIZE, BlobKind.NUMBER)
     targets_top = 1
     python_names = ("rpn.anchor_target_layer.AnchorTargetLayer",)
 

@@ -40,7 +40,7 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
     bottoms = (2, 2)
     tops = (5, 5)
     no_gradient = (0, 1)
-    bottom_kinds = (BlobKind.REGION, BlobKind.LABELLED_BOX)
+    bottom_kinds = (BlobKind.REGION, BlobKind.LABELED_BOX)
     targets_top = 2
     deploys_as = "Split"  # a deployed net uses all regions
     python_names = ("rpn.proposal_target_layer.ProposalTargetLayer",)

@@ -34,8 +34,8 @@ class SegAccuracy(ComparesClasses):
         p, (x, label) = layer.seg_accuracy_param, bottoms
         if len(x) != 4 or label not in ((x[0], 1, *x[2:]), (x[0], *x[2:])):
             raise ShapeError(
-                f"there must be one label for each pixel, but the shapes are {list(x)} and {list(label)}; connect "
-                "such labels"
+                f"there must be one label for each pixel, but the shapes are {list(x)} and {list(label)}; "
+                "connect a map of labels with the size of the predictions"
             )
         self.reset, self.ignored = p.reset, list(p.ignore_label)
         self.register_buffer("counts", torch.zeros(x[1], x[1], dtype=torch.float64), persistent=False)
@@ -51,9 +51,9 @@ class SegAccuracy(ComparesClasses):
         if self.reset:
             counts.zero_()
         counts += batch_counts
-        hits, labelled, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
-        either = labelled + predicted - hits
-        recall = (hits / labelled.clamp_min(1)).sum() / (labelled > 0).sum().clamp_min(1)
+        hits, labeled, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
+        either = labeled + predicted - hits
+        recall = (hits / labeled.clamp_min(1)).sum() / (labeled > 0).sum().clamp_min(1)
         overlap = torch.where(either > 0, hits / either.clamp_min(1), 1.0).mean()
         accuracy = hits.sum() / counts.sum().clamp_min(1)
         return torch.stack([accuracy, recall, overlap]).to(x.dtype).view(1, 1, 1, 3)
@@ -73,7 +73,8 @@ class SegAccuracy(ComparesClasses):
         if can_be_read(labels) and bool(wrong.any()):
             first = int(labels[wrong][0])
             raise NetError(
-                f"label {first} isn't among the {classes} classes; set it as ignore_label, or correct the label"
+                f"label {first} isn't among the {classes} classes; set it as ignore_label, or write a label "
+                f"from 0 to {classes - 1} into the map"
             )
         pairs = (labels * classes + best).where(counted, 0)
         return labels.new_zeros(classes**2).index_add(0, pairs, counted.to(labels)).view(classes, classes)

@@ -16,7 +16,7 @@ from netdsl.layer import NotDeployed, Shape
 class SegmentationEvaluate(NotDeployed):
     """Computes the intersection over union of each channel of the first item, for values above a threshold.
 
-    A prediction of another size is converted to bytes and resized. In that case, an unlabelled class results in -1, and
+    A prediction of another size is converted to bytes and resized. In that case, an unlabeled class results in -1, and
     otherwise in 0.
     """
 
@@ -28,23 +28,23 @@ class SegmentationEvaluate(NotDeployed):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not layer.segmentation_evaluate_param.HasField("num_classes"):
-            raise NetError("num_classes is missing; set it")
+            raise NetError("num_classes is missing; set it to the number of classes")
         self.threshold = layer.segmentation_evaluate_param.threshold
         if any(len(shape) != 4 for shape in bottoms) or bottoms[0][1] != bottoms[1][1]:
             raise ShapeError(
                 f"the bottoms must be images with equal channels, not {list(bottoms[0])} and "
-                f"{list(bottoms[1])}; connect such images"
+                f"{list(bottoms[1])}; connect the predicted and the true map"
             )
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         resized = x.shape[2:] != label.shape[2:]
         predicted = self._resized(x[:1], label)[0] if resized else x[0] > self.threshold
-        labelled = label[0] > self.threshold
-        shared = (predicted & labelled).sum((1, 2)).to(x.dtype)
-        either = (predicted | labelled).sum((1, 2)).to(x.dtype)
+        labeled = label[0] > self.threshold
+        shared = (predicted & labeled).sum((1, 2)).to(x.dtype)
+        either = (predicted | labeled).sum((1, 2)).to(x.dtype)
         overlap = shared / either.clamp(min=1)
         if resized:
-            overlap = torch.where(labelled.any(2).any(1), overlap, -1.0)
+            overlap = torch.where(labeled.any(2).any(1), overlap, -1.0)
         return overlap.view(1, 1, 1, -1)
 
     def _resized(self, x: Tensor, label: Tensor) -> Tensor:

@@ -22,10 +22,13 @@ class ShuffleChannel(HasOnnxForm):
         self.group = layer.shuffle_channel_param.group
         if not 2 <= len(bottoms[0]) <= 4:
             raise ShapeError(
-                f"the bottom must have channels and at most two further axes, not shape {list(bottoms[0])}; reshape it"
+                f"the bottom must have channels and at most two further axes, not shape {list(bottoms[0])}; "
+                "change it with a Reshape layer"
             )
         if self.group < 1 or bottoms[0][1] % self.group:
-            raise NetError(f"group {self.group} doesn't divide the {bottoms[0][1]} channels; change it")
+            raise NetError(
+                f"group {self.group} doesn't divide the {bottoms[0][1]} channels; set it to a number that does"
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         groups = x.reshape(len(x), self.group, -1, *x.shape[2:])

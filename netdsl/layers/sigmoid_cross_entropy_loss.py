@@ -14,7 +14,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped, whole
 from netdsl.layer.tops import Meaning, ShowsMeaning
-from netdsl.layers._loss import LabelLoss, Normaliser, counted, counted_onnx, normalised_onnx
+from netdsl.layers._loss import LabelLoss, Normalizer, counted, counted_onnx, normalized_onnx
 
 
 class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
@@ -30,12 +30,12 @@ class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        self.normaliser = Normaliser.of(layer.loss_param, pb.LossParameter.BATCH_SIZE)
+        self.normalizer = Normalizer.of(layer.loss_param, pb.LossParameter.BATCH_SIZE)
         self.balanced = self.by_dialect({"hed": True}, False)
         if math.prod(bottoms[0]) != math.prod(bottoms[1]):
             raise ShapeError(
                 f"there must be one target for each value, but the shapes are {list(bottoms[0])} and "
-                f"{list(bottoms[1])}; connect such targets"
+                f"{list(bottoms[1])}; connect targets with as many values as there are predictions"
             )
 
     def forward(self, x: Tensor, targets: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
             return _balanced(x.flatten(1), targets.flatten(1)) / len(x)
         valid = self.valid(targets.long())  # Caffe's rule: targets are cut to integers for this comparison
         losses = counted(F.binary_cross_entropy_with_logits(x, targets, reduction="none"), valid)
-        return losses.sum() / self.normaliser(len(x), math.prod(x.shape[1:]), valid)
+        return losses.sum() / self.normalizer(len(x), math.prod(x.shape[1:]), valid)
 
     def onnx(self, g: OnnxGraph, x: str, targets: str) -> str:
         if self.balanced:
@@ -56,7 +56,7 @@ class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm, ShowsMeaning):
         losses = g.node("Sub", g.node("Softplus", x), g.node("Mul", x, targets))
         valid = self.valid_onnx(g, whole(g, targets))
         losses = counted_onnx(g, losses, valid)
-        return normalised_onnx(g, losses, valid, self.normaliser, lengths[0], math.prod(lengths[1:]))
+        return normalized_onnx(g, losses, valid, self.normalizer, lengths[0], math.prod(lengths[1:]))
 
 
 def _balanced(x: Tensor, targets: Tensor) -> Tensor:

@@ -34,13 +34,19 @@ class Slice(HasOnnxForm, SharesMemory):
     def _check_points(self, size: int) -> None:
         points, tops = self.points, self.parts
         if points and len(points) != tops - 1:
-            raise NetError(f"{tops} tops need {tops - 1} slice_point, not {len(points)}; add or remove slice_point")
+            raise NetError(
+                f"{tops} tops need {tops - 1} slice_point, not {len(points)}; write one for each top after the first"
+            )
         if not points and size % tops:
             raise ShapeError(
-                f"axis {self.axis} of length {size} can't be cut into {tops} equal parts; give slice_point"
+                f"axis {self.axis} of length {size} can't be cut into {tops} equal parts; write where each top "
+                "after the first starts as slice_point"
             )
         if points and any(after <= before for before, after in pairwise((0, *points, size))):
-            raise ShapeError(f"slice_point {points} must increase from more than 0 to less than {size}; correct it")
+            raise ShapeError(
+                f"slice_point {points} must increase from more than 0 to less than {size}; write the places in "
+                "ascending order"
+            )
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         size = x.shape[self.axis]

@@ -15,9 +15,9 @@ from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import (
     WEIGHTLESS,
     LabelLoss,
-    Normaliser,
+    Normalizer,
     check_alike,
-    normalised_onnx,
+    normalized_onnx,
     over_channels,
     over_channels_onnx,
     smooth_l1,
@@ -52,20 +52,20 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm, ShowsMeaning):
         p = layer.smooth_l1_loss_param
         self.sigma, self.absolute = p.sigma, p.HasField("abssum") and p.abssum
         self.weighs_gradient = len(bottoms) > 3 or (p.HasField("abssum") and not p.abssum)
-        self.normaliser = self._normaliser(layer.loss_param)
+        self.normalizer = self._normalizer(layer.loss_param)
         if not layer.loss_weight:
             self.unset_weight = self.by_dialect(dict.fromkeys(WEIGHTLESS, 0.0), 1.0, _DOUBT_OF_WEIGHT)
         if self.sigma <= 0:
             raise NetError(f"sigma is {self.sigma:g}; set it to more than 0")
 
-    def _normaliser(self, p: pb.LossParameter) -> Normaliser:
+    def _normalizer(self, p: pb.LossParameter) -> Normalizer:
         rules = {}
         if p.normalization == pb.LossParameter.NONE:
-            rules["intel"] = Normaliser(pb.LossParameter.NONE, 1)
+            rules["intel"] = Normalizer(pb.LossParameter.NONE, 1)
         if len(self.layer.bottom) == 3 or len(self.layer.top) == 2:
-            rules["rfcn"] = Normaliser.of(p)
+            rules["rfcn"] = Normalizer.of(p)
         return self.by_dialect(
-            rules, Normaliser(pb.LossParameter.BATCH_SIZE, 1), _DOUBT_OF_NONE if "intel" in rules else ""
+            rules, Normalizer(pb.LossParameter.BATCH_SIZE, 1), _DOUBT_OF_NONE if "intel" in rules else ""
         )
 
     def forward(
@@ -78,7 +78,7 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm, ShowsMeaning):
         losses = smooth_l1(difference, self.sigma)
         losses = losses if outside is None else losses * outside.reshape(x.shape)
         total = losses + (losses.abs() - losses).detach() if self.absolute else losses
-        loss = total.sum() / self.normaliser(len(x), x[0, 0].numel() if x.dim() > 1 else 1)
+        loss = total.sum() / self.normalizer(len(x), x[0, 0].numel() if x.dim() > 1 else 1)
         return loss if len(self.layer.top) < 2 else (loss, over_channels(losses.detach()))
 
     def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "", outside: str = "") -> tuple[str, ...]:
@@ -88,5 +88,5 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm, ShowsMeaning):
         losses = smooth_l1_onnx(g, difference, self.sigma)
         losses = g.node("Mul", losses, reshaped(g, outside, *lengths)) if outside else losses
         total = g.node("Abs", losses) if self.absolute else losses
-        loss = normalised_onnx(g, total, None, self.normaliser, lengths[0], math.prod(lengths[2:]))
+        loss = normalized_onnx(g, total, None, self.normalizer, lengths[0], math.prod(lengths[2:]))
         return (loss,) if len(self.layer.top) < 2 else (loss, over_channels_onnx(g, losses, lengths))

@@ -13,9 +13,9 @@ from netdsl.layer.onnx_form import reshaped
 from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._loss import (
     LabelLoss,
-    Normaliser,
+    Normalizer,
     check_alike,
-    normalised_onnx,
+    normalized_onnx,
     over_channels,
     over_channels_onnx,
     smooth_l1,
@@ -42,18 +42,18 @@ class SmoothL1LossOHEM(LabelLoss, HasOnnxForm, ShowsMeaning):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         check_alike(bottoms)
-        self.normaliser = Normaliser.of(layer.loss_param)
+        self.normalizer = Normalizer.of(layer.loss_param)
 
     def forward(self, x: Tensor, target: Tensor, inside: Tensor | None = None) -> tuple[Tensor, Tensor]:
         difference = x - target.reshape(x.shape)
         losses = smooth_l1(difference if inside is None else weighed(difference, inside.reshape(x.shape)))
         each = over_channels(losses)
-        return losses.sum() / self.normaliser(len(x), each[0].numel()), each.detach()
+        return losses.sum() / self.normalizer(len(x), each[0].numel()), each.detach()
 
     def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "") -> tuple[str, str]:
         lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
         difference = g.node("Sub", x, reshaped(g, target, *lengths))
         difference = g.node("Mul", difference, reshaped(g, inside, *lengths)) if inside else difference
         losses = smooth_l1_onnx(g, difference, 1)
-        loss = normalised_onnx(g, losses, None, self.normaliser, lengths[0], math.prod(lengths[2:]))
+        loss = normalized_onnx(g, losses, None, self.normalizer, lengths[0], math.prod(lengths[2:]))
         return loss, over_channels_onnx(g, losses, lengths)

@@ -66,7 +66,7 @@ class SoftmaxWithLoss(ClassLoss):
         log, classes = self.log_and_classes(x, labels)
         valid = self.valid(classes)
         losses = self.counted_losses(log, classes, valid)
-        loss = self.normalised(losses, valid, x.shape)
+        loss = self.normalized(losses, valid, x.shape)
         return loss, log.detach().exp(), losses.detach().reshape(self._places(x.shape, labels.shape))
 
     def loss(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ class SoftmaxWithLoss(ClassLoss):
 
     def _plain_loss(self, log: Tensor, classes: Tensor) -> Tensor:
         """Return the loss from torch's own sum if all labels count equally. Small nets gain from fewer operations."""
-        count, divisor = len(log), self.normaliser(len(log), 1)
+        count, divisor = len(log), self.normalizer(len(log), 1)
         over_all = divisor == count
         try:
             loss = F.nll_loss(log, classes, ignore_index=_NO_CLASS, reduction="mean" if over_all else "sum")

@@ -31,7 +31,8 @@ class SpaceToBatchND(HasOnnxForm):
             size = bottoms[0][axis] + sum(self.paddings[2 * axis - 2 : 2 * axis])
             if size % block:
                 raise ShapeError(
-                    f"block_shape {block} doesn't divide the padded size {size} of axis {axis}; change paddings"
+                    f"block_shape {block} doesn't divide the padded size {size} of axis {axis}; raise the "
+                    "axis's padding to the next multiple"
                 )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -72,6 +73,6 @@ def check_blocks(blocks: Sequence[int], borders: Sequence[int], name: str, botto
         )
     if len(bottom) <= len(blocks):
         raise ShapeError(
-            f"{len(blocks)} block_shape need a bottom with more than {len(blocks)} axes; reshape it, or remove "
-            "block_shape"
+            f"{len(blocks)} block_shape need a bottom with more than {len(blocks)} axes; write one block_shape "
+            "for each axis after the first"
         )

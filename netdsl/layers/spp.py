@@ -23,8 +23,8 @@ class SPP(HasOnnxForm):
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it to "
-                "4 axes"
+                f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}; reshape it "
+                "to 4 axes with a Reshape layer"
             )
         self.levels = positive(layer.spp_param, "pyramid_height")
         self.method = layer.spp_param.pool

@@ -44,7 +44,7 @@ class Unpooling(HasOnnxForm):
             name = _METHODS.UnPoolMethod.Name(self.method)
             raise NetError(f"unpool: {name} belongs to ParseNet and isn't supported; use MAX, AVE or TILE")
         if any(len(shape) != 4 for shape in bottoms):
-            raise ShapeError("all bottoms must be images with 4 axes; reshape them to 4 axes")
+            raise ShapeError("all bottoms must be images with 4 axes; reshape them to 4 axes with Reshape layers")
         if len(bottoms) == 2:
             check_mask(bottoms)
         if any(per_axis(p, "pad", 2, 0)):

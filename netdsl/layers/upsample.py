@@ -28,7 +28,7 @@ class Upsample(HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.upsample_param
         if any(len(shape) != 4 for shape in bottoms):
-            raise ShapeError("all bottoms must be images with 4 axes; reshape them to 4 axes")
+            raise ShapeError("all bottoms must be images with 4 axes; reshape them to 4 axes with Reshape layers")
         scale = p.scale if p.HasField("scale") or len(bottoms) == 2 else 1
         self.scales = (p.scale_h, p.scale_w) if p.HasField("scale_h") else (scale, scale)
         self.missing = (int(p.pad_out_h), int(p.pad_out_w))

@@ -24,7 +24,8 @@ class UpsampleDarknet(HasOnnxForm):
             raise NetError(f"stride is {self.stride}; set it to 1 or more")
         if len(bottoms[0]) != 4:
             raise ShapeError(
-                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes"
+                f"the bottom must be images with 4 axes, but it has {len(bottoms[0])}; reshape it to 4 axes "
+                "with a Reshape layer"
             )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -52,7 +52,7 @@ class VideoData(DataLayer, HasSampleFiles):
         if self.layer.transform_param.force_gray:
             raise NetError(
                 "force_gray applies only to encoded images in databases, and Caffe keeps the colors of videos; "
-                "remove it"
+                "remove force_gray"
             )
         return self._reading_of_segments(seed) if self._is_of_tsn() else self._reading_of_frames()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from netdsl.layers._data import LabelledImages
+from netdsl.layers._data import LabeledImages
 
 
-class WindowSegData(LabelledImages):
+class WindowSegData(LabeledImages):
     """Reads parts of images, and label maps of the same size.
 
     Each line of the list ends with a part's corners x1 y1 x2 y2.

@@ -33,11 +33,11 @@ class YoloDetectionOutput(HasOnnxForm, MakesDetections):
         super().__init__(layer, bottoms)
         self.settings = p = layer.yolo_detection_output_param
         if not p.HasField("num_classes"):
-            raise NetError("num_classes is missing; set it")
+            raise NetError("num_classes is missing; set it to the number of classes")
         if len(p.biases) != 2 * p.num_box:
             raise NetError(
-                f"there must be {2 * p.num_box} biases: a width and a height for each of {p.num_box} boxes; add or "
-                "remove biases"
+                f"there must be {2 * p.num_box} biases: a width and a height for each of {p.num_box} boxes; "
+                "write that many biases"
             )
         channels = p.num_box * (5 + p.num_classes)
         for shape in bottoms:

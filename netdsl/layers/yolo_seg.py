@@ -32,11 +32,12 @@ class YoloSeg(Loss):
         if len(x) != 4 or x != label:
             raise ShapeError(
                 f"prediction and label must have the same shape with 4 axes, but they have {list(x)} and "
-                f"{list(label)}; connect such blobs"
+                f"{list(label)}; connect the predicted and the true map of each class"
             )
         if len(bottoms) == 3 and (bottoms[2][:2] != x[:2] or any(size != 1 for size in bottoms[2][2:])):
             raise ShapeError(
-                f"the pixel counts must have shape {list(x[:2])}, not {list(bottoms[2])}; connect such a blob"
+                f"the pixel counts must have shape {list(x[:2])}, not {list(bottoms[2])}; connect the third top "
+                "of the data layer"
             )
 
     def forward(self, x: Tensor, label: Tensor, counts: Tensor | None = None) -> Tensor:

@@ -52,7 +52,7 @@ class Yolov3(Loss):
         if len(p.biases) % 2 or not p.biases or len(p.mask) < p.num or max(p.mask, default=0) >= len(p.biases) // 2:
             raise NetError(
                 f"biases must have a width and a height for each anchor, and mask must name the {p.num} anchors "
-                "that the layer uses; correct them"
+                "that the layer uses; number them from 0, in the order of the biases"
             )
         channels = p.num * (5 + p.num_class)
         if len(bottoms[0]) != 4 or bottoms[0][1] != channels:
@@ -62,8 +62,8 @@ class Yolov3(Loss):
             )
         if bottoms[1][-1] % 5:
             raise ShapeError(
-                f"the labels must have rows of 5 numbers, but the last axis has length {bottoms[1][-1]}; correct "
-                "the labels"
+                f"the labels must have rows of 5 numbers, but the last axis has length {bottoms[1][-1]}; "
+                "connect the top `label` of a data layer for boxes"
             )
         self.mask = list(p.mask[: p.num])
 

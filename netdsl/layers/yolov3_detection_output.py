@@ -35,14 +35,17 @@ class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
         super().__init__(layer, bottoms)
         self.settings = p = layer.yolov3_detection_output_param
         if not p.HasField("num_classes"):
-            raise NetError("num_classes is missing; set it")
+            raise NetError("num_classes is missing; set it to the number of classes")
         if p.mask_group_num != len(bottoms) or len(p.anchors_scale) < len(bottoms):
             raise NetError(
                 f"mask_group_num and the number of anchors_scale must be {len(bottoms)}, the number of bottoms; "
-                "correct them"
+                "set both to it"
             )
         if len(p.mask) < len(bottoms) * p.num_box or max(p.mask) >= len(p.biases) // 2:
-            raise NetError(f"mask must name {len(bottoms) * p.num_box} anchors that biases contain; correct it")
+            raise NetError(
+                f"mask must name {len(bottoms) * p.num_box} anchors that biases contain; number them from 0, in the "
+                "order of the biases"
+            )
         self.box_size = 8 if p.gaussian_box else 4
         channels = p.num_box * (self.box_size + 1 + p.num_classes)
         for shape in bottoms:

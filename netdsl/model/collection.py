@@ -47,8 +47,8 @@ class WeightCollection(Mapping[str, list[Array]]):
         self.flat = np.zeros(size, np.float32) if flat is None else flat
         if self.flat.shape != (size,) or self.flat.dtype != np.float32 or not self.flat.flags.c_contiguous:
             raise WeightsError(
-                f"a contiguous buffer of {size:,} float32 values is needed, not {_kind_of(self.flat)}; pass such a "
-                "buffer"
+                f"a contiguous buffer of {size:,} float32 values is needed, not {_kind_of(self.flat)}; pass "
+                f"np.zeros({size}, np.float32)"
             )
 
     @classmethod
@@ -91,7 +91,10 @@ class WeightCollection(Mapping[str, list[Array]]):
             names = {**self.layout, **other.layout}
             differ = [name for name in names if self.layout.get(name) != other.layout.get(name)]
             what = f"they differ in {', '.join(differ[:10])}" if differ else "their layers have different orders"
-            raise WeightsError(f"the weights belong to different nets: {what}; combine weights of the same net")
+            raise WeightsError(
+                f"the weights belong to different nets: {what}; combine weights of nets with the same layers, in "
+                "the same order"
+            )
 
     def __iadd__(self, other: WeightCollection) -> Self:
         if not isinstance(other, WeightCollection):

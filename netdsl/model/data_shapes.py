@@ -578,7 +578,7 @@ class _Settling:
         for top in self._all_tops():
             if top.name in items:
                 of_weights = fits and bool(self._weights) and top.known is None and known is Known.GUESSED
-                pinned = of_weights and not any(map(self._fits, _neighbours(items, top)))
+                pinned = of_weights and not any(map(self._fits, _neighbors(items, top)))
                 data[top.name] = DataShape(items[top.name], Known.WEIGHTS if pinned else known, of_weights)
             elif top.known is not None:
                 data[top.name] = DataShape((top.shape or ())[1:], top.known)
@@ -599,7 +599,7 @@ def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[S
     return mismatch.blob_shapes, mismatch.weight_shapes
 
 
-def _neighbours(items: Items, top: _Top) -> Iterator[Items]:
+def _neighbors(items: Items, top: _Top) -> Iterator[Items]:
     """Yield the items with one blob slightly smaller or larger on the axes that its settings leave open."""
     item = items[top.name]
     free = [top.shape is None or top.shape[1 + axis] == UNKNOWN for axis in range(len(item))]

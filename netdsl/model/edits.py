@@ -34,8 +34,8 @@ def with_batch(model: Model, phase: Phase, batch: int) -> Model:
     for layer in net.layer:
         if _brings_data(layer) and _is_in_phase(model, layer, phase) and not state_batch(layer, batch):
             raise NetError(
-                f"{error_label(layer)}: a layer of type {layer.type} doesn't state its batch size; set it where the "
-                "data come from"
+                f"{error_label(layer)}: a layer of type {layer.type} doesn't state its batch size; set it in "
+                "the program or the file that makes its data"
             )
     return replace(model, net=net)
 

@@ -137,7 +137,8 @@ def _imported(function: Any, purpose: str) -> Any:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as problem:
         raise FileError(
-            f"{purpose}, {module} is needed, but the package '{problem.name}' isn't installed; install it"
+            f"{purpose}, {module} is needed, but the package '{problem.name}' isn't installed; run `zoo "
+            "doctor`, which shows how to install it"
         ) from None
 
 

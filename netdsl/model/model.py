@@ -297,7 +297,7 @@ def _open_source(net: NetSource, dialect: str | None, lenient: bool) -> Model:
     if not isinstance(message, pb.NetParameter):
         raise NetError(
             f"a net must be a path, a message, or a description such as NetParams, not a {type(net).__name__}; "
-            "pass one of these"
+            "pass, for example, 'train_val.prototxt'"
         )
     return Model(_without_blobs(todays_form(message, dialect)))
 
@@ -310,7 +310,7 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
     file = None if has_tensors(path) else read_net(path, dialect=dialect, lenient=lenient)
     if file is None or file.form is Form.HDF5:
         raise FileError(
-            f"{path}: the file contains weights but no net; name the net's own file, and this file as its weights"
+            f"{path}: the file contains weights but no net; name the net's file, and this file with --weights"
         )
     try:
         model = _of_caffe(file, dialect)

@@ -110,7 +110,9 @@ def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -
     file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
     weights = arrays_of(file)
     if not weights and file.form is Form.TEXT:
-        raise WeightsError(f"{path}: the file contains a net but no weights; name the file with the weights")
+        raise WeightsError(
+            f"{path}: the file contains a net but no weights; name the .caffemodel or another file with the weights"
+        )
     return _without_layers(path, weights, file)
 
 
@@ -131,7 +133,8 @@ def _open_tensors(path: Path, net: Model | Sequence[Built] | None) -> Model:
     if net is None:
         first = next(iter(tensors))
         raise WeightsError(
-            f"{path}: names such as '{first[:100]}' don't have the form LAYER.INDEX; name the net that they belong to"
+            f"{path}: names such as '{first[:100]}' don't have the form LAYER.INDEX; name the net that they "
+            "belong to, as with `zoo convert --net NET`"
         )
     try:
         weights, names = map_names(tensors, layout_of(net))
@@ -162,7 +165,7 @@ def layout_of(net: Model | Sequence[Built]) -> Layout:
             layout.setdefault(name, {blob: tuple(getattr(layer, blob).shape) for blob in layer.blob_names()})
     if not layout:
         name = net.net.name if isinstance(net, Model) else net[0].graph.net.name
-        raise NetError(f"net '{name}' has no layer that learns, so it can't have weights; leave them out")
+        raise NetError(f"net '{name}' has no layer that learns, so it can't have weights; leave out --weights")
     return layout
 
 
@@ -198,12 +201,13 @@ def open_files(paths: Iterable[str | Path], model: Model) -> list[Model]:
 def check_names(weights: Weights, layers: Collection[str], net: str, whose: str = "there are") -> None:
     """Raise a `WeightsError` unless some of the weights belong to one of the layers."""
     if not weights:
-        raise WeightsError(f"{whose} no weights; name a file with weights")
+        raise WeightsError(f"{whose} no weights; name a file with weights, such as a .caffemodel")
     if weights.keys().isdisjoint(layers):
         names, others = (few((f"'{name}'" for name in names), _SHOWN) for names in (weights, layers))
         raise WeightsError(
             f"{whose} weights for {names}, but not for a layer of net '{net}', which has "
-            f"{others or 'no layer that learns'}; name the weights of this net"
+            f"{others or 'no layer that learns'}; name the weights of this net, or see the file's layers with "
+            "`zoo show`"
         )
 
 
@@ -236,7 +240,10 @@ def store_for_workers(files: Iterable[Model], folder: Path) -> tuple[str, ...]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder}: can't create the folder: {problem.strerror}; choose another folder") from None
+        raise FileError(
+            f"{folder}: can't create the folder: {problem.strerror}; choose a folder that you can write to, or free "
+            "space there"
+        ) from None
     stored = []
     for number, file in enumerate(files):
         name = file.files[0].stem.removesuffix(".caffemodel")

@@ -67,7 +67,7 @@ def _loaded_library() -> str:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as problem:
         raise DistributedError(
-            f"mpi4py finds no MPI library: {problem}; install one, or run pip install 'netdsl[mpi]'"
+            f"mpi4py finds no MPI library: {problem}; run pip install 'netdsl[mpi]', or load your cluster's MPI"
         ) from None
     name, version = MPI.get_vendor()
     return f"{name} {'.'.join(map(str, version))}"

@@ -86,7 +86,7 @@ class MpiexecWorkers(Workers):
                 )
         except OSError as problem:
             raise DistributedError(
-                f"mpiexec can't be started: {problem}; install MPI with: pip install 'netdsl[mpi]'"
+                f"mpiexec can't be started: {problem}; run pip install 'netdsl[mpi]', or load your cluster's MPI"
             ) from None
         assert self._process.stdin is not None
         with (

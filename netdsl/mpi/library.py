@@ -29,12 +29,12 @@ def mpi() -> ModuleType:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as problem:
         raise DistributedError(
-            f"mpi4py finds no MPI library: {problem}; install one, or run pip install 'netdsl[mpi]'"
+            f"mpi4py finds no MPI library: {problem}; run pip install 'netdsl[mpi]', or load your cluster's MPI"
         ) from None
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise DistributedError(
             f"{MPI.Get_library_version().splitlines()[0]}: the library allows calls from only one thread at a "
-            "time; build or load one with MPI_THREAD_MULTIPLE"
+            "time; load an MPI that was built with MPI_THREAD_MULTIPLE, or run pip install 'netdsl[mpi]'"
         )
     return MPI
 

@@ -198,7 +198,7 @@ def _check_types(graph: Graph) -> None:
     nodes, unknown = unknown_types(graph), dict[str, list[str]]()
     for node in nodes:
         if not node.layer.type:
-            raise UnknownLayerError(f"{error_label(node.layer)}: the type is missing; set it")
+            raise UnknownLayerError(f"{error_label(node.layer)}: the type is missing; set it, as in type: 'ReLU'")
         unknown.setdefault(node.layer.type, []).append(node.layer.name)
     if not nodes:
         return
@@ -323,7 +323,7 @@ def _check_empty(built: Built, node: Node) -> None:
 def _infer(built: Built, node: Node, layer: Layer) -> None:
     shapes = layer.top_shapes([built.shapes[edge] for edge in node.bottoms])
     if len(shapes) < len(node.tops):
-        raise ShapeError(f"the layer has {len(shapes)} tops, but the net names {len(node.tops)}; remove the others")
+        raise ShapeError(f"the layer has {len(shapes)} tops, but the net names {len(node.tops)}; remove the last ones")
     for edge, shape in zip(node.tops, shapes, strict=False):
         if any(length < 0 for length in shape):
             raise ShapeError(
@@ -343,7 +343,9 @@ def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
     """
     names = layer.blob_names()
     if len(layer.layer.param) > len(names):
-        raise NetError(f"there are {len(layer.layer.param)} param messages for {len(names)} blobs; remove the others")
+        raise NetError(
+            f"there are {len(layer.layer.param)} param messages for {len(names)} blobs; remove the last ones"
+        )
     for name, spec in zip(names, layer.layer.param, strict=False):
         blob = getattr(layer, name)
         if spec.lr_mult == 0 and not force and isinstance(blob, nn.Parameter):
@@ -374,5 +376,6 @@ def _share_one(layer: Layer, name: str, owner: Layer, owned: str, *, permissive:
     else:
         shapes = f"{list(theirs.shape)} there and {list(mine.shape)} here"
         raise ShapeError(
-            f"the parameter that it shares with layer '{owner.layer.name}' has shape {shapes}; make the shapes equal"
+            f"the parameter that it shares with layer '{owner.layer.name}' has shape {shapes}; give both layers "
+            "the same settings, or rename the parameter in one of them"
         )

@@ -149,8 +149,8 @@ class Feeds:
         """
         if not self.input_shapes:
             raise DataError(
-                "the layers of this net read their data themselves, so no other data can be passed; use a net with "
-                "Input layers"
+                "the layers of this net read their data themselves, so no other data can be passed; replace its "
+                "data layers with Input layers, or leave the data out"
             )
         shapes = {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()}
         batches = (
@@ -178,7 +178,10 @@ class Feeds:
     def _check_given(self) -> None:
         if self.input_shapes and self._user_feed is None:
             names = ", ".join(self._graph.blobs[edge] for edge in self.input_shapes)
-            raise DataError(f"no layer of this net reads data for {names}; pass batches of them")
+            raise DataError(
+                f"no layer of this net reads data for {names}; pass data that contain them, such as a dict of "
+                "arrays by these names"
+            )
 
     def tops(self, index: int) -> list[Tensor]:
         """Return the tops of one layer for the next batch."""
@@ -221,8 +224,8 @@ class Feeds:
         unknown = [name for name in positions if name not in named]
         if unknown:
             raise DataError(
-                f"there is a position for layer '{unknown[0]}', but this net doesn't read data for it; use the net "
-                "that the positions are from"
+                f"there is a position for layer '{unknown[0]}', but this net doesn't read data for it; load the "
+                "positions into the net that they are from"
             )
         for name, position in positions.items():
             named[name].seek(position)
@@ -250,8 +253,8 @@ class Feeds:
 def _divided(reading: Reading, size: int) -> Reading:
     if reading.batch_size % size:
         raise DataError(
-            f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size, or choose "
-            "a strategy with a batch for each worker, such as averaging"
+            f"a batch of {reading.batch_size} can't be divided among {size} workers; set batch_size to a "
+            f"multiple of {size}, or choose a strategy with a batch for each worker, such as averaging"
         )
     return replace(reading, batch_size=reading.batch_size // size)
 
@@ -268,6 +271,7 @@ def _at(node: Node) -> Iterator[None]:
 def _state_tops(layer: pb.LayerParameter, shapes: list[Shape]) -> None:
     if len(shapes) < len(layer.top):
         raise DataError(
-            f"an item has {len(shapes)} arrays, but the layer has {len(layer.top)} tops; give it one top for each array"
+            f"an item has {len(shapes)} arrays, but the layer has {len(layer.top)} tops; remove the last tops, "
+            "or store an array for each"
         )
     state_shapes(layer, shapes[: len(layer.top)])

@@ -149,8 +149,8 @@ def is_included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
     `exclude` excludes it."""
     if layer.include and layer.exclude:
         raise GraphError(
-            f"{error_label(layer)}: there are include and exclude rules, but Caffe accepts only one kind; remove "
-            "the others"
+            f"{error_label(layer)}: there are include and exclude rules, but Caffe accepts only one kind; "
+            "remove the include rules or the exclude rules"
         )
     if layer.include:
         return any(matches_rule(state, rule) for rule in layer.include)

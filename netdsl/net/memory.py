@@ -83,7 +83,7 @@ def _check_fits(built: Built, sizes: Sequence[int], needed: int, what: str, devi
     total = f", and those of all layers {_words(needed)}" if needed > sizes[index] else ""
     raise NetError(
         f"{error_label(built.graph.nodes[index].layer)}: the {what} need {_words(sizes[index])}{total}, but "
-        f"{device} has {_words(available)} of memory; lower the batch size"
+        f"{device} has {_words(available)} of memory; lower the batch size, or use a device with more memory"
     )
 
 

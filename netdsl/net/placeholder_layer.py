@@ -29,7 +29,8 @@ class PlaceholderLayer(Layer):
         stated = stated_shapes(self.layer)
         if not bottoms and (len(stated) < len(self.layer.top) or not all(stated)):
             raise NetError(
-                f"the shapes of a layer of type {describe_type(self.layer)} are unknown; state them in input_param"
+                f"the shapes of a layer of type {describe_type(self.layer)} are unknown; write the layer as an "
+                "Input layer with its shapes in input_param"
             )
         shapes = list(bottoms[:1]) * len(self.layer.top)
         return [known or shape for known, shape in zip_longest(stated, shapes, fillvalue=())]

@@ -232,7 +232,8 @@ def choose_algorithms(options: Options, bound: int) -> AlgorithmChoice:
     if room < 0:
         raise MemoryBoundError(
             f"the convolutions need {_megabytes(bound - room)}, but only {_megabytes(max(0, bound))} are "
-            f"available, which is {_megabytes(-room)} too little; use a smaller batch"
+            f"available, which is {_megabytes(-room)} too little; lower the batch, or choose a device with more "
+            "memory"
         )
     pairs = [(name, option) for name, ways in options.items() for option in ways]
     more = [option.bytes - least[name] for name, option in pairs]

@@ -85,7 +85,7 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"nothing can be estimated for {workers} workers with tau {tau}; give at least 1 of each"
             )
         rows = (1, *self.workers) if self.workers[0] > 1 else self.workers
-        between = [(row, column) for row in _neighbours(rows, workers) for column in _neighbours(self.taus, tau)]
+        between = [(row, column) for row in _neighbors(rows, workers) for column in _neighbors(self.taus, tau)]
         logs = [part * other * math.log(self._factor(rows[row], column)) for (row, part), (column, other) in between]
         inside = workers == 1 or (workers <= rows[-1] and self.taus[0] <= tau <= self.taus[-1])
         return ConvergenceEstimate(workers, tau, math.exp(sum(logs)), inside, self._source)
@@ -97,8 +97,8 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.serial is None or count is None:
             who = "one worker alone" if self.serial is None else f"{workers} workers with tau {self.taus[column]}"
             raise DistributedError(
-                f"nothing can be estimated from {self._source}, because {who} never reached it; compare other "
-                "settings, or train longer"
+                f"nothing can be estimated from {self._source}, because {who} never reached it; raise the "
+                "number of iterations, or lower the accuracy"
             )
         return self.serial / count
 
@@ -107,7 +107,7 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"trainings of {self.task} to {self.goal:.0%} accuracy"
 
 
-def _neighbours(places: Sequence[int], value: int) -> list[tuple[int, float]]:
+def _neighbors(places: Sequence[int], value: int) -> list[tuple[int, float]]:
     """Return the indices of the values on both sides of a value, with their weights. Outside, return only the nearest
     one."""
     right = bisect_right(places, value)

@@ -7,14 +7,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from caffe_proto.errors import FileError
+from caffe_proto.errors import FileError, name_advice
 from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.distributed.machines import Link, Machines, SharedMemoryLink, TwoLevelLink
 from netdsl.errors import PlanError
@@ -105,9 +104,8 @@ def read_device(name_or_path: str | Path) -> Device:
         return _read_file(_FOLDER / f"{text}.json")
     path = Path(name_or_path)
     if path.suffix != ".json" and not path.exists():
-        near = get_close_matches(text.lower(), device_names(), 1)
-        guess = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(device_names())}"
-        raise FileError(f"there is no device and no file with the name '{text}'; {guess}")
+        advice = name_advice(text, device_names())
+        raise FileError(f"there is no device and no file with the name '{text}'; {advice}")
     return _read_file(path)
 
 
@@ -126,22 +124,28 @@ def _read_file(path: Path) -> Device:
     with file_errors(path):
         data = regular_file(path).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
-        raise FileError(f"{path}: the file is longer than 4 MB, so it can't describe a device; name another file")
+        raise FileError(
+            f"{path}: the file is longer than 4 MB, so it can't describe a device; write one with `zoo plan "
+            "--measure FILE`"
+        )
     try:
         values = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise FileError(f"{path}: not valid JSON: {problem}; correct it") from None
+        raise FileError(
+            f"{path}: not valid JSON: {problem}; write the file again with `zoo plan --measure FILE`"
+        ) from None
     if not isinstance(values, dict):
-        raise FileError(f'{path}: not an object with fields such as "memory": 16e9; write one')
+        raise FileError(
+            f'{path}: not an object with fields such as "memory": 16e9; write the file again with `zoo plan '
+            "--measure FILE`"
+        )
     return _checked_device(values, path)
 
 
 def _checked_device(values: dict[str, Any], path: Path) -> Device:
     for name in values:
         if name not in _FIELDS:
-            near = get_close_matches(name, _FIELDS, 1)
-            guess = f"did you mean '{near[0]}'?" if near else f"use only {', '.join(sorted(_FIELDS))}"
-            raise FileError(f"{path}: unknown field '{name}'; {guess}")
+            raise FileError(f"{path}: unknown field '{name}'; {name_advice(name, sorted(_FIELDS))}")
     try:
         device = msgspec.convert(_with_whole_bytes(values), Device)
     except msgspec.ValidationError as problem:
@@ -223,7 +227,7 @@ class DeviceCluster:
             )
         if self.stragglers >= self.machines > 1:
             raise PlanError(
-                f"{self.stragglers} of {self.machines} machines can't be slower than the others; give fewer stragglers"
+                f"{self.stragglers} of {self.machines} machines can't be slower than the others; lower --stragglers"
             )
 
     @property

@@ -270,7 +270,7 @@ class _Chain:
     def rectify(self) -> None:
         self.add(ReLU(self.name(), [self.blob], in_place=True))
 
-    def normalise(self) -> None:
+    def normalize(self) -> None:
         self.add(BatchNorm(self.name(), [self.blob], in_place=True))
         self.add(Scale(self.name(), [self.blob], in_place=True, bias_term=True))
 
@@ -327,7 +327,7 @@ def _residual_net(batch: int) -> NetParams:
     """Return a net of bottlenecks whose tops are added to their bottoms."""
     net = _Chain(batch, 3, 192)
     net.convolve(48, 7, stride=2)
-    net.normalise()
+    net.normalize()
     net.rectify()
     net.pool(3, 2)
     for width, stride in ((48, 1), (96, 2), (192, 2), (384, 2)):
@@ -335,12 +335,12 @@ def _residual_net(batch: int) -> NetParams:
             bottom = shortcut = net.blob
             if first:
                 net.convolve(4 * width, 1, stride=stride)
-                net.normalise()
+                net.normalize()
                 shortcut = net.blob
             net.blob = bottom
             for filters, kernel in ((width, 1), (width, 3), (4 * width, 1)):
                 net.convolve(filters, kernel, stride=stride if first and filters == width and kernel == 1 else 1)
-                net.normalise()
+                net.normalize()
                 if filters == width:
                     net.rectify()
             net.add(Eltwise(net.name(), [shortcut, net.blob]))
@@ -389,10 +389,10 @@ def _separable_net(batch: int) -> NetParams:
     net = _Chain(batch, 3, 160)
     net.convolve(24, 3, stride=2)
     for filters, stride in ((56, 1), (112, 2), (240, 2), (480, 2)):
-        net.normalise()
+        net.normalize()
         net.rectify()
         net.convolve(_channels_of(net), 3, stride=stride, group=_channels_of(net))
-        net.normalise()
+        net.normalize()
         net.rectify()
         net.convolve(filters, 1)
     net.add(PoolLayer(net.name(), [net.blob], pool=Average, kernel=10, stride=1))

@@ -35,7 +35,7 @@ _LARGE_UNIT = 2 << 20  # bytes; the sizes of large segments are multiples of it
 WorkspaceRule = Callable[[TensorOperation], int]  # returns bytes
 _BYTES = 4  # bytes of a value
 _BLOCK = 16  # channels; the number of values in an AVX-512 register
-_COLOURS = 4
+_COLORS = 4
 _LOADING = Loading()
 
 
@@ -279,4 +279,4 @@ def onednn_workspace(operation: TensorOperation) -> int:
 
 def _copied_bytes(places: int, channels: int) -> int:
     """Return the bytes of a copy of images in the blocked layout of channels."""
-    return 0 if channels <= _COLOURS else _BYTES * places * -(-channels // _BLOCK) * _BLOCK
+    return 0 if channels <= _COLORS else _BYTES * places * -(-channels // _BLOCK) * _BLOCK

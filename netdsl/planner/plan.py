@@ -70,7 +70,7 @@ def read_plan(path: Path) -> Plan:
             f"{path}: the file can't be read: {problem.strerror}; check the path and its permissions"
         ) from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise PlanError(f"{path}: not a plan: {problem}; write one with `zoo plan`") from None
+        raise PlanError(f"{path}: not a plan: {problem}; write one with `zoo plan -o FILE`") from None
     if plan.version != _VERSION:
-        raise PlanError(f"{path}: the plan is from another version of netdsl; write it again with `zoo plan`")
+        raise PlanError(f"{path}: the plan is from another version of netdsl; write it again with `zoo plan -o FILE`")
     return plan

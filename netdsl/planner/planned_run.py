@@ -28,7 +28,8 @@ def with_plan(run: Run, plan: Plan) -> Run:
     name = run.solver.net_to_train.net.name
     if name != plan.net:
         raise PlanError(
-            f"the plan is for the net '{plan.net}', but this net is '{name}'; make a plan for it with `zoo plan`"
+            f"the plan is for the net '{plan.net}', but this net is '{name}'; make a plan for it with `zoo plan "
+            "-o FILE`"
         )
     net = with_batch(separate_phases(run.solver.net_to_train), Phase.TRAIN, plan.batch)
     return replace(

@@ -147,8 +147,8 @@ class Planner:
                 misfits[-1]
                 if misfits
                 else PlanError(
-                    "the strategies can't divide the batch among this many workers; name another number of workers "
-                    "or another strategy"
+                    "the strategies can't divide the batch among this many workers; change --machines, --batch "
+                    "or --strategy so that the workers divide the batch"
                 )
             )
         passes = {cost.batch: cost for cost in costs if isinstance(cost, PassCost)}
@@ -273,7 +273,9 @@ def short_name(strategy: Strategy) -> str:
 def _own_batch(built: Built) -> int:
     batches = [built.shapes[edge][0] for edge in built.input_edges() if built.shapes[edge]]
     if not batches:
-        raise PlanError(f"net '{built.graph.net.name}' has no input with a batch; give it one")
+        raise PlanError(
+            f"net '{built.graph.net.name}' has no input with a batch; begin it with a data layer or an Input layer"
+        )
     return batches[0]
 
 

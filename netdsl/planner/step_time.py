@@ -158,7 +158,8 @@ class Speed:
         if number_type not in device.arithmetic:
             known = ", ".join(each.value for each in device.arithmetic)
             raise NetError(
-                f"device '{device.name}' doesn't support {number_type.value}, only {known}; choose another precision"
+                f"device '{device.name}' doesn't support {number_type.value}, only {known}; leave out "
+                "--precision, or choose another device"
             )
         self.device, self.number_type, self.layout = device, number_type, layout
         self.measured: Mapping[str, _Samples] = {}
@@ -289,7 +290,7 @@ def pass_cost(
     if room < 0:
         raise MemoryBoundError(
             f"a batch of {batch} takes {memory.total / 1e9:,.2f} GB, but {device.title} has "
-            f"{device.memory / 1e9:,.2f} GB; use a smaller batch"
+            f"{device.memory / 1e9:,.2f} GB; lower --batch"
         )
     number_type = NUMBERS[precision]
     costs, speed = layer_costs(built, device.type), Speed(device, number_type)

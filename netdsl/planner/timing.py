@@ -100,7 +100,10 @@ def time_net(
     model = model if len(quiet.layer) == len(model.net.layer) else replace(model, net=quiet)
     module = NetModule(model.layers(phase).with_own_blobs())
     if not module.built.layers:
-        raise NetError(f"the net has no layers in phase {phase.name} with this level and these stages; choose others")
+        raise NetError(
+            f"the net has no layers in phase {phase.name} with this level and these stages; choose another --phase, "
+            "--level or --stage"
+        )
     if batch is not None:
         set_batch(module.built, batch)
     check_blobs(module.built, device)

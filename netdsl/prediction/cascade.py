@@ -40,7 +40,10 @@ def batch_net(model: Model, blobs: Collection[str], device: torch.device | str =
     """
     predictor = Predictor(model, blobs).load(device)
     if len(predictor.input_edges) != 1:
-        raise NetError(f"net '{model.net.name}' has {len(predictor.input_edges)} inputs; name a net that reads images")
+        raise NetError(
+            f"net '{model.net.name}' has {len(predictor.input_edges)} inputs; name a net with a single input, for "
+            "images"
+        )
     (edge,) = predictor.input_edges
 
     def run(batch: Numbers) -> dict[str, Numbers]:

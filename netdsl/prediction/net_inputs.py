@@ -56,7 +56,7 @@ def inputs_from_outside(graph: Graph, columns: Mapping[str, str]) -> list[NetInp
     """
     inputs = inputs_of(graph, columns)
     if not inputs:
-        raise DataError("no blob of the net comes from outside; add an RDDLayer for each column")
+        raise DataError("no blob of the net comes from outside; begin the net with an Input layer for each column")
     return inputs
 
 
@@ -77,7 +77,10 @@ def apply_preprocess(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Pr
     returned = {blob.name: np.asarray(values[blob.name]) for blob in blobs}
     for name, array in returned.items():
         if array.dtype.kind not in "biufO":
-            raise DataError(f"preprocess returned {array.dtype} values for '{name}'; return numbers")
+            raise DataError(
+                f"preprocess returned {array.dtype} values for '{name}'; return an array of numbers, as with "
+                "np.asarray(values, np.float32)"
+            )
     lengths = {name: len(array) if array.ndim else 0 for name, array in returned.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(

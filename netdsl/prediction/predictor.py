@@ -49,7 +49,7 @@ class Predictor:
 
     def __init__(self, model: Model, blobs: Collection[str] = (), columns: Mapping[str, str] = _NO_COLUMNS) -> None:
         if not model.graphs:
-            raise GraphError(f"net '{model.net.name}' has no layers; add some")
+            raise GraphError(f"net '{model.net.name}' has no layers; add layers, or name the file that contains them")
         graph = model.graphs[0]
         prediction = _prediction(model.graphs)
         ends = {name: graph.edge_of(name) for name in blobs}
@@ -139,7 +139,7 @@ class Predictor:
             if tops[edge].shape[:1] != (count,):
                 raise ShapeError(
                     f"blob '{graph.blobs[edge]}' has shape {list(tops[edge].shape)} for {count} rows; choose a "
-                    "blob with a value for each row"
+                    "blob whose first axis is the batch"
                 )
         return tops
 

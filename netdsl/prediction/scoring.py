@@ -54,7 +54,7 @@ class RowScore:
         Raises a `DataError` if there are no rows.
         """
         if not self.rows:
-            raise DataError("the table has no rows to test on; add rows")
+            raise DataError("the table has no rows to test on; name a table with rows")
         return self.loss / self.rows, {
             name: tuple(value / self.rows for value in values) for name, values in self.outputs.items()
         }
@@ -71,7 +71,8 @@ def scoring_inputs(model: Model, columns: Mapping[str, str]) -> list[NetInput]:
     inputs = [net_input for net_input in inputs_of(graph, columns) if net_input.edge in read]
     if not inputs:
         raise DataError(
-            f"none of the blobs of net '{graph.net.name}' come from outside; add an RDDLayer for each column"
+            f"none of the blobs of net '{graph.net.name}' come from outside; begin the net with an Input layer "
+            "for each column"
         )
     return inputs
 
@@ -116,8 +117,8 @@ class Scorer:
         if wrong:
             last = rows.first + count - 1
             raise DataError(
-                f"rows {rows.first} to {last} of {rows.part}: '{wrong[0]}' isn't finite for these rows; check their "
-                "values"
+                f"rows {rows.first} to {last} of {rows.part}: '{wrong[0]}' isn't finite for these rows; look "
+                "for null, NaN or infinite values in these rows"
             )
         sums = [tuple(count * value for value in row) for row in values]
         return RowScore(count, sums.pop(0)[0] if loss else 0.0, dict(zip(tops, sums, strict=True)))

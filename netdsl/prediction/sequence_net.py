@@ -27,7 +27,8 @@ class SequenceNet:
     def __init__(self, model: Model, device: torch.device | str = "cpu") -> None:
         if not beginning_edges(model.graph(Phase.TEST)):
             raise NetError(
-                "the net can't write text, because none of its layers remembers earlier steps; use a recurrent net"
+                "the net can't write text, because none of its layers remembers earlier steps; name a net with "
+                "an LSTM or an RNN layer"
             )
         self._predictor = Predictor(model).load(device)
         built = self._predictor.built
@@ -39,7 +40,8 @@ class SequenceNet:
             raise NetError(
                 "the net can't write text: its inputs must be the number of a word or a character and a marker "
                 "that is 0 where sequences begin, but they are "
-                f"{', '.join(map(repr, inputs.values())) or 'none'}; choose another net"
+                f"{', '.join(map(repr, inputs.values())) or 'none'}; name a net of the kind that docs/text.md "
+                "or docs/captions.md describes"
             )
         self._numbers, self._goes_on = numbers[0], markers.pop()
         self.feature_shapes = {
@@ -57,8 +59,7 @@ class SequenceNet:
         if shapes != self.feature_shapes:
             wanted = ", ".join(f"'{name}' of {list(shape)}" for name, shape in self.feature_shapes.items()) or "none"
             raise NetError(
-                f"the net needs features {wanted}, but the features are {shapes or 'none'}; choose another blob of "
-                "features"
+                f"the net needs features {wanted}, but the features are {shapes or 'none'}; choose another with --blob"
             )
         self._features = {
             self._edges[name]: torch.from_numpy(np.float32(value[None])) for name, value in features.items()
@@ -81,7 +82,7 @@ class SequenceNet:
         if not likely.size or not np.isfinite(likely).all() or likely.min() < 0:
             raise NetError(
                 "the net doesn't predict what follows, because its only output must contain the probabilities "
-                "of words or characters; choose another net"
+                "of words or characters; name a net that ends with a Softmax over them"
             )
         return likely
 

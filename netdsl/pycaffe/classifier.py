@@ -43,14 +43,14 @@ class Classifier(Net):
         """Return the probabilities of all classes for each image: the mean over ten crops, or those of the center
         crop."""
         resized = np.stack([images.resize_image(image, self.image_dims) for image in inputs])
-        crops = images.oversample(resized, self.crop_dims) if oversample else self._centre(resized)
+        crops = images.oversample(resized, self.crop_dims) if oversample else self._center(resized)
         name = self.inputs[0]
         batch = np.stack([self.transformer.preprocess(name, crop) for crop in crops])
         run: Calls = self.forward_all
         predictions = run(**{name: batch})[self.outputs[0]]
         return predictions.reshape(len(predictions) // 10, 10, -1).mean(1) if oversample else predictions
 
-    def _centre(self, resized: Array) -> Array:
+    def _center(self, resized: Array) -> Array:
         (top, left), (height, width) = (self.image_dims / 2 - self.crop_dims / 2).astype(int), self.crop_dims
         return resized[:, top : top + height, left : left + width]
 

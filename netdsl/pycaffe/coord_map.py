@@ -68,7 +68,9 @@ def conv_params(fn: Function) -> tuple[int, Any, Any, Any]:
             f"a {fn.type_name} layer has per-axis settings such as pad_h; give pad, stride and the others as lists"
         )
     if "kernel_size" not in settings:
-        raise UndefinedMapException(f"a {fn.type_name} layer has no kernel_size; set it")
+        raise UndefinedMapException(
+            f"a {fn.type_name} layer has no kernel_size; write kernel_size=... instead of kernel_h and kernel_w"
+        )
     kernel, dilation = _per_axis(settings["kernel_size"]), _per_axis(settings.get("dilation", 1))
     pad, stride = _per_axis(settings.get("pad", 0)), _per_axis(settings.get("stride", 1))
     return settings.get("axis", 1), stride, (kernel - 1) * dilation + 1, pad
@@ -123,7 +125,10 @@ def coord_map_from_to(top_from: Top, top_to: Top) -> Map:
     for top, map_to in _maps_back(top_to):
         if top in maps_from:
             return compose(map_to, inverse(maps_from[top]))
-    raise UnconnectedError("there is no map between these tops; connect them by spatial layers")
+    raise UnconnectedError(
+        "there is no map between these tops; pass tops that depend on one blob through convolutions, pooling and "
+        "similar layers"
+    )
 
 
 def _maps_back(top: Top) -> Iterator[tuple[Top, Map]]:
@@ -150,14 +155,18 @@ def crop(top_from: Top, top_to: Top) -> Any:
     axis, scale, shift = coord_map_from_to(top_from, top_to)
     if not np.all(scale == 1):
         raise CropError(
-            f"one position in a blob corresponds to {scale} positions in the other: scale mismatch; set the same "
-            "strides"
+            f"one position in a blob corresponds to {scale} positions in the other: scale mismatch; give both "
+            "blobs the same total stride"
         )
     if not np.all(shift <= 0):
-        raise CropError(f"the crop would start before the blob, at {-shift}: negative offset; pad the other blob")
+        raise CropError(
+            f"the crop would start before the blob, at {-shift}: negative offset; raise the padding of the first "
+            "layer of the blob to crop"
+        )
     if not np.all(np.round(shift) == shift):
         raise CropError(
-            f"the crop would start between two positions, at {-shift}: noninteger offset; set another padding"
+            f"the crop would start between two positions, at {-shift}: noninteger offset; change the padding of "
+            "a layer before it"
         )
     offset = [int(-distance) for distance in np.atleast_1d(np.round(shift))]
     return layers.Crop(top_from, top_to, crop_param={"axis": axis + 1, "offset": offset})

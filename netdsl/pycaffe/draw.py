@@ -37,7 +37,7 @@ class _PictureNode:
     """A node: the lines of its label, and its appearance."""
 
     label: str
-    colour: str
+    color: str
     shape: str  # a graphviz name
 
 
@@ -54,7 +54,7 @@ class GraphPicture:
         """Return the graph as graphviz text."""
         lines = [f"digraph {_quoted(self.name)} {{", f"rankdir={self.rankdir};"]
         for key, node in self.nodes.items():
-            look = f"shape={node.shape}, style=filled, fillcolor={_quoted(node.colour)}"
+            look = f"shape={node.shape}, style=filled, fillcolor={_quoted(node.color)}"
             lines.append(f"{_quoted(key)} [label={_quoted(node.label)}, {look}];")
         lines += [f"{_quoted(tail)} -> {_quoted(head)} [label={_quoted(text)}];" for tail, head, text in self.edges]
         return "\n".join([*lines, "}\n"])
@@ -100,7 +100,7 @@ class GraphPicture:
             axes.text(*middle, text, fontsize=7, ha="center", va="bottom")
         for key, node in self.nodes.items():
             style = "square" if node.shape == "record" else "round"
-            box = {"boxstyle": style, "facecolor": node.colour, "edgecolor": "black"}
+            box = {"boxstyle": style, "facecolor": node.color, "edgecolor": "black"}
             axes.text(*places[key], node.label, fontsize=8, ha="center", va="center", bbox=box)
 
     def _places(self) -> dict[str, _Position]:

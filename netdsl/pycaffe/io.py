@@ -20,7 +20,7 @@ from netdsl.pycaffe.proto import caffe_pb2  # scripts use caffe.io.caffe_pb2.Dat
 
 Array = NDArray[Any]
 Image = NDArray[np.float32]
-_GREY = np.array([0.2125, 0.7154, 0.0721])  # scikit-image's weights of red, green and blue
+_GRAY = np.array([0.2125, 0.7154, 0.0721])  # scikit-image's weights of red, green and blue
 _SKIMAGE_CHANNELS = (1, 3)
 __all__ = [
     "Transformer",
@@ -55,7 +55,7 @@ def load_image(filename: str | Path, color: bool = True) -> Image:
     image = _as_float(pixels)
     if image.ndim == 2:
         return np.repeat(image[:, :, np.newaxis], 3 if color else 1, axis=2).astype(np.float32)
-    return (image if color else (image @ _GREY)[:, :, np.newaxis]).astype(np.float32)
+    return (image if color else (image @ _GRAY)[:, :, np.newaxis]).astype(np.float32)
 
 
 def _pillow() -> Any:
@@ -198,7 +198,9 @@ class Transformer:
             self.mean[in_] = mean[:, np.newaxis, np.newaxis]
             return
         if mean.ndim not in (2, 3):
-            raise ArrayError(f"the mean has {mean.ndim} axes; use 1, 2 or 3")
+            raise ArrayError(
+                f"the mean has {mean.ndim} axes; pass a value for each channel, or channels x height x width"
+            )
         fits = (1,) * (3 - mean.ndim) + mean.shape == shape
         self.mean[in_] = mean if fits else _resized_mean(mean, shape)
 
@@ -211,7 +213,8 @@ class Transformer:
 def _resized_mean(mean: Array, shape: tuple[int, ...]) -> Array:
     if mean.ndim == 2 or mean.shape[0] not in (1, shape[0]):
         raise ArrayError(
-            f"a mean of shape {list(mean.shape)} doesn't fit an input of shape {list(shape)}; resize the mean"
+            f"a mean of shape {list(mean.shape)} doesn't fit an input of shape {list(shape)}; pass channels x "
+            "height x width, or mean.mean(1).mean(1)"
         )
     return resize_image(mean.transpose(1, 2, 0), shape[1:]).transpose(2, 0, 1)
 
@@ -228,7 +231,8 @@ def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> Array:
         return values.reshape(shape)
     except ValueError:
         raise ArrayError(
-            f"a blob of shape {list(shape)} doesn't match its {values.size:,} values; correct its shape"
+            f"a blob of shape {list(shape)} doesn't match its {values.size:,} values; set its shape to that of "
+            "the values"
         ) from None
 
 
@@ -255,7 +259,10 @@ def blobprotovector_str_to_arraylist(str: bytes) -> list[Array]:  # noqa: A002 -
 def array_to_datum(arr: Array, label: int | None = None) -> pb.Datum:
     """Return a datum with an image of channels x height x width, as bytes for uint8 and otherwise as floats."""
     if arr.ndim != 3:
-        raise ArrayError(f"a datum needs an array with 3 axes (channels, height, width), not {arr.ndim}; reshape it")
+        raise ArrayError(
+            f"a datum needs an array with 3 axes (channels, height, width), not {arr.ndim}; add an axis, as with "
+            "arr[np.newaxis]"
+        )
     channels, height, width = arr.shape
     datum = pb.Datum(channels=channels, height=height, width=width)
     if arr.dtype == np.uint8:

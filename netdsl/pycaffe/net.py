@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caffe_proto.errors import FileError
+from caffe_proto.errors import FileError, name_advice
 from caffe_proto.files import Form
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.data.batches.reading import Loading
@@ -158,13 +158,15 @@ class Net:
         if layer is None:
             return default
         if layer not in self._layer_names:
-            raise NetError(f"there is no layer '{layer}' in net '{self.param.name}'")
+            advice = name_advice(layer, self._layer_names)
+            raise NetError(f"there is no layer '{layer}' in net '{self.param.name}'; {advice}")
         return self._layer_names.index(layer)
 
     def _arrays(self, names: set[str], what: str) -> dict[str, Array]:
         unknown = sorted(names - self.blobs.keys())
         if unknown:
-            raise NetError(f"there is no blob '{unknown[0]}' in net '{self.param.name}'; name one of net.blobs")
+            advice = name_advice(unknown[0], self.blobs)
+            raise NetError(f"there is no blob '{unknown[0]}' in net '{self.param.name}'; {advice}")
         return {name: getattr(self.blobs[name], what) for name in names}
 
     def forward(
@@ -193,7 +195,7 @@ class Net:
         if set(arrays) != set(expected):
             raise NetError(
                 f"the arguments are {', '.join(arrays)}, but the net expects {', '.join(expected) or 'none'}; "
-                "pass these arrays"
+                "pass one array for each of them by name"
             )
         for name, given in arrays.items():
             array, target = np.asarray(given), self._arrays({name}, what)[name]
@@ -318,7 +320,10 @@ class Net:
     def _set_input_arrays(self, data: Array, labels: Array) -> None:
         layer = self._built.layers[0]
         if not _brings(layer, DataOrigin.ARRAYS):
-            raise NetError("set_input_arrays needs a net whose first layer has the type MemoryData; name such a net")
+            raise NetError(
+                "set_input_arrays needs a net whose first layer has the type MemoryData; open a net that begins "
+                "with a MemoryData layer"
+            )
         self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
@@ -334,7 +339,7 @@ class Net:
         """Copy the weights from an HDF5 file."""
         opened = open_weights(weights, [self._built])
         if opened.file is None or opened.file.form is not Form.HDF5:
-            raise FileError(f"{weights}: not an HDF5 file; use copy_from for other formats")
+            raise FileError(f"{weights}: not an HDF5 file; load other formats with net.copy_from")
         self._flush()
         load_weights(opened, self._built)
 
@@ -390,7 +395,9 @@ class Arrays:
         if len(data) != len(labels):
             raise ShapeError(f"there are {len(data)} items but {len(labels)} labels; pass one label for each item")
         if not len(data) or len(data) % batch:
-            raise ShapeError(f"{len(data)} items can't be divided into batches of {batch}; pass a multiple")
+            raise ShapeError(
+                f"{len(data)} items can't be divided into batches of {batch}; pass a multiple of the batch size"
+            )
         self._data, self._labels, self._size = data, labels.reshape(-1), batch
         self.position = 0
 

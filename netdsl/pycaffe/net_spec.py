@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import fields_of
+from caffe_proto.errors import name_advice
 from netdsl.dsl.constructors import settings_field
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
@@ -169,9 +169,7 @@ def assign_proto(proto: Message, name: str, val: Any) -> None:
     """Set a field. A dict stands for a message, and a list or a single value for a repeated field."""
     fields = fields_of(proto)
     if name not in fields:
-        near = get_close_matches(name, fields, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise NetError(f"{proto.DESCRIPTOR.name} has no setting '{name}'{hint}")
+        raise NetError(f"{proto.DESCRIPTOR.name} has no setting '{name}'; {name_advice(name, fields)}")
     if fields[name].is_repeated:
         _extend(getattr(proto, name), list(val) if isinstance(val, (list, tuple)) else [val])
     elif isinstance(val, Mapping):

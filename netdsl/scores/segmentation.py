@@ -65,7 +65,7 @@ class SegmentationScores:
         return _mean(_shares(hits, either))
 
     @property
-    def labelled_iou(self) -> float | None:
+    def labeled_iou(self) -> float | None:
         """ParseNet's mean intersection over union, which ignores classes that are only predicted."""
         hits, there, either = self._parts
         return _mean(_shares(hits, either)[there > 0])

@@ -229,7 +229,7 @@ def scored_outputs(param: pb.SolverParameter, scores: SetScores) -> tuple[Output
 def _scores_in_caffe(scores: SegmentationScores) -> Iterator[tuple[str, float | None]]:
     yield "per_pixel_acc", scores.pixel_accuracy
     yield "per_label_acc", scores.mean_accuracy
-    yield "iou_acc", scores.labelled_iou
+    yield "iou_acc", scores.labeled_iou
     yield "weighted_iou_acc", scores.weighted_iou
 
 

@@ -232,7 +232,8 @@ class EventLog:
             file = self._path.open("a", buffering=1, encoding="utf-8")
         except OSError as problem:
             raise FileError(
-                f"{self._path}: the file can't be written: {problem.strerror}; choose another place"
+                f"{self._path}: the file can't be written: {problem.strerror}; choose a folder that you can "
+                "write to, or free space there"
             ) from None
         if last_byte not in (b"", b"\n"):  # the process was killed while it was writing a line
             file.write("\n")

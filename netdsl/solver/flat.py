@@ -132,8 +132,8 @@ def _new_buffer(blobs: Sequence[FlatBlob]) -> Tensor:
     kinds = {(blob.tensor.device, blob.tensor.dtype) for blob in blobs}
     if len(kinds) > 1:
         raise SolverError(
-            "the net's blobs are on several devices or of several types; move them to one device and convert them "
-            "to one type"
+            "the net's blobs are on several devices or of several types; move the net with net.to('cpu') or "
+            "net.to('cuda')"
         )
     return torch.zeros(
         _aligned(max(blob.stop for blob in blobs)), device=blobs[0].tensor.device, dtype=blobs[0].tensor.dtype

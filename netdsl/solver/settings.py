@@ -55,7 +55,7 @@ def _check_nets(param: pb.SolverParameter, path: Path) -> None:
         if name and not find_file(name, path.parent).exists():
             raise FileError(
                 f"{path}: {field}: the file '{name}' doesn't exist, neither here nor in the solver's folder; "
-                "correct the name"
+                "name a file relative to one of these folders, or its absolute path"
             )
 
 
@@ -80,7 +80,8 @@ def check_settings(param: pb.SolverParameter) -> None:
         precision_rule(param)
     if param.snapshot and not param.HasField("snapshot_prefix"):
         raise SolverError(
-            "the solver has a snapshot interval but no snapshot_prefix; set snapshot_prefix to the place for snapshots"
+            "the solver has a snapshot interval but no snapshot_prefix; set it to a folder and the beginning of "
+            "a name, as in 'snapshots/lenet'"
         )
 
 
@@ -89,7 +90,9 @@ def _refuse_forks(param: pb.SolverParameter) -> None:
     for field, value in param.ListFields():
         is_default = field.has_default_value and value == field.default_value
         if field.number >= FORKS and field.name not in _HARMLESS and not is_default:
-            raise SolverError(f"'{field.name}' is a setting of a fork of Caffe and isn't supported; remove it")
+            raise SolverError(
+                f"'{field.name}' is a setting of a fork of Caffe and isn't supported; remove it from the solver"
+            )
 
 
 class SolverSettings:
@@ -276,13 +279,15 @@ def _policy_of(param: pb.SolverParameter) -> Policy:
 def _positive(param: pb.SolverParameter, name: str) -> int:
     value: int = getattr(param, name)
     if value <= 0:
-        raise SolverError(f"lr_policy '{param.lr_policy}' needs a {name} above 0; set it")
+        raise SolverError(f"lr_policy '{param.lr_policy}' needs a {name} above 0; set it in the solver")
     return value
 
 
 def _gamma(param: pb.SolverParameter) -> float:
     if param.gamma < 0:
-        raise SolverError(f"gamma is {param.gamma:g}, but lr_policy '{param.lr_policy}' needs 0 or more; correct gamma")
+        raise SolverError(
+            f"gamma is {param.gamma:g}, but lr_policy '{param.lr_policy}' needs 0 or more; set, for example, gamma: 0.1"
+        )
     return param.gamma
 
 

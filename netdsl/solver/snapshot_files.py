@@ -155,7 +155,9 @@ def first_whole(paths: Iterable[Path], open_saved: Callable[[Path], Saved]) -> t
 def _check_snapshot(path: Path) -> Path:
     """Return the path of a state. Raises a `SolverError` if its snapshot is damaged or has no weights."""
     if open_snapshot(path).model is None:
-        raise SolverError(f"{path}: the state names no weights; resume from another snapshot")
+        raise SolverError(
+            f"{path}: the state names no weights; resume from another .solverstate, or with --snapshot auto"
+        )
     return path
 
 

@@ -74,8 +74,8 @@ def go_to(solver: KeptSolver, place: SolverPlace, where: Path | str) -> None:
     histories = solver.updater.histories
     if [history.shape for history in histories] != [history.shape for history in place.histories]:
         raise SolverError(
-            f"{where}: the saved state belongs to another net or another type of solver; resume it with the "
-            "original net and solver"
+            f"{where}: the saved state belongs to another net or another type of solver; resume with the net "
+            "and the solver that wrote it, or begin with its weights with --weights"
         )
     for history, values in zip(histories, place.histories, strict=True):
         history.copy_(values)
@@ -175,7 +175,8 @@ def _restore_history(solver: KeptSolver, file: CaffeFile[pb.SolverState], path: 
     if len(histories) != len(protos):
         raise SolverError(
             f"{path}: the state has {len(protos)} histories, but this net needs {len(histories)} with solver "
-            f"type {solver.param.type}; resume it with the net and the type of solver that wrote it"
+            f"type {solver.param.type}; resume with the net and the `type` of solver that wrote it, or begin "
+            "with its weights with --weights"
         )
     for index, (target, proto) in enumerate(zip(histories, protos, strict=True)):
         array = file.blobs.array(proto)

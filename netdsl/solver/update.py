@@ -109,12 +109,12 @@ class Updater:
         scale = self._scale()
         for stretch in self._stretches:
             with nullcontext() if finite is None else _undone_unless(finite, stretch):
-                gradient = self._regularised(stretch, scale)
+                gradient = self._regularized(stretch, scale)
                 self.rule(stretch.weights, gradient, stretch.histories, self._factors[stretch.group])
         if self.loss_scale is not None and finite is not None:
             self.loss_scale.update(finite)
 
-    def _regularised(self, stretch: _Stretch, scale: Tensor | float) -> Tensor:
+    def _regularized(self, stretch: _Stretch, scale: Tensor | float) -> Tensor:
         """Return a gradient times the scale, plus weight decay. Returns a copy if either changes it."""
         gradient, weights, decay = stretch.gradient, stretch.weights, self.param.weight_decay * stretch.decay_mult
         if isinstance(scale, Tensor) or scale != 1 or not decay:

@@ -123,6 +123,7 @@ def new_folder(session: SparkSession) -> Path:
         folder.mkdir(parents=True, mode=0o777 if shared else 0o700)
     except OSError as problem:
         raise DistributedError(
-            f"{folder}: the folder can't be created: {problem.strerror}; choose another folder"
+            f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, "
+            "or free space there"
         ) from None
     return folder

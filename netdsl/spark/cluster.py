@@ -49,7 +49,7 @@ class Cluster:
         except Exception as problem:  # Spark Connect has no such context
             raise DistributedError(
                 "barrier jobs need a classic Spark session, but this one is of Spark Connect "
-                f"({first_line(problem)}); open a classic one"
+                f"({first_line(problem)}); open one with SparkSession.builder.master(...) instead of remote(...)"
             ) from None
         run_in_this_python(self._context)
 
@@ -130,7 +130,7 @@ class Cluster:
             return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
         except Exception as problem:
             raise DistributedError(
-                f"Spark doesn't answer: {first_line(problem)}; check that Spark's master is running"
+                f"Spark doesn't answer: {first_line(problem)}; check its address, and that its page at port 8080 opens"
             ) from None
 
 

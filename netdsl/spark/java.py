@@ -66,15 +66,19 @@ def version_of(java: Java) -> int:
     except subprocess.TimeoutExpired:
         raise DistributedError(
             f"{java.program}: the program didn't print its version within {_LIMIT:g} seconds; set JAVA_HOME to "
-            "another Java"
+            "another Java of version 17 or newer, or run pip install 'netdsl[spark]', which includes one"
         ) from None
     except OSError as problem:
         raise DistributedError(
-            f"{java.program}: the program can't be started: {problem.strerror}; set JAVA_HOME to another Java"
+            f"{java.program}: the program can't be started: {problem.strerror}; set JAVA_HOME to another Java "
+            "of version 17 or newer, or run pip install 'netdsl[spark]', which includes one"
         ) from None
     match = _VERSION.search(done.stderr + done.stdout)
     if match is None:
-        raise DistributedError(f"{java.program}: the program printed no version; set JAVA_HOME to another Java")
+        raise DistributedError(
+            f"{java.program}: the program printed no version; set JAVA_HOME to another Java of version 17 or newer, "
+            "or run pip install 'netdsl[spark]', which includes one"
+        )
     return int(match[1])
 
 

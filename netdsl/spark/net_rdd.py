@@ -191,7 +191,8 @@ class NetRDD(ClosedAtEnd):
                 reason = reason_of(problem)
                 if not hasattr(problem, "java_exception") or attempt == RETRIES:
                     raise DistributedError(
-                        f"the workers' job failed: {reason}; look for the cause in the executors' logs"
+                        f"the workers' job failed: {reason}; look for the cause in the executors' logs, on "
+                        "Spark's page under Executors"
                     ) from problem
                 _log.warning("%s; all workers repeat this turn", reason)
         raise AssertionError

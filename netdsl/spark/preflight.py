@@ -116,7 +116,8 @@ def _listening_server(cluster: Cluster, size: int) -> ControlServer:
         return ControlServer(cluster.bind_host, size, cluster.port)
     except DistributedError as problem:
         raise DistributedError(
-            f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress; correct them"
+            f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress; set {PORT} to 0 for any free "
+            "port, and the address to one of this machine"
         ) from None
 
 
@@ -132,7 +133,8 @@ def _probe_folder(folder: Path) -> Iterator[Path]:
         probe.mkdir()
     except OSError as problem:
         raise DistributedError(
-            f"{probe}: the folder can't be created: {problem.strerror}; choose another folder"
+            f"{probe}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, "
+            "or free space there"
         ) from None
     try:
         yield probe
@@ -154,7 +156,10 @@ def _answers_of(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
             "Python"
         )
     if problem:
-        raise LostTaskError(f"Spark can't run the workers: {problem}; look for the cause in the executors' logs")
+        raise LostTaskError(
+            f"Spark can't run the workers: {problem}; look for the cause in the executors' logs, on Spark's page "
+            "under Executors"
+        )
     return job.results()
 
 

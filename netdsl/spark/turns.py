@@ -107,8 +107,8 @@ class KeptWorker:
         solver = self._solver
         if not self.net.follows(solver):
             raise NetError(
-                "the net now has another solver or other data; don't replace the settings and the data of "
-                "net.on(...) in a worker"
+                "the net now has another solver or other data; leave the settings and the data of net.on(...) "
+                "as they are inside a worker"
             )
         solver.check_finite()
         place = place_of(solver)

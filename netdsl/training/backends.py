@@ -174,7 +174,7 @@ class ExternalBackend(Backend):
             folder.mkdir(mode=0o700)
         except OSError as problem:
             raise DistributedError(
-                f"{folder}: can't be created: {problem.strerror}; name another folder with run="
+                f"{folder}: can't be created: {problem.strerror}; name a folder that you can write to, as run='FOLDER'"
             ) from None
         try:
             yield folder
@@ -223,7 +223,8 @@ def _await_own_folder(folder: Path) -> None:
             return False
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise DistributedError(
-                f"{folder}: the folder belongs to another user or is open to others; name another folder with run="
+                f"{folder}: the folder belongs to another user or is open to others; name a folder of your own, "
+                "as run='FOLDER'"
             )
         return True
 

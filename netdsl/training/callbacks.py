@@ -156,7 +156,8 @@ class EarlyStopping:
             return score
         if self.metric not in values:
             raise SolverError(
-                f"the test net has no output '{self.metric}', only {', '.join(values) or 'none'}; name another one"
+                f"the test net has no output '{self.metric}', only {', '.join(values) or 'none'}; name one of "
+                "these as the metric"
             )
         is_loss = any(each.loss_weight for each in test.outputs if each.name == self.metric)
         return -values[self.metric] if is_loss else values[self.metric]

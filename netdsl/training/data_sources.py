@@ -74,12 +74,15 @@ def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
     if solver.train_net is not None and solver.test_nets:
         raise SolverError(
             "--data needs a solver with a single net: one that sets `net`, or sets `train_net` and no test net; "
-            "name the data in the net itself"
+            "leave --data out, and name the data in the nets' data layers"
         )
     model, param = solver.net_to_train, solver.param
     if not data_layers(model.net):
         name = param.net or param.train_net or f"net '{model.net.name}'"
-        raise SolverError(f"{name}: no layer names a source that --data could replace; add a data layer")
+        raise SolverError(
+            f"{name}: no layer names a source that --data could replace; leave --data out, or begin the net with a "
+            "data layer"
+        )
     if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
         model = separate_phases(model)
     net = copy_of(model.net)

@@ -59,14 +59,17 @@ def begin_or_resume(run: Run, folder: Path, backend: Backend, weights: Sequence[
     `weights` are the initial weights of a new run that names none.
     """
     if (folder / MODEL).exists():
-        raise DistributedError(f"{folder}: the folder contains a finished run; name another folder for a new one")
+        raise DistributedError(
+            f"{folder}: the folder contains a finished run; name another folder for a new one, with --run"
+        )
     if not exists(folder):
         return begin(run, folder, backend, weights)
     found, wanted = Run.load(folder), _with_share_of_cores(_with_snapshots_in(run, folder), backend)
     names = [Path(path).stem.partition("_")[2] for path in found.weights]
     if run.weights and names != [Path(path).stem.removesuffix(".caffemodel") for path in run.weights]:
         raise DistributedError(
-            f"{folder}: the folder contains a run that began with other weights; name another folder"
+            f"{folder}: the folder contains a run that began with other weights; name another folder with "
+            "--run, or give the same weights"
         )
     if wanted.solver.param.random_seed < 0:
         wanted = replace(wanted, solver=wanted.solver.with_fields(random_seed=found.solver.param.random_seed))
@@ -78,7 +81,10 @@ def begin_or_resume(run: Run, folder: Path, backend: Backend, weights: Sequence[
         devices=run.devices or found.devices,
     )
     if wanted != found:
-        raise DistributedError(f"{folder}: the folder contains a run with other settings; name another folder")
+        raise DistributedError(
+            f"{folder}: the folder contains a run with other settings; name another folder with --run, or give the "
+            "same settings"
+        )
     return found
 
 
@@ -136,12 +142,12 @@ def begin_replay(original: Path, folder: Path, backend: Backend) -> Run:
     if not memberships or memberships[0].after:
         raise DistributedError(
             f"{original}: the log doesn't list the workers from the first round on, so the run can't be "
-            "replayed; start a new run"
+            "replayed; start a new run with --solver or MODEL"
         )
     if not run.strategy.synchronous:
         raise DistributedError(
             f"{original}: workers with the strategy {run.strategy.name} meet at no fixed times, so the run "
-            "can't be replayed; start a new run"
+            "can't be replayed; start a new run with --solver or MODEL"
         )
     workers = 1 + max(number for membership in memberships for number in membership.members)
     run = replace(run, workers=workers, fewest=None, memberships=memberships)
@@ -336,6 +342,7 @@ def batches_of(model: Model, table: Table | None) -> Fraction:
         batches = feeds.epoch_batches()
     if batches is None:
         raise DataError(
-            "the number of items in these data is unknown, so epochs can't be counted; give a number of iterations"
+            "the number of items in these data is unknown, so epochs can't be counted; give a number of "
+            "iterations, as with --max-iter"
         )
     return batches

@@ -171,7 +171,7 @@ class Net(ClosedAtEnd):
             warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
 
     def _make(self, model: Model, phase: Phase, built: Built, *, caffe_gradients: bool) -> None:
-        """Initialise the net from a model and its layers, with new weights."""
+        """Initialize the net from a model and its layers, with new weights."""
         self._net = model.net
         self.phase, self._level, self._stages = phase, model.level, model.stages
         self._caffe_gradients = caffe_gradients
@@ -266,7 +266,10 @@ class Net(ClosedAtEnd):
         try:
             tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
         except (ValueError, TypeError) as problem:
-            raise NetError(f"input '{name}' isn't an array of numbers: {problem}; convert it") from None
+            raise NetError(
+                f"input '{name}' isn't an array of numbers: {problem}; convert it, as with np.asarray(values, "
+                "np.float32)"
+            ) from None
         shape = self._shape(name)
         if shape and tensor.dim() != len(shape):
             raise NetError(
@@ -322,7 +325,7 @@ class Net(ClosedAtEnd):
 
     def _load(self, files: Sequence[str | Path | Model], *, partial: bool = False) -> LoadReport:
         if not files:
-            raise WeightsError("no weights file is named; name at least one")
+            raise WeightsError("no weights file is named; name at least one, such as a .caffemodel")
         return LoadReport.of_all([load_weights(file, self.module.built, partial=partial) for file in files])
 
     def set_training_data(self, data: AnyData, *, batch: int | None = None) -> None:
@@ -543,7 +546,7 @@ class Net(ClosedAtEnd):
             if not others:
                 raise
             raise DataError(
-                f"the data don't fit the net: {', '.join(others)}; reshape the data, because {problem}"
+                f"the data don't fit the net: {', '.join(others)}; give the data this shape, because {problem}"
             ) from None
         return net
 

@@ -43,7 +43,7 @@ def run_alone(script: Script) -> None:
     """Run a script as one process, like Python itself."""
     path = Path(script.path).resolve()
     if not path.is_file():
-        raise DistributedError(f"{script.path}: not a file; name a Python program")
+        raise DistributedError(f"{script.path}: not a file; name a Python program, such as train.py")
     sys.argv[:] = [script.path, *script.arguments]
     sys.path.insert(0, str(path.parent))
     runpy.run_path(str(path), run_name="__main__")

@@ -9,7 +9,7 @@ from itertools import chain, count
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
-from caffe_proto.errors import few
+from caffe_proto.errors import few, name_advice
 from netdsl.dsl import MVN, Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
@@ -53,10 +53,10 @@ def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> 
 
     These are the layers that the user names, or else the heads that are found in the net.
     """
-    name, layers = model.net.name, {layer.name for layer in model.net.layer}
+    name, layers = model.net.name, [layer.name for layer in model.net.layer]
     for head in replaced:
         if head not in layers:
-            raise NetError(f"net '{name}' has no layer '{head}' to replace; name one of its layers")
+            raise NetError(f"net '{name}' has no layer '{head}' to replace; {name_advice(head, layers)}")
     heads = dict(replaced) or dict.fromkeys(_head_names(model))
     if not heads:
         raise NetError(
@@ -166,7 +166,8 @@ def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -
     field = _outputs_field(message, type(layer)) if layer is not None else None
     if layer is None or field is None:
         raise NetError(
-            f"layer '{message.name}': its number of outputs can't be chosen, so it can't be a head; name another layer"
+            f"layer '{message.name}': its number of outputs can't be chosen, so it can't be a head; name an "
+            "InnerProduct or Convolution layer with --replace"
         )
     settings = getattr(message, field)
     setattr(settings, _OUTPUTS, outputs)
@@ -258,8 +259,8 @@ def _image(model: Model) -> str:
     if len(images) != 1:
         what = f"reads {few(map(repr, images), 5)}" if images else "reads no data"
         raise NetError(
-            f"net '{model.net.name}' {what}, but fine-tuning needs a net that reads an image and predicts its class; "
-            "choose such a net"
+            f"net '{model.net.name}' {what}, but fine-tuning needs a net that reads an image and predicts its "
+            "class; choose a classifier of `zoo list`"
         )
     return images[0]
 

@@ -289,7 +289,7 @@ def test_a_net_without_a_dialect_gets_the_most_common_one_that_supports_it(text:
 
 def test_a_net_that_mixes_two_forks_has_no_dialect() -> None:
     text = "layer { prior_box_param { min_size: 3 } } layer { moe_param { } }"
-    with pytest.raises(DialectError, match=r"no fork of Caffe has all the fields .*write the net as prototxt"):
+    with pytest.raises(DialectError, match=r"no fork of Caffe has all the fields .*write a .prototxt"):
         dialect_for(from_text(text, pb.NetParameter))
 
 

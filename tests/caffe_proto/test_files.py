@@ -206,7 +206,7 @@ def test_a_datum_is_read_and_written(datum: pb.Datum, tmp_path: Path) -> None:
     assert (tmp_path / "y.binaryproto").read_bytes() == path.read_bytes()
 
 
-def test_a_forks_net_is_recognised_and_written_in_its_dialect(tmp_path: Path) -> None:
+def test_a_forks_net_is_recognized_and_written_in_its_dialect(tmp_path: Path) -> None:
     data = NET + layer(length(203, varint(4, 1) + varint(5, 0)), varint(4321, 9), name=b"box", kind=b"PriorBox")
     file = read_net(file_of(tmp_path, data))
     assert file.dialect is not None
@@ -313,7 +313,7 @@ def test_a_name_without_a_known_suffix_is_refused_for_writing(tmp_path: Path) ->
     ],
     ids=["net", "net of a fork", "net of V0", "state", "mean", "datum", "datum of floats", "encoded datum"],
 )
-def test_a_file_without_a_known_suffix_is_recognised_by_its_content(data: bytes, kind: type, tmp_path: Path) -> None:
+def test_a_file_without_a_known_suffix_is_recognized_by_its_content(data: bytes, kind: type, tmp_path: Path) -> None:
     assert isinstance(read(file_of(tmp_path, data, "file.bin")).message, kind)
 
 

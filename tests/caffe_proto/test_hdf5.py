@@ -191,7 +191,7 @@ def test_half_precision_values_are_written_as_floats(tmp_path: Path) -> None:
 def test_a_net_in_an_older_format_is_refused(tmp_path: Path) -> None:
     file = CaffeFile(pb.NetParameter())
     file.blobs.put(file.message.layers.add(name="a").blobs.add(), ONES)
-    with pytest.raises(FileError, match=r"x.caffemodel.h5: .* upgrade the net first"):
+    with pytest.raises(FileError, match=r"x.caffemodel.h5: .* upgrade it first with `zoo upgrade"):
         write(file, tmp_path / "x.caffemodel.h5")
     assert not names_in(tmp_path)
 
@@ -390,7 +390,10 @@ except CaffeError as problem:
     print(type(problem).__name__, problem)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == f"FileError {path}: can't be written: File too large; choose another place\n", done.stderr
+    assert done.stdout == (
+        f"FileError {path}: can't be written: File too large; choose a folder that you can write to, or free space "
+        "there\n"
+    ), done.stderr
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == [path.name]
 

@@ -174,7 +174,10 @@ except FileError as problem:
     print(problem)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{path}: can't be written: File too large; choose another place\n"
+    assert (
+        done.stdout
+        == f"{path}: can't be written: File too large; choose a folder that you can write to, or free space there\n"
+    )
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == {"file"}
 

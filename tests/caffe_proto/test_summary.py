@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.dialects import dialect_named
 from caffe_proto.files import CaffeFile, Form
-from caffe_proto.summary import BlobLine, Summary, summarise
+from caffe_proto.summary import BlobLine, Summary, summarize
 from caffe_proto.text.prototxt import from_text
 
 CONV = """layer { name: "conv" type: "Convolution" bottom: "x" top: "conv" phase: TEST loss_weight: 0.5
@@ -18,7 +18,7 @@ CONV = """layer { name: "conv" type: "Convolution" bottom: "x" top: "conv" phase
 
 
 def of(text: str, kind: type[Message] = pb.NetParameter) -> Summary:
-    return summarise(CaffeFile(from_text(text, kind)))
+    return summarize(CaffeFile(from_text(text, kind)))
 
 
 def test_a_layer_is_described_by_its_main_settings() -> None:
@@ -78,7 +78,7 @@ def test_parameters_are_counted() -> None:
     file.dialect = dialect_named("ssd")
     for shape in ((4, 2, 3, 5), (4,)):
         file.blobs.put(file.message.layer[0].blobs.add(), np.zeros(shape, np.float32))
-    summary = summarise(file)
+    summary = summarize(file)
     assert (summary.form, summary.dialect, summary.parameters) == ("binary", "ssd", 124)
     assert [(line.blobs, line.parameters) for line in summary.layers] == [(((4, 2, 3, 5), (4,)), 124), ((), 0)]
 
@@ -99,7 +99,7 @@ def test_blobs_are_described_with_the_range_of_their_values(kind: type[Message])
     places = file.message.history if kind is pb.SolverState else file.message.blobs
     file.blobs.put(places.add(), np.array([[1, -2, 4]], np.float32))
     file.blobs.put(places.add(), np.zeros((2, 0), np.float64))
-    summary = summarise(file)
+    summary = summarize(file)
     assert summary.blobs == (
         BlobLine("0", (1, 3), "float32", -2.0, 4.0, 1.0),
         BlobLine("1", (2, 0), "float64", None, None, None),
@@ -116,7 +116,7 @@ def test_a_mean_is_described_as_one_blob() -> None:
 def test_the_mean_of_values_is_as_exact_as_a_double() -> None:
     file = CaffeFile(pb.BlobProto())
     file.blobs.put(file.message, np.float32([2**24, 1, 1, 2**24]))  # in float32, 2**24 + 1 is 2**24
-    assert summarise(file).blobs[0].mean == 2**23 + 0.5
+    assert summarize(file).blobs[0].mean == 2**23 + 0.5
 
 
 def test_a_solvers_settings_are_listed() -> None:
@@ -131,7 +131,7 @@ def test_a_solvers_settings_are_listed() -> None:
 
 
 def test_a_record_is_described_without_its_pixels() -> None:
-    summary = summarise(CaffeFile(pb.Datum(channels=3, height=2, width=1, data=b"pixels", label=4)))
+    summary = summarize(CaffeFile(pb.Datum(channels=3, height=2, width=1, data=b"pixels", label=4)))
     assert dict(summary.settings) == {"channels": "3", "height": "2", "width": "1", "label": "4"}
 
 

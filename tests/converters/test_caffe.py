@@ -165,7 +165,7 @@ BODIES = {
         layer { name: "p" type: "Pooling" bottom: "c" top: "p" pooling_param { kernel_size: 3 stride: 2 } }
         layer { name: "n" type: "LRN" bottom: "p" top: "n" lrn_param { local_size: 3 alpha: 0.5 beta: 0.75 } }
         layer { name: "ip" type: "InnerProduct" bottom: "n" top: "ip" inner_product_param { num_output: 5 FILL } }""",
-    "normalised": """layer { name: "c" type: "Convolution" bottom: "data" top: "c"
+    "normalized": """layer { name: "c" type: "Convolution" bottom: "data" top: "c"
           convolution_param { num_output: 4 kernel_size: 3 bias_term: false FILL } }
         layer { name: "bn" type: "BatchNorm" bottom: "c" top: "c" }
         layer { name: "s" type: "Scale" bottom: "c" top: "c" scale_param { bias_term: true filler { value: 1.5 } } }

@@ -135,7 +135,7 @@ def test_images_are_cropped_during_export_if_caffe_lacks_the_crop(tmp_path, monk
     assert_same_batches(net, folder, monkeypatch, Phase.TEST, 2)
     drawn = net_of(data(settings, transform, kind="ImageData"))
     with pytest.raises(
-        ConversionError, match=r"layer 'data': Caffe can only draw square crops, not crops of 8 x 6; choose"
+        ConversionError, match=r"layer 'data': Caffe can only draw square crops, not crops of 8 x 6; set one crop_size"
     ):
         training_for_caffe(drawn, None, with_databases=True)
 

@@ -46,7 +46,7 @@ layer {{ name: "ip2" type: "InnerProduct" bottom: "ip" top: "ip2"
   inner_product_param {{ num_output: 5 transpose: true bias_term: false {FILL} }} }}
 layer {{ name: "prob" type: "Softmax" bottom: "ip2" top: "prob" }}
 """
-NORMALISED = """name: "n"
+NORMALIZED = """name: "n"
 layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 dim: 5 } } }
 layer { name: "c" type: "Convolution" bottom: "data" top: "c"
   convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
@@ -57,9 +57,9 @@ layer { name: "ip" type: "InnerProduct" bottom: "c" top: "ip"
 """
 
 
-def normalised(mean: float) -> Model:
+def normalized(mean: float) -> Model:
     """Return a convolution whose outputs are distributed around a mean that its normalization subtracts."""
-    message = from_text(NORMALISED, pb.NetParameter)
+    message = from_text(NORMALIZED, pb.NetParameter)
     weights = {name: list(arrays) for name, arrays in Net(message).get_weights().items()}
     weights["c"][1] = np.full(4, mean, np.float32)
     weights["bn"] = [np.full(4, mean, np.float32), np.ones(4, np.float32), np.ones(1, np.float32)]
@@ -76,7 +76,7 @@ def model(text: str) -> Model:
 
 def test_each_step_is_proved_against_the_one_before() -> None:
     wanted = Rewrites(prune_to="bn", fold=True, swap=True, mean=(4.0,), precision=Precision.FLOAT16)
-    after, proofs = rewrite(normalised(1.0), wanted)
+    after, proofs = rewrite(normalized(1.0), wanted)
     assert [(layer.name, layer.type) for layer in after.net.layer] == [("in", "Input"), ("c", "Convolution")]
     assert [proof.what for proof in proofs] == [
         "the net ends at layer 'bn'",
@@ -91,7 +91,7 @@ def test_each_step_is_proved_against_the_one_before() -> None:
 
 
 def test_a_rewrite_that_changes_results_is_not_applied() -> None:
-    far = normalised(1e6)  # here the convolution's outputs in single precision are multiples of 1/16
+    far = normalized(1e6)  # here the convolution's outputs in single precision are multiples of 1/16
     with pytest.raises(
         ConversionError, match=r"normalizations and scales folded: the outputs differ by .* wasn't rewritten"
     ):
@@ -106,7 +106,7 @@ def test_only_nets_that_begin_with_an_image_prepare_images() -> None:
         rewrite(Model(net), Rewrites(swap=True))
 
 
-def test_normalisations_are_folded_into_the_convolution_before_them() -> None:
+def test_normalizations_are_folded_into_the_convolution_before_them() -> None:
     before = model(INPUT + CONV + NORM + CLASSES)
     after = fold_affine(before)
     assert layer_names(after) == ["in", "c", "r", "ip", "drop", "ip2", "prob"]
@@ -123,7 +123,7 @@ def test_normalisations_are_folded_into_the_convolution_before_them() -> None:
         f'type: "InnerProduct" inner_product_param {{ num_output: 6 transpose: true bias_term: false {FILL} }}',
     ],
 )
-def test_normalisations_are_folded_into_other_layers_too(layer: str) -> None:
+def test_normalizations_are_folded_into_other_layers_too(layer: str) -> None:
     bias = 'layer { name: "b" type: "Bias" bottom: "bn" top: "b" bias_param { filler { value: 3 } } }'
     before = model(f'{INPUT} layer {{ name: "c" bottom: "data" top: "c" {layer} }} {NORM} {bias}')
     after = fold_affine(before)
@@ -204,7 +204,7 @@ def test_a_net_can_end_at_one_of_its_layers() -> None:
     assert after.weights.keys() == {"c", "bn", "s"}
     assert difference_after(before, after, end="s") == 0
     assert difference_after(before, after) > 0.01  # the blob has passed through the ReLU in the end
-    with pytest.raises(ConversionError, match="there is no layer 'ip3'; did you mean 'ip'"):
+    with pytest.raises(ConversionError, match="there is no layer 'ip3'; did you mean ip"):
         prune_to(before, "ip3")
 
 

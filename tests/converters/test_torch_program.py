@@ -31,7 +31,7 @@ def test_a_program_computes_the_same_for_any_batch(tmp_path: Path) -> None:
 
 
 def test_a_net_for_training_is_not_exported(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match="use the TEST phase"):
+    with pytest.raises(ConversionError, match="pass the net of its TEST phase"):
         export_torch(net_of(TEXT, phase="TRAIN"), tmp_path / "net.pt2")
     assert not list(tmp_path.iterdir())
 

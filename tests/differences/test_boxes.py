@@ -7,7 +7,7 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.transforms.annotated_transform import AnnotatedTransform, ClassMaps
-from netdsl.data.transforms.boxes import BatchSamplers, centred_rows
+from netdsl.data.transforms.boxes import BatchSamplers, centered_rows
 from tests.differences.shown import shows
 
 NOISE = np.random.default_rng(0).integers(1, 256, (3, 16, 24), dtype=np.uint8)  # a JPEG keeps little of this
@@ -52,9 +52,9 @@ def test_padding_loses_no_objects() -> None:
 
 @shows("`yolo_data_type: 1` of an image with more than 300 objects, and of a batch with none")
 def test_rows_for_yolo_are_300_and_those_without_an_object_are_zero() -> None:
-    many = centred_rows(np.repeat(ROWS, 301, axis=0), difficult=True)
+    many = centered_rows(np.repeat(ROWS, 301, axis=0), difficult=True)
     assert many.shape == (1, 300, 5) and many.all()
-    assert not centred_rows(ROWS[:0], difficult=True).any()
+    assert not centered_rows(ROWS[:0], difficult=True).any()
 
 
 @shows("Class maps of MobileNet-YOLO")

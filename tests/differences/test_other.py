@@ -220,7 +220,7 @@ def test_images_of_detectnet_are_the_same_on_a_gpu() -> None:
     label[..., 0, 1] = 16
     expected, _ = allocated_layer("DetectNetTransformation", settings, image.shape, label.shape, tops=2)(image, label)
     with pretend_gpu():
-        on_gpu = Augmentation((1, 1), hue=-60).coloured(red.to(GPU))
+        on_gpu = Augmentation((1, 1), hue=-60).colored(red.to(GPU))
         layer = allocated_layer("DetectNetTransformation", settings, image.shape, label.shape, tops=2).to(GPU)
         images, _ = layer(image.to(GPU), label.to(GPU))
         torch.testing.assert_close((on_gpu.cpu(), images.cpu()), (magenta, expected), rtol=1e-6, atol=1e-6)
@@ -281,7 +281,7 @@ def test_the_dialect_of_a_net() -> None:
 
 
 @shows("`normalization: NONE` of `SmoothL1Loss`")
-def test_a_smooth_l1_loss_that_is_not_normalised() -> None:
+def test_a_smooth_l1_loss_that_is_not_normalized() -> None:
     x, target = np.array([[3.0, 0], [0, 5.0]]), np.zeros((2, 2))
     settings = "loss_weight: 1 loss_param { normalization: NONE }"
     total = 2.5 + 4.5

@@ -56,12 +56,12 @@ def _cropped(name: str, bottom: str, reference: str, offset: int) -> str:
 
 def segnet(train: str, test: str) -> str:
     """Return a small SegNet: the decoder puts values back where the poolings found their maxima."""
-    normalised = (
+    normalized = (
         "bn_param { scale_filler { type: 'constant' value: 1 } shift_filler { type: 'constant' value: 0.001 } }"
     )
 
     def stage(name: str, bottom: str, width: int) -> list[str]:
-        own = layer("BN", f"{name}_bn", name, normalised, tops=name)
+        own = layer("BN", f"{name}_bn", name, normalized, tops=name)
         return [conv(name, bottom, width), own, relu(name)]
 
     halved = "pool: MAX kernel_size: 2 stride: 2"
@@ -100,11 +100,11 @@ def pspnet(train: str, test: str) -> str:
     """Return a small PSPNet: features of the whole picture and of its quarters are appended to each place's own."""
     fixed = "param { lr_mult: 1 } param { lr_mult: 1 } param { lr_mult: 0 } param { lr_mult: 0 }"
     filled = "slope_filler { type: 'constant' value: 1 } bias_filler { type: 'constant' value: 0 }"
-    normalised = f"{fixed} bn_param {{ {filled} frozen: false momentum: 0.95 }}"
+    normalized = f"{fixed} bn_param {{ {filled} frozen: false momentum: 0.95 }}"
 
     def stage(name: str, bottom: str, width: int, settings: str = "", kernel: int = 3) -> list[str]:
         made = conv(name, bottom, width, kernel, f"bias_term: false {settings}")
-        return [made, layer("BN", f"{name}/bn", name, normalised, tops=name), relu(name)]
+        return [made, layer("BN", f"{name}/bn", name, normalized, tops=name), relu(name)]
 
     def part(number: int, kernel: int) -> list[str]:
         name = f"pool_{number}"

@@ -43,7 +43,7 @@ def test_maxima_and_their_gradients_equal_torchs(settings, arguments, memory):
     torch.testing.assert_close(*gradients)  # where windows overlap, the order of sums differs
 
 
-def test_normalising_in_blocks_equals_normalising_at_once():
+def test_normalizing_in_blocks_equals_normalizing_at_once():
     shape = (2, 5, 230, 229)  # one item exceeds a block
     x = torch.randn(shape, requires_grad=True)
     layer = LRN(from_text("top: 't' lrn_param { local_size: 5 alpha: 0.5 k: 2 }", pb.LayerParameter), [shape])
@@ -54,7 +54,7 @@ def test_normalising_in_blocks_equals_normalising_at_once():
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-5)
 
 
-def test_many_small_items_are_normalised_in_few_blocks_with_a_remainder():
+def test_many_small_items_are_normalized_in_few_blocks_with_a_remainder():
     shape = (11, 6, 120, 91)  # four items form a block, and three are left over
     x = torch.randn(shape)
     layer = LRN(from_text("top: 't' lrn_param { local_size: 3 alpha: 0.5 }", pb.LayerParameter), [shape])

@@ -147,5 +147,5 @@ def test_differences_from_caffes_gradients_give_a_warning_and_caffes_are_optiona
 
 
 def test_training_without_data_is_an_error() -> None:
-    with pytest.raises(DataError, match="no layer of this net reads data for data, label; pass batches of them"):
+    with pytest.raises(DataError, match="no layer of this net reads data for data, label; pass data that contain them"):
         net_of().train(1)

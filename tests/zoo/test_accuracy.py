@@ -47,7 +47,7 @@ def test_baselines_are_the_most_frequent_class_and_a_linear_model_of_tiny_pixels
     assert linear.name == "a linear model of 8 x 8 pixels" and 0.85 < linear.accuracy < 1
 
 
-def test_data_that_cannot_be_opened_or_are_not_labelled_have_no_baselines(tmp_path: Path) -> None:
+def test_data_that_cannot_be_opened_or_are_not_labeled_have_no_baselines(tmp_path: Path) -> None:
     assert baselines_of("lmdb:missing", "digits:test") == []
     np.savez(tmp_path / "numbers.npz", data=np.zeros((4, 3), np.float32))
     assert baselines_of(str(tmp_path / "numbers.npz"), str(tmp_path / "numbers.npz")) == []

@@ -103,7 +103,9 @@ def adopt(request: AdoptRequest, listen: Listen) -> Adoption:
     """Read a project, check its solvers, and write the patch and the Caffe folder that the request names."""
     root = request.folder
     if not root.is_dir():
-        raise DataError(f"{root}: there is no such folder; name the folder of a project")
+        raise DataError(
+            f"{root}: there is no such folder; name the folder that contains the project's scripts and solvers"
+        )
     with work(listen, "reading"):
         project = read_project(root.resolve())
         survey = _Survey(project)

@@ -34,7 +34,9 @@ def write_caffe_folder(folder: Path) -> None:
     """Write the folder, or the programs in a folder that was written before. Another folder is an error."""
     tools = folder / _TOOLS
     if folder.exists() and not (tools / "caffe").exists() and any(folder.iterdir()):
-        raise DataError(f"{folder}: isn't empty and isn't a Caffe folder that this command wrote; name another folder")
+        raise DataError(
+            f"{folder}: the folder isn't empty, and this command didn't write it; name a new folder with --caffe-folder"
+        )
     tools.mkdir(parents=True, exist_ok=True)
     for name, words in _PROGRAMS.items():
         for path in (tools / name, tools / f"{name}.bin"):

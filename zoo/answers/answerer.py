@@ -226,7 +226,7 @@ class Answerer:
         if request.blob is not None and request.features_net is None:
             raise NetError(
                 "the model writes captions, but --blob is for other answers, or names the features of "
-                "--features-net; leave it out"
+                "--features-net; leave --blob out"
             )
         own_names = classes_of_model(request.model, request.weights)
         names = own_names if request.vocabulary is None else read_class_names(request.vocabulary)
@@ -356,7 +356,10 @@ def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
     images = [each for each in inputs if is_image(kinds[each.edge], built.shapes[each.edge])]
     if len(images) != 1 or len(inputs) != 1 + len(sizes):
         names = ", ".join(f"'{each.blob.name}'" for each in inputs) or "none"
-        raise NetError(f"the net needs more than an image: its inputs are {names}; use a table with a column for each")
+        raise NetError(
+            f"the net needs more than an image: its inputs are {names}; name a table with a column for each, as in "
+            "`zoo predict NET TABLE.parquet -o OUT.parquet`"
+        )
     return images[0], sizes
 
 

@@ -41,7 +41,8 @@ class Pictures:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise FileError(
-                f"{folder}: the folder can't be created: {problem.strerror}; choose another folder"
+                f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write "
+                "to, or free space there"
             ) from None
 
     def add(self, answer: ImageAnswer) -> Path | None:

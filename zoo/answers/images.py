@@ -146,13 +146,22 @@ def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
     if path.is_dir():
         return ImageFiles(
             _not_empty(
-                _images_below(path), name, "there are no images in this folder or below it; name another folder"
+                _images_below(path),
+                name,
+                "there are no images in this folder or below it; name a folder that contains images, such as "
+                ".jpg or .png",
             ),
             blob.color,
         )
     if is_pattern:
         return ImageFiles(
-            _not_empty(_files_matching(path), name, "no file matches the pattern; correct it"), blob.color
+            _not_empty(
+                _files_matching(path),
+                name,
+                "no file matches the pattern; list the files with `ls`, and write the pattern in quotation marks, "
+                "as in 'photos/**/*.jpg'",
+            ),
+            blob.color,
         )
     return ImageFiles([name], blob.color)
 
@@ -179,7 +188,7 @@ def _files_matching(pattern: Path) -> list[str]:
     try:
         paths = sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
     except ValueError as problem:
-        raise DataError(f"{pattern}: not a pattern of paths: {problem}; correct it") from None
+        raise DataError(f"{pattern}: not a pattern of paths: {problem}; write it as in 'photos/**/*.jpg'") from None
     return [str(path) for path in paths if path.is_file()]
 
 
@@ -249,7 +258,8 @@ def _lightness(pixels: Numbers) -> Numbers:
 
     if pixels.dtype != np.uint8:
         raise DataError(
-            "the card's input is the lightness of pixels, but the values of the image aren't bytes; use an image file"
+            "the card's input is the lightness of pixels, but the values of the image aren't bytes; name image "
+            "files, such as .jpg or .png"
         )
     lab = cv2.cvtColor(np.ascontiguousarray(pixels.transpose(1, 2, 0)), cv2.COLOR_BGR2Lab)
     return np.asarray(lab[None, ..., 0])

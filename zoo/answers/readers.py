@@ -172,7 +172,10 @@ def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
 def finite(values: Numbers) -> Numbers:
     """Return the values. Raises a DataError if they aren't finite, since they mean nothing then."""
     if not np.isfinite(values).all():
-        raise DataError("the net's output for this image isn't finite; check the weights")
+        raise DataError(
+            "the net's output for this image isn't finite; download the weights again, or train the net again with "
+            "a lower base_lr"
+        )
     return values
 
 
@@ -212,9 +215,9 @@ class RegionReader(OutputReader):
 def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
     """Return boxes after their codes have moved and stretched them. The boxes include their last pixels."""
     sizes = boxes[:, 2:] - boxes[:, :2] + 1
-    centres = boxes[:, :2] + sizes / 2 + codes[:, :2] * sizes
+    centers = boxes[:, :2] + sizes / 2 + codes[:, :2] * sizes
     sizes = sizes * np.exp(np.minimum(codes[:, 2:], _LARGEST_GROWTH))
-    return np.concatenate([centres - sizes / 2, centres + sizes / 2], 1)
+    return np.concatenate([centers - sizes / 2, centers + sizes / 2], 1)
 
 
 def _within_image(boxes: Numbers, image: ImageSize) -> Numbers:

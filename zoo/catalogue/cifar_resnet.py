@@ -40,7 +40,7 @@ class _Recipe:
     scale: _Settings = field(default_factory=dict)
     image: _Settings = field(default_factory=dict)
 
-    def normalised(
+    def normalized(
         self, blob: str, bottom: str, filters: int, kernel: int, stride: int, **settings: Any
     ) -> list[pb.LayerParameter]:
         """Return a convolution with BatchNorm and Scale."""
@@ -61,17 +61,17 @@ class _Recipe:
         """Yield a block: two convolutions, to which the bottom is added. In a block that `narrows` the sides, the
         bottom is first projected to the new shape."""
         conv0, conv1, shortcut, stride = f"{name}_conv0", f"{name}_conv1", f"{name}_proj", 2 if narrows else 1
-        yield from self.normalised(conv0, bottom, filters, 3, stride, **self.convolution)
+        yield from self.normalized(conv0, bottom, filters, 3, stride, **self.convolution)
         yield _relu(conv0, conv0)
-        yield from self.normalised(conv1, conv0, filters, 3, 1, **self.convolution)
+        yield from self.normalized(conv1, conv0, filters, 3, 1, **self.convolution)
         if narrows:
-            yield from self.normalised(shortcut, bottom, filters, 1, stride, **self.convolution)
+            yield from self.normalized(shortcut, bottom, filters, 1, stride, **self.convolution)
         yield Eltwise(f"{name}_sum", [shortcut, conv1] if narrows else [conv1, bottom])
         yield _relu(name, f"{name}_sum")
 
     def layers(self, blocks: int) -> Iterator[pb.LayerParameter]:
         """Yield the layers from the images to the scores, with this number of blocks in each of the three groups."""
-        yield from self.normalised("first_conv", "data", 16, 3, 1, **self.first)
+        yield from self.normalized("first_conv", "data", 16, 3, 1, **self.first)
         yield _relu("first_conv", "first_conv")
         blob = "first_conv"
         for group, filters in enumerate((16, 32, 64)):

@@ -25,7 +25,7 @@ _MSRA = pb.FillerParameter(type="msra")
 _EPOCH = 5005  # number of iterations with 256 images each
 
 
-def _normalised(name: str, relu: str, bottom: str) -> list[pb.LayerParameter]:
+def _normalized(name: str, relu: str, bottom: str) -> list[pb.LayerParameter]:
     """Return BatchNorm, Scale and ReLU, which come before a convolution here. Their blob is `name`/bn."""
     return [
         BatchNorm(f"{name}/bn", [bottom], eps=1e-5),
@@ -51,9 +51,9 @@ def _dense_layer(name: str, bottom: str, growth: int) -> Iterator[pb.LayerParame
     """Yield a layer that adds `growth` channels. The 1x1 convolution x1 reduces the input's channels, and the 3x3
     convolution x2 follows."""
     x1, x2 = f"conv{name}/x1", f"conv{name}/x2"
-    yield from _normalised(x1, f"relu{name}/x1", bottom)
+    yield from _normalized(x1, f"relu{name}/x1", bottom)
     yield _convolution(x1, f"{x1}/bn", 4 * growth, 1)
-    yield from _normalised(x2, f"relu{name}/x2", x1)
+    yield from _normalized(x2, f"relu{name}/x2", x1)
     yield _convolution(x2, f"{x2}/bn", growth, 3)
     yield Concat(f"concat_{name}", [bottom, x2])
 
@@ -62,7 +62,7 @@ def _layers(depths: Sequence[int], channels: int, growth: int) -> Iterator[pb.La
     """Yield the layers from the images to the scores. The transitions between blocks halve the channels and the
     sides."""
     yield _convolution("conv1", "data", channels, 7, 2)
-    yield from _normalised("conv1", "relu1", "conv1")
+    yield from _normalized("conv1", "relu1", "conv1")
     yield PoolLayer("pool1", ["conv1/bn"], pool=Max, kernel=3, stride=2, pad=1, round_mode="FLOOR")
     blob = "pool1"
     for stage, depth in enumerate(depths, 2):
@@ -70,7 +70,7 @@ def _layers(depths: Sequence[int], channels: int, growth: int) -> Iterator[pb.La
             yield from _dense_layer(f"{stage}_{number}", blob, growth)
             blob = f"concat_{stage}_{number}"
         block = f"conv{stage}_blk"
-        yield from _normalised(block, f"relu{stage}_blk", blob)
+        yield from _normalized(block, f"relu{stage}_blk", blob)
         blob, channels = f"pool{stage}", (channels + depth * growth) // 2
         if stage < len(depths) + 1:
             yield _convolution(block, f"{block}/bn", channels, 1)

@@ -18,7 +18,7 @@ from netdsl import (
 )
 from netdsl.dsl import Average
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
-from zoo.catalogue.imagenet import MEAN_COLOUR, RATES, imagenet_data, top_5
+from zoo.catalogue.imagenet import MEAN_COLOR, RATES, imagenet_data, top_5
 
 # The filters of each inception module: the 1x1 path; the 3x3 path and its reduction; the 5x5 path and its reduction;
 # the pooling path.
@@ -39,7 +39,7 @@ def googlenet() -> CatalogueEntry:
     """Return GoogLeNet with the settings of Caffe's own replication."""
     net = CatalogueNet(
         "GoogleNet",
-        *imagenet_data(224, train_batch=32, test_batch=50, mean=MEAN_COLOUR),
+        *imagenet_data(224, train_batch=32, test_batch=50, mean=MEAN_COLOR),
         *_convolution("conv1", "7x7_s2", "data", num_filters=64, kernel=7, stride=2, pad=3),
         _half("pool1/3x3_s2", "conv1/7x7_s2"),
         _norm("pool1/norm1", "pool1/3x3_s2"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RATES = [{"lr_mult": 1, "decay_mult": 1}, {"lr_mult": 2, "decay_mult": 0}]
 
 MEAN_IMAGE: TransformationParameterDict = {"mean_file": "data/ilsvrc12/imagenet_mean.binaryproto"}
-MEAN_COLOUR: TransformationParameterDict = {"mean_value": [104, 117, 123]}
+MEAN_COLOR: TransformationParameterDict = {"mean_value": [104, 117, 123]}
 # Scales values to about -2 to 2.
 SCALED: TransformationParameterDict = {"mean_value": [103.94, 116.78, 123.68], "scale": 0.017}
 

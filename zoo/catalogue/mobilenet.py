@@ -79,7 +79,7 @@ def _filters(name: str, bottom: str, filters: int, *, kernel: int, **settings: A
     )
 
 
-def _normalised(convolution: pb.LayerParameter, blob: str, relu: str | None = None) -> Iterator[pb.LayerParameter]:
+def _normalized(convolution: pb.LayerParameter, blob: str, relu: str | None = None) -> Iterator[pb.LayerParameter]:
     """Yield a convolution, a BatchNorm whose top is `blob`, a Scale, and a ReLU if it has a name."""
     name = convolution.name
     yield convolution
@@ -96,12 +96,12 @@ def _classifier(bottom: str) -> Iterator[pb.LayerParameter]:
 
 def _v1_layers() -> Iterator[pb.LayerParameter]:
     """Yield the layers of version 1, in which every convolution is normalized in place."""
-    yield from _normalised(_convolution("conv1", "data", 32, 3, 2), "conv1", "relu1")
+    yield from _normalized(_convolution("conv1", "data", 32, 3, 2), "conv1", "relu1")
     blob, channels = "conv1", 32
     for number, filters, stride in _V1:
         dw, sep = f"conv{number}/dw", f"conv{number}/sep"
-        yield from _normalised(_depthwise(dw, blob, channels, stride), dw, f"relu{number}/dw")
-        yield from _normalised(_convolution(sep, dw, filters), sep, f"relu{number}/sep")
+        yield from _normalized(_depthwise(dw, blob, channels, stride), dw, f"relu{number}/dw")
+        yield from _normalized(_convolution(sep, dw, filters), sep, f"relu{number}/sep")
         blob, channels = sep, filters
     yield from _classifier(blob)
 
@@ -109,7 +109,7 @@ def _v1_layers() -> Iterator[pb.LayerParameter]:
 def _v2_layers() -> Iterator[pb.LayerParameter]:
     """Yield the layers of version 2. Its blocks are wide inside and narrow at their ends, which have no ReLU.
     Normalization isn't in place."""
-    yield from _normalised(_convolution("conv1", "data", 32, 3, 2), "conv1/bn", "relu1")
+    yield from _normalized(_convolution("conv1", "data", 32, 3, 2), "conv1/bn", "relu1")
     blob, channels = "conv1/bn", 32
     for number, filters, stride in _V2:
         wide = channels * (_EXPANSION if number != "2_1" else 1)
@@ -119,15 +119,15 @@ def _v2_layers() -> Iterator[pb.LayerParameter]:
             yield Eltwise(f"block_{number}", [blob, linear])
             linear = f"block_{number}"
         blob, channels = linear, filters
-    yield from _normalised(_convolution("conv6_4", blob, 1280), "conv6_4/bn", "relu6_4")
+    yield from _normalized(_convolution("conv6_4", blob, 1280), "conv6_4/bn", "relu6_4")
     yield from _classifier("conv6_4/bn")
 
 
 def _inverted_residual(number: str, bottom: str, wide: int, narrow: int, stride: int) -> Iterator[pb.LayerParameter]:
     expand, dwise, linear = (f"conv{number}/{part}" for part in ("expand", "dwise", "linear"))
-    yield from _normalised(_convolution(expand, bottom, wide), f"{expand}/bn", f"relu{number}/expand")
-    yield from _normalised(_depthwise(dwise, f"{expand}/bn", wide, stride), f"{dwise}/bn", f"relu{number}/dwise")
-    yield from _normalised(_convolution(linear, f"{dwise}/bn", narrow), f"{linear}/bn")
+    yield from _normalized(_convolution(expand, bottom, wide), f"{expand}/bn", f"relu{number}/expand")
+    yield from _normalized(_depthwise(dwise, f"{expand}/bn", wide, stride), f"{dwise}/bn", f"relu{number}/dwise")
+    yield from _normalized(_convolution(linear, f"{dwise}/bn", narrow), f"{linear}/bn")
 
 
 def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedule: Any) -> CatalogueEntry:

@@ -20,7 +20,7 @@ from netdsl import (
     SoftmaxWithLoss,
 )
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
-from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data, top_5
+from zoo.catalogue.imagenet import MEAN_COLOR, imagenet_data, top_5
 
 _WIDTHS = {2: 64, 3: 128, 4: 256, 5: 512}  # numbers of the stages in the paper
 
@@ -35,7 +35,7 @@ def _bottleneck(width: int, stride: int) -> list[Convolution]:
     return [(width, 1, stride), (width, 3, 1), (4 * width, 1, 1)]
 
 
-def _normalised(
+def _normalized(
     blob: str, bottom: str, convolution: Convolution, suffix: str, *, bias: bool = False
 ) -> list[pb.LayerParameter]:
     """Return a convolution, BatchNorm and Scale. The names of BatchNorm and Scale end in the suffix."""
@@ -69,12 +69,12 @@ def _block(
     if projects:
         shortcut = f"res{name}_branch1"
         projection = (convolutions[-1][0], 1, convolutions[0][2])
-        yield from _normalised(shortcut, bottom, projection, f"{name}_branch1")
+        yield from _normalized(shortcut, bottom, projection, f"{name}_branch1")
     for letter, convolution in zip("abc", convolutions, strict=False):
         if letter != "a":
             yield _relu(blob)
         below, blob = blob, f"res{name}_branch2{letter}"
-        yield from _normalised(blob, below, convolution, f"{name}_branch2{letter}")
+        yield from _normalized(blob, below, convolution, f"{name}_branch2{letter}")
     yield from (Eltwise(f"res{name}", [shortcut, blob]), _relu(f"res{name}"))
 
 
@@ -82,7 +82,7 @@ def _layers(
     convolutions: Callable[[int, int], list[Convolution]], depths: Sequence[int], *, numbered: bool, first_bias: bool
 ) -> Iterator[pb.LayerParameter]:
     """Yield the layers from the images to the scores, with the given number of blocks in each stage."""
-    yield from _normalised("conv1", "data", (64, 7, 2), "_conv1", bias=first_bias)
+    yield from _normalized("conv1", "data", (64, 7, 2), "_conv1", bias=first_bias)
     yield from (_relu("conv1"), PoolLayer("pool1", ["conv1"], pool=Max, kernel=3, stride=2))
     blob = "pool1"
     for (stage, width), depth in zip(_WIDTHS.items(), depths, strict=True):
@@ -118,7 +118,7 @@ def _net(
 ) -> CatalogueNet:
     return CatalogueNet(
         name,
-        *imagenet_data(224, train_batch=batch, test_batch=50, mean=MEAN_COLOUR),
+        *imagenet_data(224, train_batch=batch, test_batch=50, mean=MEAN_COLOR),
         *_layers(convolutions, depths, numbered=numbered, first_bias=first_bias),
         SoftmaxWithLoss("loss", ["fc1000", "label"]),
         Accuracy("acc/top-1", ["fc1000", "label"], include={"phase": "TEST"}),

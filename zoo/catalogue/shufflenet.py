@@ -30,7 +30,7 @@ _STAGES = [(240, 4), (480, 8), (960, 4)]  # channels and numbers of units
 _GROUPS = 3
 
 
-def _normalised(convolution: pb.LayerParameter) -> list[pb.LayerParameter]:
+def _normalized(convolution: pb.LayerParameter) -> list[pb.LayerParameter]:
     name = convolution.name
     return [
         convolution,
@@ -65,14 +65,14 @@ def _branch(number: int, bottom: str, filters: int, stride: int) -> Iterator[pb.
     channels for groups."""
     conv1, conv2, conv3 = (f"resx{number}_conv{place}" for place in (1, 2, 3))
     groups = 1 if number == 1 else _GROUPS
-    yield from _normalised(_pointwise(conv1, bottom, filters // 4, groups))
+    yield from _normalized(_pointwise(conv1, bottom, filters // 4, groups))
     yield _relu(conv1)
     blob = conv1
     if groups > 1:
         blob = f"shuffle{number}"
         yield ShuffleChannel(blob, [conv1], group=groups)
-    yield from _normalised(_depthwise(conv2, blob, filters // 4, stride))
-    yield from _normalised(_pointwise(conv3, conv2, filters, _GROUPS))
+    yield from _normalized(_depthwise(conv2, blob, filters // 4, stride))
+    yield from _normalized(_pointwise(conv3, conv2, filters, _GROUPS))
 
 
 def _narrowing_unit(number: int, bottom: str, channels: int, filters: int) -> Iterator[pb.LayerParameter]:
@@ -91,7 +91,7 @@ def _unit(number: int, bottom: str, filters: int) -> Iterator[pb.LayerParameter]
 
 def _layers() -> Iterator[pb.LayerParameter]:
     """Yield the layers from the images to the scores."""
-    yield from _normalised(
+    yield from _normalized(
         ConvLayer("conv1", ["data"], kernel=3, num_filters=24, stride=2, pad=1, bias_term=False, weight_filler=_MSRA)
     )
     yield from (_relu("conv1"), PoolLayer("pool1", ["conv1"], pool=Max, kernel=3, stride=2))

@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, Concat, ConvLayer, Dropout, Pooling, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
-from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data
+from zoo.catalogue.imagenet import MEAN_COLOR, imagenet_data
 
 # The filters of fire modules 2 to 9: 1x1 filters that squeeze, and equal numbers of 1x1 and 3x3 filters that expand.
 _FIRES = [(16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256)]
@@ -43,7 +43,7 @@ def squeezenet_1_1() -> CatalogueEntry:
 
 
 def _entry(name: str, *layers: pb.LayerParameter) -> CatalogueEntry:
-    data = imagenet_data(227, train_batch=32, test_batch=25, mean=MEAN_COLOUR, mirror=False)
+    data = imagenet_data(227, train_batch=32, test_batch=25, mean=MEAN_COLOR, mirror=False)
     solver = solver_settings(
         base_lr=0.04,
         lr_policy="poly",

@@ -34,7 +34,10 @@ def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{path}: the folder can't be created: {problem.strerror}; choose another folder") from None
+        raise FileError(
+            f"{path}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, or "
+            "free space there"
+        ) from None
     for file, content in files.items():
         write_pieces(path / file, [content])
     return [path / file for file in files]

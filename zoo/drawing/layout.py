@@ -175,10 +175,10 @@ def _order_ranks(cells: _Cells) -> None:
     for sweep in range(2 * _SWEEPS):
         if not fewest:
             break
-        ranks, neighbours = (cells.ranks[1:], cells.above) if sweep % 2 == 0 else (cells.ranks[-2::-1], cells.below)
+        ranks, neighbors = (cells.ranks[1:], cells.above) if sweep % 2 == 0 else (cells.ranks[-2::-1], cells.below)
         place = _positions(cells)
         for rank in ranks:
-            means = {cell: fmean(place[other] for other in neighbours[cell] or [cell]) for cell in rank}
+            means = {cell: fmean(place[other] for other in neighbors[cell] or [cell]) for cell in rank}
             rank.sort(key=means.__getitem__)
             place.update((cell, float(index)) for index, cell in enumerate(rank))
         crossings = _crossings(cells)
@@ -217,9 +217,9 @@ def _places_across(cells: _Cells, widths: Sequence[float], boxes: int) -> list[f
         (-1, cells.below.__getitem__),
     )
     for _ in range(_STRAIGHTENINGS):
-        for step, neighbours in ways:
+        for step, neighbors in ways:
             for rank, offsets in list(zip(cells.ranks, spaced, strict=True))[::step]:
-                _move_rank(rank, offsets, place, neighbours, lambda cell, others: float(len(others)))
+                _move_rank(rank, offsets, place, neighbors, lambda cell, others: float(len(others)))
     for rank, offsets in zip(cells.ranks, spaced, strict=True):
         _move_rank(rank, offsets, place, partial(_cells_above, cells, boxes), partial(_pull_of_place, boxes))
     return place
@@ -252,13 +252,13 @@ def _move_rank(
     rank: Sequence[int],
     offsets: Sequence[float],
     place: list[float],
-    neighbours: Callable[[int], list[int]],
+    neighbors: Callable[[int], list[int]],
     weight: Callable[[int, Sequence[int]], float],
 ) -> None:
     """Move the cells of a rank as close to their neighbors as their order and widths allow, in least squares."""
     wanted, weights = list[float](), list[float]()
     for cell, offset in zip(rank, offsets, strict=True):
-        others = neighbours(cell)
+        others = neighbors(cell)
         wanted.append((fmean(place[other] for other in others) if others else place[cell]) - offset)
         weights.append(weight(cell, others) if others else _LOOSE)
     for cell, offset, level in zip(rank, offsets, _increasing(wanted, weights), strict=True):
@@ -266,7 +266,7 @@ def _move_rank(
 
 
 def _increasing(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return the non-decreasing numbers that are nearest to those wanted. Neighbours in the wrong order get their
+    """Return the non-decreasing numbers that are nearest to those wanted. Neighbors in the wrong order get their
     mean."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, count
     for value, weight in zip(wanted, weights, strict=True):

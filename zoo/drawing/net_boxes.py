@@ -128,8 +128,10 @@ def _of_phase(net: pb.NetParameter, graphs: Sequence[Graph], phase: Phase | None
         if phase in (None, graph.phase):
             return graph
     if phase is None:
-        raise NetError("the net has no layers; add some")
-    raise NetError(f"net '{net.name}' has no layers that fit together in phase {phase.name}; check it with `zoo check`")
+        raise NetError("the net has no layers; add layers, or name the file that contains them")
+    raise NetError(
+        f"net '{net.name}' has no layers that fit together in phase {phase.name}; find the reason with `zoo check`"
+    )
 
 
 class _Collector:

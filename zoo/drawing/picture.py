@@ -24,25 +24,25 @@ _LEAST_WIDTH = 420.0
 
 
 @dataclass(frozen=True)
-class KindColours:
+class KindColors:
     """The colors of a kind of layer, on light and on dark pages."""
 
     light: str
     dark: str
 
 
-COLOURS: Mapping[LayerKind, KindColours] = {
-    LayerKind.DATA: KindColours("#5b6b7f", "#94a3b8"),
-    LayerKind.LEARNS_WINDOW: KindColours("#2463c9", "#6ea8fe"),
-    LayerKind.LEARNS: KindColours("#7a3fc4", "#b794f6"),
-    LayerKind.WINDOW: KindColours("#0f8a7e", "#4fd1c5"),
-    LayerKind.EACH_VALUE: KindColours("#3f8f3a", "#7ddb76"),
-    LayerKind.JOINS: KindColours("#b7791f", "#f0c265"),
-    LayerKind.LOSS: KindColours("#c23b3b", "#fc8181"),
-    LayerKind.MEASURE: KindColours("#b0467f", "#f39ac7"),
-    LayerKind.USER_CODE: KindColours("#55606e", "#cbd5e1"),
-    LayerKind.OTHER: KindColours("#6b7280", "#a8b0bd"),
-    LayerKind.UNKNOWN: KindColours("#111827", "#f3f4f6"),
+COLORS: Mapping[LayerKind, KindColors] = {
+    LayerKind.DATA: KindColors("#5b6b7f", "#94a3b8"),
+    LayerKind.LEARNS_WINDOW: KindColors("#2463c9", "#6ea8fe"),
+    LayerKind.LEARNS: KindColors("#7a3fc4", "#b794f6"),
+    LayerKind.WINDOW: KindColors("#0f8a7e", "#4fd1c5"),
+    LayerKind.EACH_VALUE: KindColors("#3f8f3a", "#7ddb76"),
+    LayerKind.JOINS: KindColors("#b7791f", "#f0c265"),
+    LayerKind.LOSS: KindColors("#c23b3b", "#fc8181"),
+    LayerKind.MEASURE: KindColors("#b0467f", "#f39ac7"),
+    LayerKind.USER_CODE: KindColors("#55606e", "#cbd5e1"),
+    LayerKind.OTHER: KindColors("#6b7280", "#a8b0bd"),
+    LayerKind.UNKNOWN: KindColors("#111827", "#f3f4f6"),
 }
 
 

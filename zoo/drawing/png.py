@@ -9,12 +9,12 @@ from typing import Any
 from caffe_proto.errors import import_extra
 from zoo.drawing.layout import Point, Route
 from zoo.drawing.net_boxes import LayerBox
-from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, Picture, lines_of
+from zoo.drawing.picture import BAR, COLORS, LINE, MARGIN, PADDING, SWATCH, Picture, lines_of
 
 _SCALE = 1.5  # pixels of the file per pixel of the picture
 _LARGEST = 30_000  # pixels; matplotlib's limit is 2^16
 _SMALLEST_SCALE = 0.75  # minimum scale at which texts are readable
-_INK, _FAINT, _LINE_COLOUR, _BODY = "#1b2430", "#566173", "#9aa4b2", "#f7f8fa"
+_INK, _FAINT, _LINE_COLOR, _BODY = "#1b2430", "#566173", "#9aa4b2", "#f7f8fa"
 _POINT = 0.72  # font size per pixel of the picture, at 100 dots per inch
 _STYLES = {"name": (12, "bold"), "type": (11, "normal"), "detail": (11, "normal"), "shape": (11, "normal")}
 
@@ -53,7 +53,7 @@ class _Painter:
         """Paint everything."""
         for entry in self._picture.legend:
             left, top = entry.left, MARGIN + entry.top
-            self._draw_rectangle((left, top), SWATCH, SWATCH, COLOURS[entry.kind].light)
+            self._draw_rectangle((left, top), SWATCH, SWATCH, COLORS[entry.kind].light)
             self._write_text(entry.kind.value, "type", (left + SWATCH + 6, top + SWATCH / 2), _FAINT)
         for route in self._picture.layout.routes:
             self._paint_route(route)
@@ -62,11 +62,11 @@ class _Painter:
 
     def _paint_box(self, box: LayerBox, index: int) -> None:
         (left, top), size = self._picture.corner(index), self._picture.sizes[index]
-        colour = COLOURS[box.kind].light
-        self._draw_rectangle((left, top), size.width, size.height, _BODY, edgecolor=colour, linewidth=0.6)
-        self._draw_rectangle((left, top), BAR, size.height, colour)
+        color = COLORS[box.kind].light
+        self._draw_rectangle((left, top), size.width, size.height, _BODY, edgecolor=color, linewidth=0.6)
+        self._draw_rectangle((left, top), BAR, size.height, color)
         for number, line in enumerate(lines_of(box)):
-            ink = {"name": _INK, "type": colour}.get(line.style, _FAINT)
+            ink = {"name": _INK, "type": color}.get(line.style, _FAINT)
             middle = top + PADDING + (number + 0.5) * LINE - 2
             self._write_text(line.text, line.style, (left + BAR + PADDING, middle), ink)
 
@@ -76,19 +76,19 @@ class _Painter:
         kind = self._paths.Path
         codes = [kind.MOVETO, kind.LINETO, kind.CURVE4, kind.CURVE4, kind.CURVE4, kind.LINETO]
         path = kind(points, codes)
-        self._axes.add_patch(self._patches.PathPatch(path, facecolor="none", edgecolor=_LINE_COLOUR, linewidth=1))
+        self._axes.add_patch(self._patches.PathPatch(path, facecolor="none", edgecolor=_LINE_COLOR, linewidth=1))
         if route.arrow:
             corners = [self._point_on_page(corner) for corner in route.arrow_head(direction)]
-            self._axes.add_patch(self._patches.Polygon(corners, color=_LINE_COLOUR, linewidth=0))
+            self._axes.add_patch(self._patches.Polygon(corners, color=_LINE_COLOR, linewidth=0))
 
     def _point_on_page(self, point: Point) -> Point:
         return point[0] + self._picture.origin[0], point[1] + self._picture.origin[1]
 
-    def _draw_rectangle(self, corner: Point, width: float, height: float, colour: str, **look: Any) -> None:
+    def _draw_rectangle(self, corner: Point, width: float, height: float, color: str, **look: Any) -> None:
         look = {"linewidth": 0, **look}
-        self._axes.add_patch(self._patches.Rectangle(corner, width, height, facecolor=colour, **look))
+        self._axes.add_patch(self._patches.Rectangle(corner, width, height, facecolor=color, **look))
 
-    def _write_text(self, text: str, style: str, place: Point, colour: str) -> None:
+    def _write_text(self, text: str, style: str, place: Point, color: str) -> None:
         size, weight = _STYLES[style]
-        look = {"fontsize": size * _POINT, "fontweight": weight, "color": colour}
+        look = {"fontsize": size * _POINT, "fontweight": weight, "color": color}
         self._axes.text(*place, text, va="center", ha="left", parse_math=False, **look)

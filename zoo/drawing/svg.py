@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from zoo.drawing.layout import Direction, Point, Route
 from zoo.drawing.net_boxes import LayerBox, LayerKind
-from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, LegendEntry, Picture, lines_of, printable
+from zoo.drawing.picture import BAR, COLORS, LINE, MARGIN, PADDING, SWATCH, LegendEntry, Picture, lines_of, printable
 
 _BASELINE = 11.0  # baseline of a text line
 
@@ -86,15 +86,15 @@ def _xml_text(text: str, *, keep_lines: bool = False) -> str:
     return "\n".join(escape(printable(line), {'"': "&quot;"}) for line in lines)
 
 
-def _kind_style(kind: LayerKind, colour: str) -> str:
-    return f".nd-{_class_of_kind(kind)}{{--nd-kind:{colour}}}"
+def _kind_style(kind: LayerKind, color: str) -> str:
+    return f".nd-{_class_of_kind(kind)}{{--nd-kind:{color}}}"
 
 
 _STYLE = "".join(
     [
         ".net-drawing{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;",
         "--nd-page:#fff;--nd-body:#f7f8fa;--nd-line:#9aa4b2;--nd-ink:#1b2430;--nd-faint:#566173}",
-        *(_kind_style(kind, colours.light) for kind, colours in COLOURS.items()),
+        *(_kind_style(kind, colors.light) for kind, colors in COLORS.items()),
         ".nd-page{fill:var(--nd-page)}.nd-body{fill:var(--nd-body);stroke:var(--nd-kind);stroke-opacity:.45}",
         ".nd-bar,.nd-swatch{fill:var(--nd-kind)}.nd-unknown .nd-body{stroke-dasharray:4 3;stroke-opacity:1}",
         ".nd-wire{fill:none;stroke:var(--nd-line);stroke-width:1.4}.nd-head{fill:var(--nd-line)}",
@@ -103,7 +103,7 @@ _STYLE = "".join(
         ".nd-box .nd-type{fill:var(--nd-kind);font-weight:500}.nd-box:hover .nd-body{stroke-opacity:1}",
         "@media screen and (prefers-color-scheme:dark){.net-drawing{--nd-page:#12161c;--nd-body:#1b212a;",
         "--nd-line:#66707f;--nd-ink:#eef2f7;--nd-faint:#a3aebd}",
-        *(_kind_style(kind, colours.dark) for kind, colours in COLOURS.items()),
+        *(_kind_style(kind, colors.dark) for kind, colors in COLORS.items()),
         "}",
     ]
 )

@@ -274,7 +274,8 @@ def begin(
         run_folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(
-            f"{request.output}: the folder can't be created: {problem.strerror}; choose another folder"
+            f"{request.output}: the folder can't be created: {problem.strerror}; choose a folder that you can "
+            "write to, or free space there"
         ) from None
     try:
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
@@ -390,14 +391,14 @@ def load(output: Path) -> tuple[FineTuning, Run]:
         tuning = msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
     except OSError as problem:
         raise FileError(
-            f"{path}: the file can't be read: {problem.strerror}; name the folder of a fine-tuning"
+            f"{path}: the file can't be read: {problem.strerror}; name a folder that `zoo finetune` wrote"
         ) from None
     except msgspec.ValidationError as problem:
         raise FileError(
             f"{path}: the file is damaged: {problem}; start the fine-tuning again in a new folder"
         ) from None
     if not exists(output / RUN):
-        raise FileError(f"{output / RUN}: the run is missing; remove {output}, and start again")
+        raise FileError(f"{output / RUN}: the run is missing; remove {output}, and start the fine-tuning again")
     return replace(tuning, request=replace(tuning.request, output=output)), Run.load(output / RUN)
 
 
@@ -455,7 +456,7 @@ def train(
     if ended is not None and Action.STOP not in asked:
         if best.model is None:
             raise DistributedError(
-                f"{folder}: there is no snapshot, so no model can be written; train longer, so that a test is run"
+                f"{folder}: there is no snapshot, so no model can be written; raise --epochs, so that a test is run"
             )
         with backend.leading():
             tuned = write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)

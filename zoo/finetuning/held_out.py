@@ -77,7 +77,10 @@ def labels_of(source: Source, name: str, progress: Callable[[int], object]) -> L
     labels = np.asarray(known, np.float64) if known is not None else _read_labels(source, name, progress)
     whole = labels.astype(np.int64)
     if not np.array_equal(whole, labels) or whole.min(initial=0) < 0:
-        raise DataError(f"{name}: the labels aren't class numbers from 0; choose data with such labels")
+        raise DataError(
+            f"{name}: the labels aren't class numbers from 0; number the classes from 0, or name a folder with a "
+            "folder of images for each class"
+        )
     return whole
 
 
@@ -87,8 +90,8 @@ def _read_labels(source: Source, name: str, progress: Callable[[int], object]) -
         item = source.item(source.fetch(index))
         if len(item) < 2 or item[1].size != 1:
             raise DataError(
-                f"{name}: item {index} doesn't have a single number as its label; choose data with one class for "
-                "each item"
+                f"{name}: item {index} doesn't have a single number as its label; name data with one class for "
+                "each item, such as folder:PATH"
             )
         labels[index] = item[1].item()
         progress(1)

@@ -52,8 +52,8 @@ def prepare_images(model: Model, named: ZooModel | None, output: Path) -> Prepar
         image = named.card.input
         if image.channels is Channels.LIGHTNESS:
             raise NetError(
-                f"{named.origin}: the card's input is the lightness of images, but data layers don't produce it; "
-                "train with a data layer that reads arrays"
+                f"{named.origin}: the card's input is the lightness of images, but data layers don't produce "
+                "it; store the lightness as arrays in HDF5, and train with `zoo train` and an HDF5Data layer"
             )
         stated = transform_of(image, named.path)
         notes += [f"The net is {notice}."] if (notice := known_card_notice(named)) else []
@@ -79,7 +79,7 @@ def with_swapped_channels(model: Model) -> Model:
     except NetError as problem:
         raise NetError(
             "the card says RGB, but Caffe's data layers produce BGR, which the net can't be changed to: "
-            f"{problem}; choose a model whose images are BGR"
+            f"{problem}; choose another model, whose card says BGR"
         ) from None
     return model.with_weights(swapped.weights)
 

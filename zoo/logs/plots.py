@@ -14,7 +14,7 @@ from netdsl.charts import limits_of_losses, limits_of_scores
 from netdsl.distributed.run_log import Activity
 from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
 
-COLOURS: Mapping[Activity, str] = {
+COLORS: Mapping[Activity, str] = {
     Activity.COMPUTE: "#4f9d69",
     Activity.WAIT: "#c9c9c9",
     Activity.EXCHANGE: "#e07a3f",

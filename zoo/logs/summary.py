@@ -102,8 +102,8 @@ class Elapsed:
         return float(np.interp(time, self._clock, self._elapsed))
 
 
-def summarise(records: Sequence[RoundRecord]) -> RunSummary:
-    """Summarise a run from its records. There must be at least one."""
+def summarize(records: Sequence[RoundRecord]) -> RunSummary:
+    """Summarize a run from its records. There must be at least one."""
     seconds = Elapsed(records)(max(record.stop for record in records))
     by_rank = defaultdict(list)
     for record in records:

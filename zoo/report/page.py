@@ -11,7 +11,7 @@ from caffe_proto.errors import FileError, import_extra
 from caffe_proto.storage import write_pieces
 from netdsl.charts import number
 from netdsl.distributed.run_log import Activity
-from zoo.logs.plots import COLOURS
+from zoo.logs.plots import COLORS
 from zoo.report.comparison import comparison_of
 from zoo.report.contents import ITEMS, contents_of
 from zoo.report.facts import duration
@@ -41,7 +41,7 @@ def _template_library() -> Any:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, uri=data_uri, duration=duration, percent=_percent)
-    environment.globals.update(colours={activity: COLOURS[activity] for activity in Activity})
+    environment.globals.update(colors={activity: COLORS[activity] for activity in Activity})
     return environment
 
 
@@ -74,6 +74,7 @@ def _write_page(text: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(
-            f"{path.parent}: the folder can't be created: {problem.strerror}; choose another folder"
+            f"{path.parent}: the folder can't be created: {problem.strerror}; choose a folder that you can "
+            "write to, or free space there"
         ) from None
     write_pieces(path, [text.encode("utf-8", "replace")])

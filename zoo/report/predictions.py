@@ -169,7 +169,9 @@ class _Tester:
         """Test on this number of items, each once, or on fewer if it takes too long."""
         reading = next(iter(self._feeds.readings()), None)
         if reading is None:
-            raise NetError("the data are endless, and their items can't be counted; name data with an end")
+            raise NetError(
+                "the data are endless, and their items can't be counted; leave the predictions out with --items 0"
+            )
         total, done, began = len(reading.source), 0, time.monotonic()
         while done < min(items, total) and time.monotonic() - began < _LONGEST:
             labels, scores, images = self._next_batch()
@@ -190,7 +192,8 @@ class _Tester:
         blobs, predicted = self._predictor.built.graph.blobs, self._predictor.prediction
         if predicted is None:
             raise NetError(
-                "the net has several predictions, and none of them is the main one; name one of them as the main output"
+                "the net has several predictions, and none of them is the main one; leave the predictions out "
+                "with --items 0"
             )
         tops = self._predictor.run({edge: batch[blobs[edge]] for edge in self._predictor.input_edges})
         return labels, tops[predicted].astype(np.float32).reshape(len(labels), -1), image
@@ -290,14 +293,14 @@ class Confusion:
 
     def scores(self) -> list[ClassQuality]:
         """Return the scores of all classes that occur as labels or predictions."""
-        predicted, labelled = self.counts.sum(0), self.counts.sum(1)
-        indices: list[int] = np.flatnonzero(predicted + labelled).tolist()
-        return [self._scores_of_class(index, int(predicted[index]), int(labelled[index])) for index in indices]
+        predicted, labeled = self.counts.sum(0), self.counts.sum(1)
+        indices: list[int] = np.flatnonzero(predicted + labeled).tolist()
+        return [self._scores_of_class(index, int(predicted[index]), int(labeled[index])) for index in indices]
 
-    def _scores_of_class(self, index: int, predicted: int, labelled: int) -> ClassQuality:
+    def _scores_of_class(self, index: int, predicted: int, labeled: int) -> ClassQuality:
         right = int(self.counts[index, index])
-        f1 = _share(2 * right, predicted + labelled)
-        return ClassQuality(self.classes[index], labelled, _share(right, predicted), _share(right, labelled), f1)
+        f1 = _share(2 * right, predicted + labeled)
+        return ClassQuality(self.classes[index], labeled, _share(right, predicted), _share(right, labeled), f1)
 
     def worst_pairs(self, most: int) -> list[ConfusedPair]:
         """Return the most frequently confused pairs of classes."""

@@ -22,7 +22,7 @@ from netdsl.solver.events import read_event_log
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.accuracy import Baseline
-from zoo.logs.summary import RunSummary, summarise
+from zoo.logs.summary import RunSummary, summarize
 from zoo.report.tuned_model import TunedModel, read_tuned_model
 
 Points = dict[float, float]  # by iteration, since repeated iterations replace the earlier ones
@@ -46,7 +46,7 @@ class RecordedRun:
     @cached_property
     def summary(self) -> RunSummary:
         """The times of the workers, and the results of tests."""
-        return summarise(self.records)
+        return summarize(self.records)
 
     @property
     def is_finished(self) -> bool:
@@ -89,7 +89,7 @@ def read_run(folder: Path, solver: SolverSettings | None = None, trained: Model 
     run's solver and its trained model if they are already open."""
     run, records = Run.load(folder, solver), read_records(folder)
     if not records:
-        raise DistributedError(f"{folder}: no round is complete yet; try again later")
+        raise DistributedError(f"{folder}: no round is complete yet; wait until one is, or read why in the run's log")
     notes = list[str]()
     starts: tuple[RunStart, ...] = ()
     plan = None

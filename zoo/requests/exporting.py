@@ -71,7 +71,7 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
         if self.target != "onnx" and self.opset is not None:
             raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
         if not self.verify and self.tolerance is not None:
-            raise RequestError("--tolerance has no effect with --no-verify; remove one of them")
+            raise RequestError("--tolerance has no effect with --no-verify; remove --tolerance, or remove --no-verify")
 
 
 @request

@@ -121,4 +121,4 @@ class UpgradeRequest(Lenient, OfDialect):
     def check(self) -> None:
         """Refuse two destinations for the result."""
         if self.in_place and self.output:
-            raise RequestError("OUTPUT and --in-place both name the result's file; give one of them")
+            raise RequestError("OUTPUT and --in-place both name the result's file; remove OUTPUT, or remove --in-place")

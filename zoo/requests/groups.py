@@ -195,7 +195,7 @@ class OnSpark(Request):
                     "number of tasks."
                 )
         elif self.master is not None or self.workers is not None:
-            raise RequestError("--master and --workers need --backend spark; add it.")
+            raise RequestError("--master and --workers need --backend spark; add --backend spark.")
 
 
 @request

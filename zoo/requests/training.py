@@ -137,7 +137,7 @@ class ByWorkers(AboutNet, NotesCommand):
         """Refuse a Spark master for another backend."""
         super().check()
         if self.master is not None and self.backend != SPARK:
-            raise RequestError("--master needs --backend spark; add it.")
+            raise RequestError("--master needs --backend spark; add --backend spark.")
 
 
 @request
@@ -241,9 +241,12 @@ class TrainRequest(OfSolver, ByWorkers):
                     "--strategy and --precision."
                 )
             if self.epochs is not None and self.max_iter is not None:
-                raise RequestError("--epochs and --max-iter both set the length of the training; give one of them.")
+                raise RequestError(
+                    "--epochs and --max-iter both set the length of the training; remove --epochs, or remove "
+                    "--max-iter."
+                )
             if self.gpus is not None and self.device is not None:
-                raise RequestError("--gpus and --device both name devices; give one of them.")
+                raise RequestError("--gpus and --device both name devices; remove --gpus, or remove --device.")
             if self.backend == LOCAL or (self.backend is None and ranks_apart(os.environ) is None):
                 self.is_kept(None)
 

@@ -161,7 +161,7 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
         """Refuse options that belong to another kind of answer."""
         super().check()
         if self.as_json and self.as_csv:
-            raise RequestError("--json and --csv are two formats; give one of them.")
+            raise RequestError("--json and --csv are two formats; remove --json, or remove --csv.")
         if self.text is not None:
             if self.given(_NOT_FOR_TEXT):
                 raise RequestError(
@@ -173,7 +173,8 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
             raise RequestError("Missing argument 'INPUT...'; give images, folders or tables.")
         if self.beam is not None and self.temperature:
             raise RequestError(
-                "--beam searches for the likeliest captions, and --temperature draws words at random; give one of them."
+                "--beam searches for the likeliest captions, and --temperature draws words at random; remove "
+                "--beam, or remove --temperature."
             )
         if self.makes_table:
             self._check_table()

@@ -47,7 +47,7 @@ def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None
         for row, values in enumerate(rows):
             for column, value in enumerate(values):
                 text = "never" if math.isnan(value) else f"{value:.1f}"
-                axis.text(column, row, text, ha="center", va="center", color=_text_colour(image, value))
+                axis.text(column, row, text, ha="center", va="center", color=_text_color(image, value))
         axis.set_xticks(range(len(taus)), taus)
         axis.set_yticks(range(len(workers)), workers)
         axis.set_xlabel("iterations between averaging, tau")
@@ -55,7 +55,7 @@ def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None
         axis.set_title(f"speed-up to {goal:.0%} accuracy, with free exchanges")
 
 
-def _text_colour(image: Any, value: float) -> str:
+def _text_color(image: Any, value: float) -> str:
     """Return a text color that is readable on a cell."""
     return "black" if math.isnan(value) or image.norm(value) > 0.6 else "white"
 

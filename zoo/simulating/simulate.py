@@ -35,7 +35,9 @@ def _folder(request: FigureRequest, listen: Listen) -> FigureFolder:
         request.output.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise RequestError(
-            f"{request.output}: the folder can't be created: {problem.strerror}; choose another folder", "output"
+            f"{request.output}: the folder can't be created: {problem.strerror}; choose a folder that you can "
+            "write to, or free space there",
+            "output",
         ) from None
     return FigureFolder(request.output, TrialCache(request.cache), listen)
 

@@ -237,7 +237,7 @@ def _run_in_processes(trials: dict[str, Trial]) -> Iterable[tuple[str, TrialOutc
     if not trials:
         return
     count, others = min(len(trials), os.cpu_count() or 1), set(active_children())
-    with ProcessPoolExecutor(count, get_context("spawn"), initializer=_initialise_process) as pool:
+    with ProcessPoolExecutor(count, get_context("spawn"), initializer=_initialize_process) as pool:
         largest = sorted(trials, key=lambda key: -trials[key].plan.workers)
         with _ignore_interrupts():
             keys: dict[Future[TrialOutcome], str] = {pool.submit(trials[key].run): key for key in largest}
@@ -246,7 +246,7 @@ def _run_in_processes(trials: dict[str, Trial]) -> Iterable[tuple[str, TrialOutc
                 yield keys[future], future.result()
         except BrokenProcessPool:
             raise DistributedError(
-                "a simulating process died, perhaps because there isn't enough memory; simulate fewer workers"
+                "a simulating process died, perhaps because there isn't enough memory; lower --workers, or free memory"
             ) from None
         except BaseException:
             for process in set(active_children()) - others:
@@ -267,7 +267,7 @@ def _ignore_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _initialise_process() -> None:
+def _initialize_process() -> None:
     """Make a process end when its parent ends, for whatever reason."""
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()

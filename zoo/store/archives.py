@@ -74,7 +74,10 @@ def _model_folder(paths: list[PurePosixPath], shown: str) -> PurePosixPath:
     """Return the model's folder in an archive: the highest folder with a net or weights."""
     folders = {path.parent for path in paths if kind_of(path.name) in _MODEL_FILES}
     if not folders:
-        raise StoreError(f"{shown}: the archive contains neither a net nor weights; name an archive of a model")
+        raise StoreError(
+            f"{shown}: the archive contains neither a net nor weights; name an archive with a .prototxt, a "
+            ".caffemodel or other weights"
+        )
     depth = min(len(folder.parts) for folder in folders)
     highest = sorted(folder for folder in folders if len(folder.parts) == depth)
     if len(highest) > 1:
@@ -120,7 +123,7 @@ def _path_inside(name: str, shown: str) -> PurePosixPath:
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
         raise StoreError(
             f"{shown}: the archive names a file '{name}', which would be outside the model's folder, so it "
-            "isn't unpacked; get it from a source that you trust"
+            "isn't unpacked; pull the model from another address"
         )
     return path
 
@@ -134,7 +137,8 @@ def _zip_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
                 continue
             if kind not in (0, 8):
                 raise StoreError(
-                    f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; pack only plain files"
+                    f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; unpack it "
+                    "yourself, and pull the model's folder"
                 )
             yield _Member(path, partial(file.open, info))
 
@@ -149,7 +153,8 @@ def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
                     continue
                 if not info.isreg() or info.issparse():
                     raise StoreError(
-                        f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; pack only plain files"
+                        f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; unpack it "
+                        "yourself, and pull the model's folder"
                     )
                 yield _Member(path, partial(_extracted, file, info))
 

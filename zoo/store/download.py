@@ -167,7 +167,7 @@ class _Redirects(HTTPRedirectHandler):
             fp.close()
             raise DownloadError(
                 f"{req.full_url}: the server redirects to {newurl}, which isn't allowed from {before.scheme}; "
-                "name the new address yourself"
+                "pull the new address itself, if you trust it"
             )
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and before.netloc != after.netloc:
@@ -178,7 +178,9 @@ class _Redirects(HTTPRedirectHandler):
 def _refusal(address: str, code: int, reason: Any) -> DownloadError:
     sentence = f"{address}: the server answers {code} {reason}".rstrip()
     if code in _DENIED:
-        return DownloadError(f"{sentence}; give a token of a user who may read it")
+        return DownloadError(
+            f"{sentence}; run `hf auth login` if it is on the Hugging Face hub, or download the file yourself"
+        )
     if code == _NO_SUCH_RANGE:
         return RangeRefusedError(sentence)
     if code in _GONE:

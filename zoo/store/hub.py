@@ -135,9 +135,14 @@ def _hub_problem(address: str, problem: Exception) -> StoreError:
             f"{address}: the repository doesn't exist or isn't public; `hf auth login` shows who you are"
         )
     if isinstance(problem, errors.RevisionNotFoundError):
-        return DownloadError(f"{address}: the repository has no such revision; name another revision")
+        return DownloadError(
+            f"{address}: the repository has no such revision; name one of its branches, tags or commits, or leave "
+            "@REVISION out"
+        )
     if isinstance(problem, errors.HfHubHTTPError):
-        return DownloadError(f"{address}: the hub answers: {first_line(problem)}; pull again later")
+        return DownloadError(f"{address}: the hub answers: {first_line(problem)}; run the command again later")
     if isinstance(problem, ValueError):  # the hub rejects some values, such as unknown licenses in a card
-        return StoreError(f"{address}: the hub's library reports: {' '.join(str(problem).split())}; correct the card")
+        return StoreError(
+            f"{address}: the hub's library reports: {' '.join(str(problem).split())}; correct this field in README.md"
+        )
     return UnreachableError(f"{address}: the hub can't be reached: {first_line(problem)}")

@@ -176,8 +176,8 @@ class IncomingFolder:
         if pinned != file:
             locked = f"the SHA-256 is {pinned.sha256} in" if pinned else "the file isn't in"
             raise StoreError(
-                f"{file.name}: {locked} the lock file, but the source's file has {file.sha256}; pull it "
-                "without --locked"
+                f"{file.name}: {locked} the lock file, but the source's file has {file.sha256}; pull it without "
+                "--locked, or write a new lock file with --lock"
             )
 
 

@@ -108,7 +108,10 @@ class Store:
             path.rename(hidden)
             shutil.rmtree(hidden)
         except OSError as problem:
-            raise FileError(f"{path}: the folder can't be removed: {problem.strerror}; check its permissions") from None
+            raise FileError(
+                f"{path}: the folder can't be removed: {problem.strerror}; check its permissions with `ls -ld "
+                f"{self.path}`"
+            ) from None
 
 
 def open_stored(path: Path) -> ModelFolder:

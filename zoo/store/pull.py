@@ -217,7 +217,7 @@ def expected_weights(card: Card) -> ExpectedFile:
     try:
         return ExpectedFile(card.sha256, card.sha1, card.caffemodel_size)
     except StoreError as problem:
-        raise StoreError(f"the card of {card.name}: {problem}; correct the card") from None
+        raise StoreError(f"the card of {card.name}: {problem}; correct `sha256` or `sha1` in the card") from None
 
 
 def _with_weights(path: Path, record: StoreRecord, request: PullRequest, settings: TransferSettings) -> StoreRecord:
@@ -281,7 +281,10 @@ def _prove_weights(path: Path, card: Card) -> None:
     expected = expected_weights(card)
     difference = hash_file(path).difference(expected) if expected.is_proof else None
     if difference is not None:
-        raise StoreError(f"{path}: {difference} by the card in README.md; correct the card or replace the file")
+        raise StoreError(
+            f"{path}: {difference} by the card in README.md; write the file's own hash into the card, or "
+            "download the file again"
+        )
 
 
 def _check_locked(store: Store, record: StoreRecord, locked: LockedModel, *, is_new: bool) -> None:

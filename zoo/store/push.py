@@ -80,7 +80,9 @@ def _checked_card_text(text: str, path: Path) -> str:
     try:
         parse_card(text, str(path))
     except CaffeError as problem:
-        raise StoreError(f"{problem}; write `sha256` into the card by hand") from None
+        raise StoreError(
+            f"{problem}; write `sha256: HASH` into the card yourself, with the hash that `sha256sum FILE` prints"
+        ) from None
     return text
 
 
@@ -95,7 +97,8 @@ def _push_to_folder(files: list[Path], card: str, target: Path) -> str:
             hidden.rename(target)
     except OSError as problem:
         raise FileError(
-            f"{target}: the folder can't be written: {problem.strerror or problem}; choose another folder"
+            f"{target}: the folder can't be written: {problem.strerror or problem}; choose a folder that you "
+            "can write to, or free space there"
         ) from None
     return str(target)
 

@@ -165,7 +165,10 @@ class LocalSource:
         paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
         taken = [path for path in paths if path.is_file() and is_kept(path.name)]
         if not any(kind_of(path.name) in (FileKind.NET, FileKind.WEIGHTS) for path in taken):
-            raise StoreError(f"{self.path}: the folder contains neither a net nor weights; name the folder of a model")
+            raise StoreError(
+                f"{self.path}: the folder contains neither a net nor weights; name a folder with a .prototxt, a "
+                ".caffemodel or other weights"
+            )
         for path in taken:
             folder.copy(path, stored_name(path.name))
         report_left_out(folder, [path.name for path in paths if path not in taken], str(self.path))
@@ -240,7 +243,8 @@ class WebSource:
         fetched = [name for name in (*_FILES_OF_CARD, *_files_named_by(card)) if self._fetch_sibling(folder, name)]
         if not any(name in fetched for name in (DEPLOY, TRAIN_VAL)):
             raise StoreError(
-                f"{self.address}: there is neither {DEPLOY} nor {TRAIN_VAL} next to it; name a folder with one of them"
+                f"{self.address}: there is neither {DEPLOY} nor {TRAIN_VAL} next to it; name a README.md that "
+                "is next to one of them"
             )
         if card.caffemodel and not card.caffemodel_url and not self._fetch_sibling(folder, card.caffemodel):
             folder.tell(f"{self.address}: {card.caffemodel} isn't next to it")

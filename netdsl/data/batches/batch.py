@@ -170,7 +170,7 @@ def _image(shape: Shape) -> tuple[int, int, int]:
     if len(shape) != 3:
         raise DataError(
             f"transform_param needs images of channels, height and width, but an item has shape {list(shape)}; "
-            "remove it"
+            "remove transform_param"
         )
     return shape[0], shape[1], shape[2]
 

@@ -328,7 +328,7 @@ class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
 
     def _running_threads(self) -> BatchThreads:
         if self._closed:
-            raise DataError("these batches are closed; open them again")
+            raise DataError("these batches are closed; open the data again for another pass")
         if self._threads is None:
             self._threads = BatchThreads(self.reading, self._loading, self._order, self.position)
             self._finalizer = weakref.finalize(self, self._threads.close)  # also runs when the interpreter exits
@@ -363,15 +363,15 @@ def _order(reading: Reading, loading: Loading) -> Order:
         )
     length = len(reading.source)
     if not length:
-        raise DataError("the source is empty; add items, or name another source")
+        raise DataError("the source is empty; count its items with `zoo data show`, and name a source that has some")
     if not 0 <= reading.start < length:
         raise DataError(
-            f"the layer skips {reading.start} items at the start, but the source has only {length}; skip fewer"
+            f"the layer skips {reading.start} items at the start, but the source has only {length}; lower rand_skip"
         )
     if not 0 <= loading.rank < loading.size:
         raise DataError(
             f"the rank is {loading.rank}, but with {loading.size} processes it must be from 0 to "
-            f"{loading.size - 1}; pass such a rank"
+            f"{loading.size - 1}; pass rank and size of this process, or neither"
         )
     if not 0 <= loading.seed < SEEDS:
         raise DataError(f"the seed is {loading.seed}; set it to a number from 0 to 2^63 - 1")

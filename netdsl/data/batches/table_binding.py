@@ -50,12 +50,17 @@ def _transforms(intake: Intake) -> list[ImageTransform | None]:
 def _check_binding(table: Table, name: SourceName, intakes: Sequence[Intake]) -> None:
     tops = [top for intake in intakes for top in intake.tops]
     if not intakes:
-        raise DataError(f"{table.source}: none of the net's blobs come from outside; add an Input layer")
+        raise DataError(
+            f"{table.source}: none of the net's blobs come from outside; begin the net with an Input layer for each "
+            "column"
+        )
     unknown = [blob for blob in table.columns if blob not in tops]
     if unknown:
         raise DataError(f"{table.source}: no blob '{unknown[0]}' comes from outside; choose from {', '.join(tops)}")
     if table.columns and not name.chooses_columns:
-        raise DataError(f"{table.source}: its arrays fill the blobs {', '.join(tops)} in this order; name no columns")
+        raise DataError(
+            f"{table.source}: its arrays fill the blobs {', '.join(tops)} in this order; leave out --column"
+        )
     first = intakes[0]
     for intake in intakes:
         if intake.batch_size != first.batch_size or not first.batch_size:
@@ -115,7 +120,7 @@ class _BoundRows:
         if len(arrays) < len(self._targets):
             names = ", ".join(target.blob.name for target in self._targets)
             raise DataError(
-                f"{self._name}: an item has {len(arrays)} arrays, too few for {names}; remove inputs, or add columns"
+                f"{self._name}: an item has {len(arrays)} arrays, too few for {names}; add a column for each of them"
             )
         pairs = zip(self._targets, arrays, strict=False)
         try:

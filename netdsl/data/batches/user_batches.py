@@ -190,7 +190,9 @@ def as_tensor(name: str, value: Any) -> Tensor:
     try:
         array = np.asarray(value, np.float32)
     except (ValueError, TypeError) as problem:
-        raise DataError(f"'{name}' isn't an array of numbers: {problem}; convert it") from None
+        raise DataError(
+            f"'{name}' isn't an array of numbers: {problem}; convert it, as with np.asarray(values, np.float32)"
+        ) from None
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
@@ -201,7 +203,8 @@ def stacked(name: str, items: list[Any]) -> Any:
     except (ValueError, RuntimeError):
         shapes = sorted({str(list(np.shape(item))) for item in items})
         raise DataError(
-            f"'{name}' has items of different shapes: {', '.join(shapes[:3])}; make all items the same size"
+            f"'{name}' has items of different shapes: {', '.join(shapes[:3])}; make all items the same size, or "
+            "pass them in batches of one"
         ) from None
 
 
@@ -218,8 +221,8 @@ def fitted(name: str, shape: Shape, wanted: Shape | None) -> Shape:
     if len(shape) == len(wanted) > _MATRIX_AXES and shape[:_MATRIX_AXES] == wanted[:_MATRIX_AXES]:
         return shape  # for nets that accept images of any size
     raise DataError(
-        f"'{name}' has shape {list(shape)}, which can't be reshaped to {list(wanted)}; change the data or the net's "
-        "input"
+        f"'{name}' has shape {list(shape)}, which can't be reshaped to {list(wanted)}; reshape the data, or set "
+        "this shape in the net's input layer"
     )
 
 

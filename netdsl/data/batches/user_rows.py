@@ -58,11 +58,14 @@ class UserRows(ABC):
             return table
         self.choose(blobs)
         if not len(self):
-            raise DataError("the data have no rows to learn from or to test on; add rows")
+            raise DataError("the data have no rows to learn from or to test on; pass at least one row")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise FileError(f"{folder}: can't be created: {problem.strerror}; name another folder") from None
+            raise FileError(
+                f"{folder}: can't be created: {problem.strerror}; choose a folder that you can write to, "
+                "or free space there"
+            ) from None
         first = self._arrow_batch(blobs, 0)
         with atomic_path(file) as path, arrow().ipc.new_file(str(path), first.schema) as writer:
             writer.write_batch(first)
@@ -91,7 +94,8 @@ class ArrayRows(UserRows):
         """Convert the values for these blobs to arrays, which must be equally long."""
         if isinstance(self._values, tuple) and len(self._values) > len(blobs):
             raise DataError(
-                f"the net reads {in_quotes(blobs)}, but the data have {len(self._values)} arrays; leave out the others"
+                f"the net reads {in_quotes(blobs)}, but the data have {len(self._values)} arrays; leave out the "
+                "columns that the net doesn't read"
             )
         values = values_by_blob(self._values, blobs)
         self._arrays = {name: _array(name, value) for name, value in values.items()}
@@ -103,7 +107,7 @@ class ArrayRows(UserRows):
                     "same number"
                 )
         if not len(self):
-            raise DataError(f"the data are empty: '{first}' has no rows; add rows")
+            raise DataError(f"the data are empty: '{first}' has no rows; pass at least one row")
 
     def shapes(self) -> dict[str, Shape]:
         """Return the shapes of the arrays' rows."""
@@ -199,10 +203,12 @@ def _array(name: str, values: Any) -> Array:
         array: Array = np.asarray(values)
         array = np.stack([np.asarray(value) for value in values]) if array.dtype == object else array
     except ValueError as problem:
-        raise DataError(f"'{name}' isn't an array of numbers: {problem}; convert it") from None
+        raise DataError(
+            f"'{name}' isn't an array of numbers: {problem}; convert it, as with np.asarray(values, np.float32)"
+        ) from None
     if not array.ndim or array.dtype.kind not in "biuf":
         raise DataError(
-            f"'{name}' isn't an array of numbers with a row for each item, but has type {array.dtype}; convert it "
-            "to numbers"
+            f"'{name}' isn't an array of numbers with a row for each item, but has type {array.dtype}; convert "
+            "it, as with np.asarray(values, np.float32)"
         )
     return array

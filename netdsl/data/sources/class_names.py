@@ -88,7 +88,9 @@ def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
     """Return the classes of a label map. Annotations use an item's name, and people read its display name."""
     items = from_text(_read_text(path), pb.LabelMap, where=str(path)).item
     if not all(0 <= item.label < _MOST_CLASSES for item in items):
-        raise DataError(f"{path}: a label isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
+        raise DataError(
+            f"{path}: a label isn't from 0 to {_MOST_CLASSES - 1:,}; number the items of the label map from 0 on"
+        )
     return items
 
 
@@ -107,7 +109,7 @@ def class_groups(path: str | Path) -> list[list[int]]:
     if not 0 < max(numbers, default=0) < _MOST_GROUPS or len(numbers) > _MOST_GROUPS:
         raise DataError(
             f"{path}: the file has {len(numbers)} classes and a label_id up to {max(numbers, default=0)}, but "
-            "both must be from 1 to 255; correct the file"
+            "both must be from 1 to 255; number the groups of classes from 1 on, with at most 255 classes"
         )
     return [[place for place, number in enumerate(numbers) if number == group] for group in range(1, max(numbers) + 1)]
 
@@ -136,7 +138,7 @@ class ClassList:
         without = tuple(name for name in names if name not in _BACKGROUNDS and name != _IGNORED)
         twice = next((name for place, name in enumerate(without) if name in without[:place]), None)
         if twice is not None:
-            raise DataError(f"{where}: two classes have the name '{twice[:40]}'; rename one")
+            raise DataError(f"{where}: two classes have the name '{twice[:40]}'; rename one of them")
         return cls((BACKGROUND, *without), {name: label for label, name in enumerate(without, 1)})
 
     def label(self, name: str, where: str) -> int:
@@ -144,8 +146,8 @@ class ClassList:
         label = self.labels.get(name, 0)
         if not label:
             raise DataError(
-                f"{where}: there is no class '{name[:40]}' among {few(self.names[1:], _SHOWN)}; correct it, or "
-                "name a file of classes, as in ?classes=FILE"
+                f"{where}: there is no class '{name[:40]}' among {few(self.names[1:], _SHOWN)}; use one of "
+                "these, or name a file of classes, as in ?classes=FILE"
             )
         return label
 

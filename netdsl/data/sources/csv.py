@@ -34,7 +34,7 @@ class CsvSource(ArraySource):
             indices = [_index(path, names, name) for name in selected]
             table = np.array(_column_values(path, lines, names, indices)).reshape(-1, len(indices))
         if not len(table):
-            raise DataError(f"{path}: the file has no lines after the names of its columns; add lines")
+            raise DataError(f"{path}: the file has no lines after the names of its columns; write a line for each item")
         super().__init__([(table[:, :-1], table[:, -1])])
 
 
@@ -53,7 +53,10 @@ def _column_values(path: Path, lines: Iterator[list[str]], names: list[str], ind
         if not line:
             continue
         if len(line) != len(names):
-            raise DataError(f"{path}:{number}: the line has {len(line)} values for {len(names)} columns; correct it")
+            raise DataError(
+                f"{path}:{number}: the line has {len(line)} values for {len(names)} columns; write a value for each "
+                "column, and put values that contain a comma in quotation marks"
+            )
         try:
             values.extend([float(line[index]) for index in indices])
         except ValueError:

@@ -70,7 +70,8 @@ def _datum(value: bytes, where: str) -> pb.Datum:
         return pb.Datum.FromString(value)
     except DecodeError:
         raise DataError(
-            f"{where}: not a Datum; the database is damaged, or Caffe didn't write it, so convert the data again"
+            f"{where}: not a Datum; the database is damaged, or Caffe didn't write it, so write it again with "
+            "`zoo data convert`"
         ) from None
 
 
@@ -78,13 +79,17 @@ def raw_image(datum: pb.Datum, where: str) -> Array:
     """Return the image of a record that isn't encoded. As in Caffe, bytes win if a record also contains floats."""
     shape = (datum.channels, datum.height, datum.width)
     if min(shape) <= 0:
-        raise DataError(f"{where}: the record isn't an image: its channels, height and width are {shape}; remove it")
+        raise DataError(
+            f"{where}: the record isn't an image: its channels, height and width are {shape}; write the database "
+            "again with `zoo data convert --skip-bad`, which leaves it out"
+        )
     count, values = shape[0] * shape[1] * shape[2], np.frombuffer(datum.data, np.uint8)
     if not values.size:
         values = np.fromiter(datum.float_data, np.float32)
     if values.size < count:
         raise DataError(
-            f"{where}: the record has {values.size:,} values, but an image of {shape} needs {count:,}; remove it"
+            f"{where}: the record has {values.size:,} values, but an image of {shape} needs {count:,}; write "
+            "the database again with `zoo data convert --skip-bad`, which leaves it out"
         )
     return values[:count].reshape(shape)
 
@@ -96,7 +101,9 @@ def check_folder(path: Path, needed: str, kind: str) -> None:
     if not path.is_dir():
         raise DataError(f"{path}: the path is a file, but {kind} is a folder with {needed} in it; name the folder")
     if not (path / needed).is_file():
-        raise DataError(f"{path}: the folder isn't {kind}, because it has no {needed}; name another one")
+        raise DataError(
+            f"{path}: the folder isn't {kind}, because it has no {needed}; name the folder that contains {needed}"
+        )
 
 
 class AnnotatedDatumSource:
@@ -140,12 +147,13 @@ class AnnotatedDatumSource:
         if not self._shadowed and annotated.type not in _READABLE:
             kind = pb.AnnotatedDatum.AnnotationType.Name(annotated.type)
             raise DataError(
-                f"{where}: the record has annotations of type {kind}, but only boxes can be read; convert them to boxes"
+                f"{where}: the record has annotations of type {kind}, but only boxes can be read; write the "
+                "database again with `zoo data convert` from the original annotations"
             )
         if not self._shadowed and not annotated.HasField("type"):
             raise DataError(
-                f"{where}: the record doesn't state its type of annotation, as others do; set the layer's anno_type "
-                "for all"
+                f"{where}: the record doesn't state its type of annotation, as others do; set anno_type: BBOX "
+                "in the layer's annotated_data_param"
             )
         return self._image(datum, where), box_rows(annotated, where), *self._map(datum, where)
 
@@ -156,11 +164,14 @@ class AnnotatedDatumSource:
             annotated = pb.AnnotatedDatum.FromString(fetched.value)
         except DecodeError:
             raise DataError(
-                f"{where}: not an AnnotatedDatum; the database is damaged, or contains other records, so "
-                "convert the data again"
+                f"{where}: not an AnnotatedDatum; the database is damaged, or contains other records, so write "
+                "it again with `zoo data convert`"
             ) from None
         if not annotated.HasField("datum"):
-            raise DataError(f"{where}: not an AnnotatedDatum with an image; read records of Datum with a Data layer")
+            raise DataError(
+                f"{where}: not an AnnotatedDatum with an image; read records of Datum with a Data layer instead of "
+                "AnnotatedData"
+            )
         return annotated
 
     def _image(self, datum: pb.Datum, where: str) -> Array:
@@ -172,7 +183,10 @@ class AnnotatedDatumSource:
         if not self._maps:
             return ()
         if not datum.seg_label:
-            raise DataError(f"{where}: the record has no class map, which the layer's third top needs; remove that top")
+            raise DataError(
+                f"{where}: the record has no class map, which the layer's third top needs; remove that top, or use "
+                "a database with class maps"
+            )
         return (decode(datum.seg_label, Color.GRAY, f"{where}: its class map"),)
 
     def close(self) -> None:
@@ -190,7 +204,9 @@ def box_rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
     ]
     values = np.array(rows, np.float32).reshape(-1, COLUMNS)
     if not np.isfinite(values).all():
-        raise DataError(f"{where}: the edges of a box aren't numbers; remove the record")
+        raise DataError(
+            f"{where}: the edges of a box aren't numbers; write the database again from the original annotations"
+        )
     return values
 
 
@@ -220,8 +236,8 @@ def _points(annotated: pb.AnnotatedDatum, where: str) -> Array:
     longest = max((len(lane.annotation) for lane in lanes), default=0)
     if len(lanes) > MOST_LANES or longest > MOST_POINTS:
         raise DataError(
-            f"{where}: the record has {len(lanes)} lanes of up to {longest} points; use at most {MOST_LANES} of "
-            f"{MOST_POINTS}"
+            f"{where}: the record has {len(lanes)} lanes of up to {longest} points; write at most {MOST_LANES} "
+            f"lanes of {MOST_POINTS} points"
         )
     for number, lane in enumerate(lanes):
         for place, point in enumerate(reversed(lane.annotation)):

@@ -56,7 +56,7 @@ def listed_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     for number, line in numbered_lines(path):
         yield number, line
     if not number:
-        raise DataError(f"{path}: the list is empty; add lines")
+        raise DataError(f"{path}: the list is empty; write a line for each item")
 
 
 def short_lines(file: TextIO, path: str | Path, longest: int) -> Iterator[str]:
@@ -66,7 +66,8 @@ def short_lines(file: TextIO, path: str | Path, longest: int) -> Iterator[str]:
         number += 1
         if len(line) > longest:
             raise DataError(
-                f"{path}:{number}: the line has more than {longest:,} characters, so the file is damaged; copy it again"
+                f"{path}:{number}: the line has more than {longest:,} characters, so the file is damaged; "
+                "download or write it again"
             )
         yield line
 
@@ -77,7 +78,8 @@ def read_bytes(path: str) -> bytes:
         size = regular_file(path).stat().st_size
         if size > _LARGEST_IMAGE:
             raise DataError(
-                f"{path}: the file has {size:,} bytes, more than the largest image, {_LARGEST_IMAGE:,}; remove it"
+                f"{path}: the file has {size:,} bytes, more than the largest image, {_LARGEST_IMAGE:,}; store the "
+                "image smaller, as JPEG"
             )
         return Path(path).read_bytes()
 

@@ -35,7 +35,7 @@ class Hdf5Source:
         self.rows = tuple(file_shapes[0][0] for file_shapes in shapes)
         self._ends = np.cumsum(self.rows, dtype=np.int64)
         if not len(self):
-            raise DataError(f"{path}: its files have no rows; list other files")
+            raise DataError(f"{path}: its files have no rows; list files that have some")
         self._loaded, self._arrays = -1, list[Array]()
         self.classes = class_names_in(Path(path).parent)
 
@@ -47,13 +47,13 @@ class Hdf5Source:
         for name, shape, first in zip(self._names, shapes, first_shapes, strict=True):
             if shape[0] != shapes[0][0]:
                 raise DataError(
-                    f"{path}: '{name}' has {shape[0]} rows, but '{self._names[0]}' has {shapes[0][0]}; give both "
-                    "the same number"
+                    f"{path}: '{name}' has {shape[0]} rows, but '{self._names[0]}' has {shapes[0][0]}; write "
+                    "the same number of rows of both"
                 )
             if shape[1:] != first[1:]:
                 raise DataError(
-                    f"{path}: a row of '{name}' is {shape[1:]}, but in {self._files[0]} it is {first[1:]}; use one "
-                    "shape in all files"
+                    f"{path}: a row of '{name}' is {shape[1:]}, but in {self._files[0]} it is {first[1:]}; "
+                    "write rows of this shape in all files"
                 )
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ def open_hdf5(path: str | Path) -> Iterator[Any]:
             yield file
     except (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
         raise DataError(
-            f"{path}: can't be read as HDF5: {problem}; check that it is a whole HDF5 file, and write it again"
+            f"{path}: can't be read as HDF5: {problem}; check it with `h5ls`, and write or download it again"
         ) from None
 
 
@@ -111,8 +111,8 @@ def _dataset(file: Any, name: str, path: str) -> Any:
         )
     if dataset.dtype.kind not in "fiu" or not dataset.shape:
         raise DataError(
-            f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe reads rows of numbers, so store "
-            "it as such"
+            f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe reads rows of numbers, so "
+            "store an array of numbers with a first axis for the rows"
         )
     check_stored(dataset, f"'{name}'", np.dtype(np.float32).itemsize)
     return dataset

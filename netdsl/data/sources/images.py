@@ -107,7 +107,8 @@ class FolderSource:
         self._names = [(name, label) for label, folder in labels for name in _images(self._path, folder)]
         if not self._names:
             raise DataError(
-                f"{path}: the folder has no images in folders named after their classes; name another folder"
+                f"{path}: the folder has no images in folders named after their classes; put the images of each "
+                "class into a folder with the name of the class"
             )
         if not (self._path / LABELS).exists():
             _check_depth(self._path, self.classes)

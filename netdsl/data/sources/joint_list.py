@@ -49,7 +49,9 @@ class JointListSource:
         chosen = _numbers(p.labelinds, "labelinds")
         self._lines = [_split_line(p.source, number, line, chosen) for number, line in listed_lines(p.source)]
         if len({len(line.joints) for line in self._lines}) > 1:
-            raise DataError(f"{p.source}: its lines have different numbers of joints; correct them")
+            raise DataError(
+                f"{p.source}: its lines have different numbers of joints; write x and y of each joint in every line"
+            )
         self.joints = len(self._lines[0].joints)
 
     def __len__(self) -> int:
@@ -70,7 +72,7 @@ class JointListSource:
         if image.shape[1] < self._least_height:
             raise DataError(
                 f"{fetched.path}: the image has {image.shape[1]} rows, fewer than the cropsize of "
-                f"{self._least_height}; resize it"
+                f"{self._least_height}; enlarge the image, or lower cropsize"
             )
         return (image if fetched.mask is None else _seen(image, fetched.mask, fetched.path)), fetched.joints
 
@@ -125,7 +127,8 @@ def _split_line(path: str | Path, number: int, line: str, chosen: list[float]) -
     parts, where = line.split(), f"{path}:{number}"
     if len(parts) != 4 or not parts[3].isdecimal():
         raise DataError(
-            f"{where}: the line must be 'path x,y,x,y,... crop cluster', ending with a number from 0 on; correct it"
+            f"{where}: the line must be 'path x,y,x,y,... crop cluster', ending with a number from 0 on; write "
+            "it with spaces between its four parts"
         )
     values = _numbers(parts[1], where)
     taken = [value for place, value in enumerate(values, 1) if not chosen or place in chosen]
@@ -148,6 +151,7 @@ def _seen(image: Array, encoded: bytes, path: str) -> Array:
     mask = decode(encoded, Color.GRAY, f"the mask of {path}").astype(np.uint8)
     if mask.shape[1:] != image.shape[1:]:
         raise DataError(
-            f"{path}: the image is {image.shape[1:]}, but its mask is {mask.shape[1:]}; make the sizes equal"
+            f"{path}: the image is {image.shape[1:]}, but its mask is {mask.shape[1:]}; resize the mask to the "
+            "image's size"
         )
     return np.where(mask > _HIDDEN, np.uint8(0), image)

@@ -56,7 +56,10 @@ def _find_file(folder: Path, split: DataSplit, axes: int) -> Path:
     names = [f"{name}-{content}?idx{axes}-ubyte" for name in _NAMES[split]]
     matches = sorted(path for name in names for ending in ("", ".gz") for path in folder.glob(f"*{name}{ending}"))
     if not matches:
-        raise DataError(f"{folder}: the folder has no file {names[0].replace('?', '-')}, plain or .gz; download it")
+        raise DataError(
+            f"{folder}: the folder has no file {names[0].replace('?', '-')}, plain or .gz; download it from the "
+            "data set's site"
+        )
     files = [path for path in matches if path.suffix != ".gz"] or matches
     if len(files) > 1:
         raise DataError(f"{folder}: both {files[0].name} and {files[1].name} are in the folder; remove one of them")

@@ -62,7 +62,7 @@ class _Manifest:
     def _change_level(self, kind: int, edit: bytes, place: int) -> int:
         level, place = read_varint(edit, place, len(edit))
         if level >= LEVELS:
-            raise BinaryError(f"the level is {level}, but there are only {LEVELS}; copy the database again")
+            raise BinaryError(f"the level is {level}, but there are only {LEVELS}; copy its whole folder again")
         if kind == COMPACTED:
             return _sized(edit, place)[1]
         number, place = read_varint(edit, place, len(edit))
@@ -80,7 +80,7 @@ def _sized(data: bytes, place: int) -> tuple[bytes, int]:
     """Return the bytes that follow their length at a position, and the position after them."""
     start, end = sized_span(data, place)
     if end > len(data):
-        raise BinaryError("the record ends within a field; copy the database again")
+        raise BinaryError("the record ends within a field; copy its whole folder again")
     return data[start:end], end
 
 
@@ -136,7 +136,9 @@ class LevelDbFiles:
         names = [self._path / f"{number:06}.{ending}" for ending in ("ldb", "sst")]
         path = next((name for name in names if name.exists()), None)
         if path is None:
-            raise DataError(f"{names[0]}: the file is missing, although the manifest lists it; copy the database again")
+            raise DataError(
+                f"{names[0]}: the file is missing, although the manifest lists it; copy its whole folder again"
+            )
         table = SortedTable(path, size, len(self._files))
         self._files.append(table)
         return table
@@ -158,7 +160,8 @@ class LevelDbFiles:
         for version in versions:
             if last is not None and version.key < last:
                 raise DataError(
-                    f"{self._path}: the tables of a level overlap; the database is damaged, so copy it again"
+                    f"{self._path}: the tables of a level overlap; the database is damaged, so copy its whole "
+                    "folder again"
                 )
             if version.key != last and not version.is_deleted:
                 self._blocks.append(self._block(version))
@@ -184,7 +187,9 @@ def _read_manifest(path: Path) -> _Manifest:
         raise damaged(path / CURRENT, 0, "the file doesn't name a manifest")
     manifest, manifest_path = _Manifest(), path / name[1]
     if not manifest_path.exists():
-        raise DataError(f"{manifest_path}: the file is missing, although {CURRENT} names it; copy the database again")
+        raise DataError(
+            f"{manifest_path}: the file is missing, although {CURRENT} names it; copy its whole folder again"
+        )
     for record in log_records(manifest_path):
         try:
             manifest.change(record.data)
@@ -197,7 +202,8 @@ def _read_manifest(path: Path) -> _Manifest:
     if manifest.order != BYTE_ORDER:
         order = manifest.order[:80].decode("ascii", "backslashreplace")
         raise DataError(
-            f"{path}: the keys are in a custom order, '{order}'; convert the database to one in the order of bytes"
+            f"{path}: the keys are in a custom order, '{order}'; write it again with `zoo data convert` or "
+            "Caffe's convert_imageset"
         )
     return manifest
 
@@ -210,7 +216,7 @@ class LevelDbSource(DatumSource):
         check_folder(self.path, CURRENT, "a LevelDB")
         self._files = LevelDbFiles(self.path)
         if not len(self._files):
-            raise DataError(f"{path}: the LevelDB is empty; name another one")
+            raise DataError(f"{path}: the LevelDB is empty; write it again, or name a database with records")
 
     def __len__(self) -> int:
         return len(self._files)

@@ -58,7 +58,9 @@ class SortedTable:
         with file_errors(path):
             found = path.stat().st_size
         if found < size or size < FOOTER:
-            raise DataError(f"{path}: the file is truncated to {found:,} of {size:,} bytes; copy the database again")
+            raise DataError(
+                f"{path}: the file is truncated to {found:,} of {size:,} bytes; copy its whole folder again"
+            )
 
     def versions(self) -> Iterator[Version]:
         """Yield all versions of all keys in order."""
@@ -155,8 +157,8 @@ class SortedTable:
         if kind != SNAPPY:
             what = "with Zstandard" if kind == ZSTANDARD else f"in an unknown way, {kind}"
             raise DataError(
-                f"{self._path}: byte {offset:,}: the block is compressed {what}; write the database with Snappy or "
-                "uncompressed"
+                f"{self._path}: byte {offset:,}: the block is compressed {what}; write the database again with "
+                "Snappy, as Caffe does, or without compression"
             )
         try:
             length, _ = read_varint(content, 0, len(content))
@@ -179,12 +181,14 @@ class SortedTable:
 
 def damaged(path: Path, offset: int, what: str) -> DataError:
     """Return the error for a damaged position in a file."""
-    return DataError(f"{path}: byte {offset:,}: {what}; the database is damaged, so copy it again")
+    return DataError(f"{path}: byte {offset:,}: {what}; the database is damaged, so copy its whole folder again")
 
 
 def truncated(path: Path, unit: str) -> DataError:
     """Return the error for a file that became shorter while it was read."""
-    return DataError(f"{path}: the file ends within a {unit}; another program truncated it, so copy the database again")
+    return DataError(
+        f"{path}: the file ends within a {unit}; another program truncated it, so copy its whole folder again"
+    )
 
 
 def sized_span(data: bytes, place: int) -> tuple[int, int]:

@@ -106,7 +106,9 @@ class LmdbFile:
         data = self._read(place, _HEADER.size + size)
         number, _, kind, *_ = _HEADER.unpack_from(data)
         if number != place // self._meta.page_size or kind & _KINDS != _OVERFLOW:
-            raise self._damaged(f"page {place // self._meta.page_size} doesn't contain a value; convert the data again")
+            raise self._damaged(
+                f"page {place // self._meta.page_size} doesn't contain a value; write it again with `zoo data convert`"
+            )
         return DatumRecord(key, data[_HEADER.size :])
 
     def close(self) -> None:
@@ -124,7 +126,9 @@ class LmdbFile:
         others = (meta for size in sizes if (meta := self._meta_at(size)) is not None and meta.page_size == size)
         metas = [meta for meta in (first, next(others, None)) if meta is not None]
         if not metas:
-            what = f"{LMDB_FILE} isn't an LMDB file, or is damaged at its start (MDB_INVALID); copy it again"
+            what = (
+                f"{LMDB_FILE} isn't an LMDB file, or is damaged at its start (MDB_INVALID); copy its whole folder again"
+            )
             if start[12:16] == _MAGIC:
                 what = "it is from a 32-bit machine; dump it with mdb_dump there, and load it with mdb_load here"
             elif start[16:20] == _MAGIC[::-1]:
@@ -160,19 +164,21 @@ class LmdbFile:
             size, needed = os.fstat(self._descriptor).st_size, (meta.last_page + 1) * meta.page_size
         if size < needed:
             raise DataError(
-                f"{self._path}: {LMDB_FILE} is truncated: it has {size:,} of {needed:,} bytes; copy it again"
+                f"{self._path}: {LMDB_FILE} is truncated: it has {size:,} of {needed:,} bytes; copy its whole "
+                "folder again"
             )
         if meta.flags & _SEVERAL_VALUES:
             raise DataError(
-                f"{self._path}: its keys can have several values, unlike Caffe's; write a database with one value "
-                "for each key"
+                f"{self._path}: its keys can have several values, unlike Caffe's; write it again with `zoo data "
+                "convert`"
             )
         if meta.root != _NO_PAGE and not (2 <= meta.root <= meta.last_page and 1 <= meta.depth <= _DEPTH):
             raise self._damaged(
-                f"its first page is {meta.root}, and it has {meta.depth} levels of pages; convert the data again"
+                f"its first page is {meta.root}, and it has {meta.depth} levels of pages; write it again with "
+                "`zoo data convert`"
             )
         if meta.records > needed // _SMALLEST_RECORD or bool(meta.records) != (meta.root != _NO_PAGE):
-            raise self._damaged(f"it can't have {meta.records:,} records; convert the data again")
+            raise self._damaged(f"it can't have {meta.records:,} records; write it again with `zoo data convert`")
 
     def _damaged(self, what: str) -> DataError:
         return DataError(f"{self._path}: the database is damaged: {what}")
@@ -186,8 +192,8 @@ class LmdbFile:
             ) from None
         if len(data) < size:
             raise DataError(
-                f"{self._path}: {LMDB_FILE} ends within a record, so it was truncated after it was opened; copy it "
-                "again"
+                f"{self._path}: {LMDB_FILE} ends within a record, so it was truncated after it was opened; copy "
+                "its whole folder again"
             )
         return data
 
@@ -198,7 +204,8 @@ class LmdbFile:
         """
         if not self._stack:
             raise self._damaged(
-                f"it has {len(self._places):,} of {self._meta.records:,} records; convert the data again"
+                f"it has {len(self._places):,} of {self._meta.records:,} records; write it again with `zoo data "
+                "convert`"
             )
         numbers, depth = self._stack[-1]
         is_leaf = depth == self._meta.depth
@@ -226,7 +233,8 @@ class LmdbFile:
         if outside.any() or len(set(listed)) < len(listed) or not self._seen.isdisjoint(listed):
             some = few(map(str, listed), 3)
             raise self._damaged(
-                f"the tree of its pages leads out of the file, or to a page twice, as {some}; convert the data again"
+                f"the tree of its pages leads out of the file, or to a page twice, as {some}; write it again "
+                "with `zoo data convert`"
             )
         content = b"".join([self._read(number * size, size) for number in listed])
         halves = np.frombuffer(content, "<u2").reshape(len(listed), -1)
@@ -246,14 +254,14 @@ class LmdbFile:
     def _refuse(self, wrong: NDArray[np.bool], numbers: Numbers, what: str) -> None:
         """Raise a `DataError` about the first page for which `wrong` is true."""
         if wrong.any():
-            raise self._damaged(f"page {numbers[wrong.argmax()]} {what}; convert the data again")
+            raise self._damaged(f"page {numbers[wrong.argmax()]} {what}; write it again with `zoo data convert`")
 
     def _index_records(self, nodes: _Nodes) -> None:
         """Add the records of leaves to the index."""
         if (nodes.flags & ~_LARGE).any():
             raise DataError(
-                f"{self._path}: the database contains nested databases or several values for a key, unlike Caffe's; "
-                "write it without them"
+                f"{self._path}: the database contains nested databases or several values for a key, unlike "
+                "Caffe's; write it again with `zoo data convert`"
             )
         size, values, sizes = self._meta.page_size, nodes.starts + _NODE + nodes.key_sizes, nodes.low | nodes.high << 16
         large = nodes.flags == _LARGE
@@ -287,7 +295,7 @@ class LmdbSource(DatumSource):
         check_folder(self.path, LMDB_FILE, "an LMDB")
         self._file = LmdbFile(self.path)
         if not len(self._file):
-            raise DataError(f"{path}: the LMDB is empty; name another one")
+            raise DataError(f"{path}: the LMDB is empty; write it again, or name a database with records")
 
     def __len__(self) -> int:
         return len(self._file)

@@ -60,7 +60,7 @@ def matlab_cells(data: bytes, name: str, where: str) -> list[Array]:
     with _matlab_errors(where):
         found = _existing(_find(data, [name], order), [name], where)
         if found.kind != _CELLS:
-            raise DataError(f"{where}: '{name}' isn't a cell array; store it as one")
+            raise DataError(f"{where}: '{name}' isn't a cell array; store it in MATLAB as {{array, array, ...}}")
         cells = [_matrix(element.data, order) for element in found.values]
     return [_numbers(cell, order, f"{where}: cell {number} of '{name}'") for number, cell in enumerate(cells, 1)]
 
@@ -70,37 +70,43 @@ def _matlab_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (struct.error, zlib.error, ValueError, IndexError, TypeError) as problem:
-        raise DataError(f"{where}: can't be read as MATLAB's: {problem}; save it again in MATLAB") from None
+        raise DataError(
+            f"{where}: can't be read as MATLAB's: {problem}; download it again, or save it in MATLAB with "
+            "save(FILE, '-v7')"
+        ) from None
 
 
 def _existing(found: _Matrix | None, place: Sequence[str], where: str) -> _Matrix:
     if found is None:
-        raise DataError(f"{where}: the file has no '{'.'.join(place)}'; use another file")
+        raise DataError(
+            f"{where}: the file has no '{'.'.join(place)}'; use the file that the data set's site publishes"
+        )
     return found
 
 
 def _numbers(matrix: _Matrix, order: _Order, what: str) -> Array:
     if not _FIRST_NUMERIC <= matrix.kind <= _LAST_NUMERIC or matrix.flags & _COMPLEX:
-        raise DataError(f"{what} isn't an array of real numbers; store it as one")
+        raise DataError(f"{what} isn't an array of real numbers; store it in MATLAB as double(x)")
     try:
         (values,) = matrix.values
         numbers = np.frombuffer(values.data, np.dtype(_NUMBERS[values.kind]).newbyteorder(order))
         return numbers.reshape(matrix.shape, order="F").astype(numbers.dtype.newbyteorder("="))
     except (ValueError, KeyError):
         raise DataError(
-            f"{what} doesn't have the values of its shape, so the file is damaged; write it again"
+            f"{what} doesn't have the values of its shape, so the file is damaged; download it again, or save "
+            "it again in MATLAB"
         ) from None
 
 
 def _byte_order(data: bytes, where: str) -> _Order:
     mark = data[_HEADER - 2 : _HEADER]
     if mark not in (b"IM", b"MI"):
-        raise DataError(f"{where}: not a MATLAB file, or one of version 4; save it with -v7")
+        raise DataError(f"{where}: not a MATLAB file, or one of version 4; save it in MATLAB with save(FILE, '-v7')")
     order: _Order = "<" if mark == b"IM" else ">"
     (version,) = struct.unpack_from(f"{order}H", data, _VERSION)
     if version != _LEVEL_5:
         kind = "MATLAB 7.3" if version == _LEVEL_7_3 else f"an unknown version ({version:#x})"
-        raise DataError(f"{where}: the file is in the format of {kind}; save it with -v7")
+        raise DataError(f"{where}: the file is in the format of {kind}; save it in MATLAB with save(FILE, '-v7')")
     return order
 
 

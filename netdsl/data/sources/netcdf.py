@@ -90,7 +90,9 @@ class _HeaderCheck:
             raise self._damaged()
 
     def _damaged(self) -> DataError:
-        return DataError(f"{self._path}: can't be read: its header claims more than the file has; copy it again")
+        return DataError(
+            f"{self._path}: can't be read: its header claims more than the file has; download or copy it again"
+        )
 
 
 class NetcdfSource:
@@ -136,7 +138,8 @@ class NetcdfSource:
         lengths = {name: len(variable) for name, variable in zip(self._names, self._variables, strict=True)}
         if len(set(lengths.values())) > 1:
             raise DataError(
-                f"{self._path}: the variables have different lengths: {lengths}; choose variables of one length"
+                f"{self._path}: the variables have different lengths: {lengths}; choose variables whose first "
+                "dimension has one length"
             )
         return next(iter(lengths.values()))
 
@@ -152,8 +155,8 @@ class NetcdfSource:
         for name, variable in zip(self._names, self._variables, strict=True):
             if math.prod(variable.shape) * variable.dtype.itemsize > self._path.stat().st_size:
                 raise DataError(
-                    f"{self._path}: variable '{name}' claims more than the file can hold, so the file is damaged; "
-                    "copy it again"
+                    f"{self._path}: variable '{name}' claims more than the file can hold, so the file is "
+                    "damaged; download or copy it again"
                 )
 
     def __len__(self) -> int:
@@ -176,7 +179,10 @@ class NetcdfSource:
 
     def _checked(self, index: int, name: str, row: Any) -> Array:
         if np.ma.is_masked(row):
-            raise DataError(f"{self._path}: item {index}: variable '{name}' has missing values; fill them in")
+            raise DataError(
+                f"{self._path}: item {index}: variable '{name}' has missing values; fill them in, as with "
+                "xarray's fillna, and store the file again"
+            )
         return np.asarray(row)
 
     def item(self, fetched: Item) -> Item:
@@ -193,7 +199,7 @@ def _is_hdf5(path: Path) -> bool:
     with file_errors(path), regular_file(path).open("rb") as file:
         start = file.read(len(SIGNATURE))
     if start != SIGNATURE and not start.startswith(CLASSIC):
-        raise DataError(f"{path}: not a NetCDF file; name another file")
+        raise DataError(f"{path}: not a NetCDF file; name its kind, as in hdf5:PATH or csv:PATH, or download it again")
     return start == SIGNATURE
 
 

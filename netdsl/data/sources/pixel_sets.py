@@ -70,7 +70,10 @@ class DepthFiles(_NamedFiles):
         """Return the logarithms minus their mean."""
         depth = decode_depth(data, where)
         if not depth.all():
-            raise DataError(f"{where}: some pixels have no depth, so they have no logarithm; fill them in")
+            raise DataError(
+                f"{where}: some pixels have no depth, so they have no logarithm; use the data set's depths with "
+                "filled holes"
+            )
         return np.log(depth.astype(np.float32))[None] - np.float32(DEPTH_MEAN)
 
 
@@ -109,7 +112,7 @@ class RenumberedLabels(_NamedFiles):
         if labels.max(initial=0) >= len(numbers):
             raise DataError(
                 f"{where}: the image has label {labels.max()}, but the list of classes ends with "
-                f"{len(numbers) - 1}; use the list of this data set"
+                f"{len(numbers) - 1}; use the labels.txt of this data set"
             )
         return numbers[labels][None]
 
@@ -120,7 +123,7 @@ def _matrix(data: bytes, place: Sequence[str], where: str) -> NDArray[np.int64]:
         labels = values.astype(np.int64)
     whole = values.ndim == 2 and np.array_equal(labels, values)
     if not whole or labels.min(initial=0) < -1 or labels.max(initial=0) > _LARGEST:
-        raise DataError(f"{where}: '{'.'.join(place)}' isn't a matrix of labels; use another file")
+        raise DataError(f"{where}: '{'.'.join(place)}' isn't a matrix of labels; download the data set's file again")
     return labels
 
 
@@ -188,7 +191,9 @@ def _context_numbers(all_classes: str, used_classes: str) -> tuple[int, ...]:
     for number, name in enumerate(used, 1):
         name = renamed.get(name, name)
         if name not in known:
-            raise DataError(f"{used_classes}: '{name}' isn't among the classes of {all_classes}; correct it")
+            raise DataError(
+                f"{used_classes}: '{name}' isn't among the classes of {all_classes}; write a name as it is there"
+            )
         numbers[1 + known.index(name)] = number
     return tuple(numbers)
 
@@ -239,7 +244,7 @@ class PixelSetSource:
         sizes = {path: array.shape[1:] for (path, _), array in zip(fetched.files, arrays, strict=True)}
         if len(set(sizes.values())) > 1:
             words = ", ".join(f"{path} is {size[0]} x {size[1]}" for path, size in sizes.items())
-            raise DataError(f"image '{fetched.name}': its files have different sizes: {words}; correct them")
+            raise DataError(f"image '{fetched.name}': its files have different sizes: {words}; download them again")
         return tuple(arrays)
 
     def close(self) -> None:

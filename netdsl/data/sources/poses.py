@@ -58,7 +58,7 @@ class PoseDatumSource:
         if len(channels) < needed or channels.dtype != np.uint8:
             raise DataError(
                 f"{where}: the record has {len(channels)} channels of {channels.dtype}, but poses need {needed} "
-                "channels of bytes; use another database"
+                "channels of bytes; write the database with `zoo data convert coco:FILE.json poses:PATH`"
             )
         people = checked_people(self._people(_Rows(channels[NUMBERS], where)), where)
         mask = (channels[MASK : MASK + 1],) if self._masked else ()
@@ -111,7 +111,10 @@ def is_pose_record(channels: Array) -> bool:
 def checked_people(people: Pixels, where: str) -> Pixels:
     """Return people. Raises a `DataError` if a number is impossible for a joint, or if the first person has no size."""
     if not (np.abs(people) < _FAR).all() or people[0, 0, 2] <= 0:
-        raise DataError(f"{where}: the place of a joint or the scale of the person is impossible; correct it")
+        raise DataError(
+            f"{where}: the place of a joint or the scale of the person is impossible; write the database again with "
+            "`zoo data convert --skip-bad`, which leaves it out"
+        )
     return people
 
 
@@ -137,7 +140,7 @@ class _Rows:
         if end > len(self._bytes):
             raise DataError(
                 f"{self._where}: its fourth channel is too small for the joints of its people; the record is "
-                "damaged, or np_in_lmdb isn't the number of joints of a person, so correct it"
+                "damaged, or np_in_lmdb isn't the number of joints of a person, so set it to that number"
             )
 
 

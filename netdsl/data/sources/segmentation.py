@@ -121,8 +121,8 @@ class SegmentationSource:
         labels = decode(fetched.labels, Color.GRAY, f"the labels of {fetched.path}")
         if labels.shape[1:] != image.shape[1:] and fetched.window is not None:
             raise DataError(
-                f"{fetched.path}: the image is {image.shape[1:]}, but its labels are {labels.shape[1:]}; make the "
-                "sizes equal"
+                f"{fetched.path}: the image is {image.shape[1:]}, but its labels are {labels.shape[1:]}; set "
+                "new_height and new_width, or resize the map to the image's size"
             )
         return image, labels
 
@@ -163,11 +163,15 @@ def _window(files: SegmentationList, number: int, words: list[str]) -> Region:
         window = Region(*map(int, words))
     except (ValueError, TypeError):
         raise DataError(
-            f"{files.path}:{number}: the line doesn't end with the corners x1 y1 x2 y2 of a window; add them"
+            f"{files.path}:{number}: the line doesn't end with the corners x1 y1 x2 y2 of a window; write them "
+            "in pixels"
         ) from None
     height, width = window.y2 - window.y1 + 1, window.x2 - window.x1 + 1
     if height < 1 or width < 1 or height * width > image_limit().pixels:
-        raise DataError(f"{files.path}:{number}: the window {tuple(window)} has no pixels, or too many; correct it")
+        raise DataError(
+            f"{files.path}:{number}: the window {tuple(window)} has no pixels, or too many; write x1 y1 x2 y2 in "
+            "pixels, with x1 <= x2 and y1 <= y2"
+        )
     return window
 
 
@@ -196,7 +200,7 @@ def image_seg_source(
     interpolate.
     """
     if transform.mean_file:
-        raise DataError("images with maps can't have a mean_file; use mean_value")
+        raise DataError("images with maps can't have a mean_file; set mean_value for each channel instead")
     paired_transform = PairedTransform(
         _values_of(transform),
         _crop(transform),
@@ -216,7 +220,10 @@ def dense_image_source(
     """Return the source of SegNet's DenseImageData. According to its own settings, it crops at random in every
     phase."""
     if transform.mirror or transform.crop_size:
-        raise DataError("DenseImageData doesn't mirror or crop by transform_param; use dense_image_data_param")
+        raise DataError(
+            "DenseImageData doesn't mirror or crop by transform_param; set mirror and the crop in "
+            "dense_image_data_param"
+        )
     if bool(p.crop_height) != bool(p.crop_width):
         raise DataError("only one of crop_height and crop_width is given; give both or neither")
     crop = (p.crop_height, p.crop_width) if p.crop_height else None
@@ -253,5 +260,5 @@ def _values_of(transform: pb.TransformationParameter) -> Callable[[Array], Pixel
     )
     constant_transform, unused = Transform(settings, train=False), np.random.default_rng(0)
     if not constant_transform.constant:
-        raise DataError("transform_param resizes images but not their labels; use new_height and new_width")
+        raise DataError("transform_param resizes images but not their labels; set new_height and new_width instead")
     return lambda image: constant_transform(image, unused)

@@ -54,7 +54,7 @@ def _leveldb(spec: SourceSpec) -> Source:
 
 def _check_no_first_pixel(spec: SourceSpec) -> None:
     if _FIRST_PIXEL in spec.options:
-        raise DataError(f"{spec}: {_FIRST_PIXEL} only applies to marked objects; leave it out")
+        raise DataError(f"{spec}: {_FIRST_PIXEL} only applies to marked objects; leave ?first_pixel out")
 
 
 def _parquet(spec: SourceSpec) -> Source:

@@ -221,7 +221,7 @@ class SourceName:
             source = view_of(source, part=self.part, classes=classes)
         if not len(source):
             source.close()
-            raise DataError(f"{self}: there are no items; choose another part, or another file of items")
+            raise DataError(f"{self}: there are no items; leave out ?part, or list items in the file that ?items names")
         return source
 
     def open_marked(self, *, first_pixel: int = 0) -> AnnotatedSet:
@@ -229,7 +229,7 @@ class SourceName:
         if self.form.open_marked is None:
             raise self._wrong_content(Content.MARKED_IMAGES)
         if _PROPOSALS in self._pairs:
-            raise DataError(f"{self}: {_PROPOSALS} are for layers that learn from regions; leave the option out")
+            raise DataError(f"{self}: {_PROPOSALS} are for layers that learn from regions; leave out proposals=FILE")
         marked = self.form.open_marked(self._spec(first_pixel=first_pixel))
         if self.part is None and self.items is None:
             return marked
@@ -237,7 +237,8 @@ class SourceName:
         chosen = chosen_items(len(marked), items, self.part)
         if not len(chosen):
             raise DataError(
-                f"{self}: the part has no images, although the whole set has {len(marked)}; choose another part"
+                f"{self}: the part has no images, although the whole set has {len(marked)}; leave out ?part, or "
+                "add images, because ?part=test is every tenth"
             )
         return SomeOfSet(marked, chosen.tolist())
 

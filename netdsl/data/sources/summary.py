@@ -72,15 +72,15 @@ def _label(item: Item) -> float | None:
     return item[1].item() if len(item) > 1 and item[1].size == 1 else None
 
 
-def summarise(source: Source, items: Sequence[Item]) -> SourceSummary:
-    """Summarise a source by some of its items."""
-    arrays = [_summarise_top(column) for column in zip(*items, strict=True)]
+def summarize(source: Source, items: Sequence[Item]) -> SourceSummary:
+    """Summarize a source by some of its items."""
+    arrays = [_summarize_top(column) for column in zip(*items, strict=True)]
     labels = Counter(label for item in items if (label := _label(item)) is not None)
     counts = {f"{label:g}": labels[label] for label in sorted(labels)}
     return SourceSummary(len(source), list(classes_of(source)), len(items), arrays, counts)
 
 
-def _summarise_top(column: Sequence[Array]) -> TopSummary:
+def _summarize_top(column: Sequence[Array]) -> TopSummary:
     types, shapes = Counter(str(array.dtype) for array in column), Counter(array.shape for array in column)
     return TopSummary([name for name, _ in types.most_common()], [shape for shape, _ in shapes.most_common()])
 
@@ -130,8 +130,8 @@ class AnnotatedSummary:
     bad: list[str] = field(default_factory=list)
 
 
-def summarise_set(annotated: AnnotatedSet, *, done: Callable[[], object] = lambda: None) -> AnnotatedSummary:
-    """Summarise a set by all of its images. `done` is called for each image."""
+def summarize_set(annotated: AnnotatedSet, *, done: Callable[[], object] = lambda: None) -> AnnotatedSummary:
+    """Summarize a set by all of its images. `done` is called for each image."""
     summary = AnnotatedSummary(len(annotated), classes=[ClassCounts(name) for name in classes_of(annotated)[1:]])
     sizes: Counter[tuple[int, int]] = Counter()
     for index in range(len(annotated)):

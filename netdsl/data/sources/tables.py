@@ -185,7 +185,7 @@ def files_of(path: Path, ending: str) -> list[Path]:
     visible = (file for file in path.rglob(f"*{ending}") if file.is_file() and not file.name.startswith(("_", ".")))
     files = sorted(visible)
     if not files:
-        raise DataError(f"{path}: the folder has no {ending} files; name another folder")
+        raise DataError(f"{path}: the folder has no {ending} files; name the folder that contains them")
     return files
 
 

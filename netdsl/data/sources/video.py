@@ -50,7 +50,8 @@ class VideoSource:
         self._count = int(self._video.get(cv2.CAP_PROP_FRAME_COUNT))
         if self._count < 1:
             raise DataError(
-                f"{path}: the file doesn't state its number of frames; convert the video, for example to MP4"
+                f"{path}: the file doesn't state its number of frames; convert the video, as with `ffmpeg -i "
+                "FILE video.mp4`"
             )
         height, width = (int(self._video.get(each)) for each in (cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_WIDTH))
         image_limit().check_size(height, width, str(path))
@@ -66,7 +67,7 @@ class VideoSource:
         if pixels is None:
             raise DataError(
                 f"{self._path}: the file has no frame {number}, although it claims {self._count} frames; "
-                "convert the video, or skip items that can't be read"
+                "convert the video, as with `ffmpeg -i FILE video.mp4`, or skip bad items with --skip-bad"
             )
         return VideoFrame(pixels)
 
@@ -152,7 +153,8 @@ def _open_video(path: Path) -> Any:
         video = cv2.VideoCapture(str(path.resolve()), cv2.CAP_FFMPEG)
     if not video.isOpened():
         raise DataError(
-            f"{path}: the video can't be opened, because it is damaged or its format is unknown to OpenCV; convert it"
+            f"{path}: the video can't be opened, because it is damaged or its format is unknown to OpenCV; "
+            "convert it, as with `ffmpeg -i FILE video.mp4`"
         )
     return video
 
@@ -273,9 +275,14 @@ def _video_folder(path: str | Path, number: int, line: str) -> VideoFolder:
         folder, frames, label = line.rsplit(maxsplit=2)
         video = VideoFolder(folder, int(frames), int(label))
     except ValueError:
-        raise DataError(f"{path}:{number}: '{line[:40]}' isn't 'folder frames label'; correct it") from None
+        raise DataError(
+            f"{path}:{number}: '{line[:40]}' isn't 'folder frames label'; write a folder, its number of frames and "
+            "a whole number, as in walking/01 75 3"
+        ) from None
     if video.frames < 1:
-        raise DataError(f"{path}:{number}: a video can't have {video.frames} frames; give 1 or more")
+        raise DataError(
+            f"{path}:{number}: a video can't have {video.frames} frames; write the number of images in its folder"
+        )
     return video
 
 

@@ -34,7 +34,10 @@ class Vocabulary:
         numbers = [self._numbers.get(word, unknown) for word in words]
         if None in numbers:
             word = words[numbers.index(None)]
-            raise DataError(f"{where}: neither the word '{word}' nor '{UNKNOWN}' is in the vocabulary; add one of them")
+            raise DataError(
+                f"{where}: neither the word '{word}' nor '{UNKNOWN}' is in the vocabulary; add a line with one of "
+                "them to the vocabulary"
+            )
         return [number for number in numbers if number is not None]
 
 

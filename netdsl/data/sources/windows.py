@@ -50,7 +50,8 @@ def read_windows(p: pb.WindowDataParameter) -> WindowFile:
     if not len(objects) or not len(background):
         raise DataError(
             f"{p.source}: the file has {len(objects)} windows of objects (overlap from {p.fg_threshold:g} on) "
-            f"and {len(background)} of background (below {p.bg_threshold:g}); add windows, so that it has both"
+            f"and {len(background)} of background (below {p.bg_threshold:g}); add windows of the missing kind, "
+            "or change fg_threshold and bg_threshold"
         )
     return WindowFile(paths, objects, background)
 
@@ -58,13 +59,18 @@ def read_windows(p: pb.WindowDataParameter) -> WindowFile:
 def _next_lines(lines: Iterator[tuple[int, str]], count: int, path: str, number: int) -> list[str]:
     values = [line for _, line in islice(lines, count)]
     if len(values) < count:
-        raise DataError(f"{path}: the file ends within the image of line {number}, so it is truncated; copy it again")
+        raise DataError(
+            f"{path}: the file ends within the image of line {number}, so it is truncated; download or write it again"
+        )
     return values
 
 
 def _window_count(text: str, path: str, number: int) -> int:
     if not text.strip().isdecimal():
-        raise DataError(f"{path}: the number of windows of the image in line {number} is '{text[:40]}'; write a number")
+        raise DataError(
+            f"{path}: the number of windows of the image in line {number} is '{text[:40]}'; write the number of "
+            "windows that follow"
+        )
     return int(text)
 
 
@@ -73,7 +79,8 @@ def _window_rows(lines: list[str], path: str, number: int) -> WindowRows:
         return np.loadtxt(lines, ndmin=2, comments=None, usecols=range(_COLUMNS)) if lines else np.empty((0, _COLUMNS))
     except ValueError as problem:
         raise DataError(
-            f"{path}: the windows of line {number}'s image aren't 'class overlap x1 y1 x2 y2': {problem}; correct them"
+            f"{path}: the windows of line {number}'s image aren't 'class overlap x1 y1 x2 y2': {problem}; write "
+            "these six numbers in each line"
         ) from None
 
 
@@ -88,7 +95,7 @@ def _objects_and_background(
     if (objects[:, 1] <= 0).any():
         raise DataError(
             f"{p.source}: a window of an object has class 0, which means background, in the image of line "
-            f"{number}; correct it"
+            f"{number}; write its class, from 1 on, or an overlap below fg_threshold"
         )
     background[:, 1] = 0
     return objects, background
@@ -135,8 +142,8 @@ class WindowSource:
         offset: int = (width - self._size) // 2
         if offset < 0 or offset + self._size > height:
             raise DataError(
-                f"mean_file {self._mean.file}: {height} x {width} has no room for a crop of {self._size}; use a "
-                "larger mean"
+                f"mean_file {self._mean.file}: {height} x {width} has no room for a crop of {self._size}; write "
+                "a larger one with `zoo data mean --resize HxW`"
             )
         return offset
 
@@ -183,7 +190,8 @@ class WindowSource:
             return self._mean.of_channels(channels, self._size, self._size)
         if len(image) != channels:
             raise DataError(
-                f"mean_file {self._mean.file} has {len(image)} channels, but the image has {channels}; use another mean"
+                f"mean_file {self._mean.file} has {len(image)} channels, but the image has {channels}; use a "
+                f"mean with {channels}"
             )
         return image[:, self._offset :, self._offset :]
 
@@ -197,8 +205,7 @@ def _check_settings(p: pb.WindowDataParameter, transform: pb.TransformationParam
         raise DataError("WindowData needs the size of its windows; set crop_size in transform_param")
     if transform.crop_size <= 2 * p.context_pad:
         raise DataError(
-            f"context_pad {p.context_pad} leaves nothing of a crop_size of {transform.crop_size}; use a smaller "
-            "context_pad"
+            f"context_pad {p.context_pad} leaves nothing of a crop_size of {transform.crop_size}; lower context_pad"
         )
     if p.crop_mode not in ("warp", "square"):
         raise DataError(f"crop_mode is '{p.crop_mode}'; use 'warp' or 'square'")

@@ -141,7 +141,9 @@ def write_parquet(path: Path, batches: Iterator[Any], done: Callable[[int], obje
                     written += group.num_rows
                     done(group.num_rows)
         except arrow().ArrowException as problem:
-            raise FileError(f"{path}: can't be written: {problem}; choose another place") from None
+            raise FileError(
+                f"{path}: can't be written: {problem}; choose a folder that you can write to, or free space there"
+            ) from None
     return written
 
 

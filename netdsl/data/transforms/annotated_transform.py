@@ -83,7 +83,10 @@ class AnnotatedTransform:
         seed: int = 0,
     ) -> None:
         if p.HasField("random_aspect_ratio_param"):
-            raise DataError("random_aspect_ratio_param doesn't work for images with boxes; use a batch_sampler")
+            raise DataError(
+                "random_aspect_ratio_param doesn't work for images with boxes; describe crops with batch_sampler in "
+                "annotated_data_param instead"
+            )
         refuse_for("images with boxes", p)
         self._draw_window, self._class_maps, self._seed = draw_window, class_maps, seed
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
@@ -91,7 +94,10 @@ class AnnotatedTransform:
         self._resizings, self._shares = [ImageResizing(each) for each in p.resize_param], _shares(p)
         self._transform = Transform(_after_resizing(p), train=train)
         if class_maps and (crop_of(p) or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param)):
-            raise DataError("class maps only work with resize_mode WARP and without a crop; change transform_param")
+            raise DataError(
+                "class maps only work with resize_mode WARP and without a crop; set resize_mode: WARP in "
+                "resize_param, and remove crop_size"
+            )
 
     def __call__(self, item: Sequence[Array], random: Random, batch: int) -> tuple[Array, ...]:
         """Return the arrays of an item for a batch of this number.
@@ -101,7 +107,8 @@ class AnnotatedTransform:
         image, annotation, *maps = item
         if any(values.shape[1:] != image.shape[1:] for values in maps):
             raise DataError(
-                f"an image of {_in_words(image)} has a class map of {_in_words(maps[0])}; make the sizes equal"
+                f"an image of {_in_words(image)} has a class map of {_in_words(maps[0])}; resize the map to the "
+                "image's size"
             )
         rows: Boxes = annotation if annotation.ndim else np.empty((0, COLUMNS), np.float32)
         canvas, area, rows = self._drawn(rows, image.shape[1], image.shape[2], random)

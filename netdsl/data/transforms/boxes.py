@@ -97,7 +97,8 @@ class Canvas(NamedTuple):
         height, width = max(1, int(bottom - top)), max(1, int(right - left))
         if height * width > _MOST_PIXELS:
             raise DataError(
-                f"expand_param creates an image of {height} x {width}, which is too large; use smaller images"
+                f"expand_param creates an image of {height} x {width}, which is too large; lower "
+                "max_expand_ratio, or use smaller images"
             )
         return PixelWindow(min(int(top), self.height - height), min(int(left), self.width - width), height, width)
 
@@ -130,7 +131,8 @@ class Expansion:
             )
         if self._param is not None and p.mean_file:
             raise DataError(
-                "expand_param creates images of many sizes, for which a mean_file has no mean; use mean_value"
+                "expand_param creates images of many sizes, for which a mean_file has no mean; set mean_value "
+                "for each channel instead"
             )
         self._mean = np.rint(np.array(p.mean_value, np.float32)).clip(0, 255).astype(np.uint8)
 
@@ -175,7 +177,8 @@ class BatchSamplers:
         counts = [each.max_trials for each in samplers]
         if sum(counts) > _MOST_TRIALS:
             raise DataError(
-                f"the batch_samplers' max_trials add up to {sum(counts):,}, more than {_MOST_TRIALS:,}; set fewer"
+                f"the batch_samplers' max_trials add up to {sum(counts):,}, more than {_MOST_TRIALS:,}; lower "
+                "max_trials"
             )
         self._ends = np.cumsum(counts).tolist()
         self._wanted = [each.max_sample if each.HasField("max_sample") else each.max_trials for each in samplers]
@@ -315,8 +318,8 @@ class Emission:
             return np.ones(len(boxes), np.bool_)
         if self._rule.emit_type == pb.EmitConstraint.MIN_OVERLAP:
             return coverages(boxes, window[None])[:, 0] > np.float32(self._rule.emit_overlap)
-        centres = (boxes[:, :2] + boxes[:, 2:]) / 2
-        inside = (centres >= window[:2]) & (centres <= window[2:])
+        centers = (boxes[:, :2] + boxes[:, 2:]) / 2
+        inside = (centers >= window[:2]) & (centers <= window[2:])
         return inside[:, 0] & inside[:, 1]
 
 
@@ -332,7 +335,7 @@ def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
     return _stacked(arrays[0]), top[None, None], *map(_stacked, arrays[2:])
 
 
-def centred_rows(rows: Array, *, difficult: bool) -> Pixels:
+def centered_rows(rows: Array, *, difficult: bool) -> Pixels:
     """Return MobileNet-YOLO's rows: a class counted from 0, a center, a width and a height. Unused rows are zeros.
 
     Difficult objects are left out unless `difficult` is set. Only the first 300 objects count.

@@ -42,7 +42,7 @@ class CropChoice:
         if self._ratios is not None and not ((self._ratios > 0) & (self._ratios <= 1)).all():
             raise DataError(
                 "transform_param: scale_ratios must be above 0 and at most 1, because they are shares of an "
-                "image's side; correct them"
+                "image's side; write, for example, 1, 0.875 and 0.75"
             )
         if self._ratios is not None and self._most_apart < 0:
             raise DataError(f"transform_param: max_distort is {self._most_apart}; set it to 0 or more")
@@ -87,7 +87,7 @@ def refuse_for(what: str, p: pb.TransformationParameter) -> None:
     """Raise a `DataError` for TSN's settings, which only work for images with a single label."""
     names = [name for name in _FOR_PLAIN_IMAGES if getattr(p, name)]
     if names:
-        raise DataError(f"transform_param: {', '.join(names)} doesn't work for {what}; remove it")
+        raise DataError(f"transform_param: {', '.join(names)} doesn't work for {what}; remove it from transform_param")
 
 
 class RandomArea:
@@ -103,7 +103,8 @@ class RandomArea:
         if not 0 < p.min_area_ratio <= p.max_area_ratio or not 0 < p.aspect_ratio_change <= 1:
             raise DataError(
                 "random_aspect_ratio_param needs areas above 0 in ascending order, and an aspect_ratio_change "
-                "above 0 and up to 1; correct them"
+                "above 0 and up to 1; set, for example, min_area_ratio: 0.5, max_area_ratio: 1 and "
+                "aspect_ratio_change: 0.75"
             )
 
     def __call__(self, image: Array, random: Random) -> Array:
@@ -181,7 +182,8 @@ class WindowPlacement:
         for span, limit in ((x, width), (y, height)):
             if not 0 <= span.first <= span.last < limit or span.size < 1:
                 raise DataError(
-                    f"{where}: the window {tuple(region)} isn't in the image of {height} x {width}; correct it"
+                    f"{where}: the window {tuple(region)} isn't in the image of {height} x {width}; write its "
+                    "corners in this image's pixels"
                 )
         source = slice(None), slice(y.first, y.last + 1), slice(x.first, x.last + 1)
         return WindowRegion(source, y.start, x.start, y.size, x.size)
@@ -194,14 +196,14 @@ class WindowPlacement:
         scale = np.float32(self.size) / np.float32(self.size - 2 * self.context)
         half_height = np.float32(region.y2 - region.y1 + 1) / np.float32(2)
         half_width = np.float32(region.x2 - region.x1 + 1) / np.float32(2)
-        centre_x, centre_y = np.float32(region.x1) + half_width, np.float32(region.y1) + half_height
+        center_x, center_y = np.float32(region.x1) + half_width, np.float32(region.y1) + half_height
         if self.square:
             half_height = half_width = max(half_height, half_width)
         return Region(
-            rounded(centre_x - half_width * scale),
-            rounded(centre_y - half_height * scale),
-            rounded(centre_x + half_width * scale),
-            rounded(centre_y + half_height * scale),
+            rounded(center_x - half_width * scale),
+            rounded(center_y - half_height * scale),
+            rounded(center_x + half_width * scale),
+            rounded(center_y + half_height * scale),
         )
 
     def _clipped(self, first: int, last: int, limit: int, mirrored: bool) -> RegionSpan:

@@ -51,7 +51,8 @@ class ImageLimit:
         """Raise a `DataError` for an image that is too large to decode, if OpenCV itself wouldn't refuse it."""
         if data.startswith(_PNG) and _claims_too_much(data):
             raise DataError(
-                f"{where}: can't be decoded as an image; a part is longer than the file, so it's damaged, so replace it"
+                f"{where}: can't be decoded as an image; a part is longer than the file, so it's damaged; "
+                "download or write it again"
             )
         costly = _is_costly(data, as_stored)
         if self._opencv_applies_it and not costly and not data.startswith(_TIFF):
@@ -60,7 +61,7 @@ class ImageLimit:
         if pixels is None and (costly or not self._opencv_applies_it):
             raise DataError(
                 f"{where}: can't be decoded as an image; it's damaged, or its size is unknown before it is "
-                "decoded, so convert it to PNG or JPEG"
+                "decoded, so download it again, or convert it to PNG or JPEG"
             )
         if pixels is not None and pixels > limit:
             raise _too_large(where, pixels, limit)
@@ -81,7 +82,8 @@ class ImageLimit:
         pixels = _pixels(BytesIO(data))
         if pixels is None or (data.startswith(_PNG) and _claims_too_much(data)):
             raise DataError(
-                f"{where}: can't be decoded as an image; it's damaged, or its format is unknown, so convert it to PNG"
+                f"{where}: can't be decoded as an image; it's damaged, or its format is unknown, so download it "
+                "again, or convert it to PNG"
             )
         if pixels > self.pixels:
             raise _too_large(where, pixels, self.pixels)
@@ -159,7 +161,7 @@ class Color(Enum):
         """Return the channels for `force_color` and `force_gray`, which Caffe applies to encoded images in
         databases."""
         if p.force_color and p.force_gray:
-            raise DataError("transform_param has both force_color and force_gray; remove one")
+            raise DataError("transform_param has both force_color and force_gray; remove one of them")
         return cls.COLOR if p.force_color else cls.GRAY if p.force_gray else cls.AS_STORED
 
 
@@ -207,12 +209,13 @@ def decode_pixels(data: bytes, color: Color, where: str) -> Array:
         raise DataError(f"{where}: can't be decoded as an image ({problem.err}); convert it to PNG or JPEG") from None
     if image is None:
         raise DataError(
-            f"{where}: can't be decoded as an image; it's damaged, or its format is unknown to OpenCV, so convert it"
+            f"{where}: can't be decoded as an image; it's damaged, or its format is unknown to OpenCV, so "
+            "download it again, or convert it to PNG"
         )
     if image.dtype != np.uint8:
         raise DataError(
-            f"{where}: the image is of type {image.dtype}, but Caffe's images have 8 bits; convert it, or "
-            "decode it in color"
+            f"{where}: the image is of type {image.dtype}, but Caffe's images have 8 bits; convert it to 8 "
+            "bits, or decode it in color"
         )
     return np.atleast_3d(image)
 
@@ -226,7 +229,7 @@ def decode_depth(data: bytes, where: str) -> Array:
     except cv2.error as problem:
         raise DataError(f"{where}: can't be decoded as an image ({problem.err}); convert it to PNG or JPEG") from None
     if image is None or image.ndim != 2:
-        raise DataError(f"{where}: can't be decoded as an image of one channel; convert it")
+        raise DataError(f"{where}: can't be decoded as an image of one channel; convert it to a gray PNG")
     return np.asarray(image)
 
 
@@ -244,8 +247,8 @@ def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
         raise DataError(f"{where}: not an image that can be read: {problem}; convert it to PNG or JPEG") from None
     if mode not in _INDEXED:
         raise DataError(
-            f"{where}: the image has colors; a map of labels must have a palette, or gray pixels of one byte, so "
-            "convert it"
+            f"{where}: the image has colors; a map of labels must have a palette, or gray pixels of one byte, "
+            "so convert it to such a PNG"
         )
     return pixels.astype(np.uint8)
 
@@ -284,7 +287,8 @@ def in_color(image: Array, color: Color, *, rgb: bool = False) -> Array:
         return image
     if image.ndim != 3 or image.shape[0] not in (GRAY, COLORS, _TRANSPARENT):
         raise DataError(
-            f"values of shape {list(image.shape)} aren't an image of 1, 3 or 4 channels; use data that are images"
+            f"values of shape {list(image.shape)} aren't an image of 1, 3 or 4 channels; leave out the options "
+            "that change colors"
         )
     image = image[:COLORS]
     if image.shape[0] == GRAY:

@@ -32,7 +32,8 @@ def settings_in_tests(
     """
     if channels not in (GRAY, COLORS):
         raise NetError(
-            f"the net's input has {channels} channels, but images have 1 or 3; use a table with a value for each"
+            f"the net's input has {channels} channels, but images have 1 or 3; name a table, parquet:PATH, with "
+            "an array of this shape for each item"
         )
     made = copy_of(param, without=("mirror", "force_gray", "force_color"))
     setattr(made, "force_gray" if channels == GRAY else "force_color", True)
@@ -119,7 +120,8 @@ class Beforehand:
             return cls(rest, resizing)
         if train and (resizing is None or resizing.fixed_size != crop):
             raise DataError(
-                f"Caffe can only draw square crops, not crops of {crop[0]} x {crop[1]}; choose another crop"
+                f"Caffe can only draw square crops, not crops of {crop[0]} x {crop[1]}; set one crop_size, or "
+                "resize_param to the crop's height and width"
             )
         return cls(rest, resizing, crop)
 

@@ -68,11 +68,13 @@ def _check_settings(p: pb.TransformationParameter) -> None:
     refuse_for("images with lanes", p)
     if len(p.resize_param) > 1 or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param):
         raise DataError(
-            "images with lanes can have only one resize_param, with resize_mode WARP; change transform_param"
+            "images with lanes can have only one resize_param, with resize_mode WARP; remove the others, and "
+            "set resize_mode: WARP"
         )
     if crop_of(p) or p.HasField("expand_param") or p.HasField("random_aspect_ratio_param"):
         raise DataError(
-            "crops, expand_param and random_aspect_ratio_param don't work for images with lanes; remove them"
+            "crops, expand_param and random_aspect_ratio_param don't work for images with lanes; remove them "
+            "from transform_param"
         )
 
 

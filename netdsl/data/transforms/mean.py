@@ -19,7 +19,7 @@ class Mean:
 
     def __init__(self, p: pb.TransformationParameter) -> None:
         if p.mean_file and p.mean_value:
-            raise DataError("transform_param has both mean_file and mean_value; remove one")
+            raise DataError("transform_param has both mean_file and mean_value; remove one of them")
         self.file = p.mean_file
         self.image = _mean_in_file(p.mean_file) if p.mean_file else None
         self._values = np.array(p.mean_value, np.float32)[:, None, None]
@@ -31,7 +31,7 @@ class Mean:
         if self.image.shape != shape:
             raise DataError(
                 f"mean_file {self.file} is {_in_words(self.image.shape)}, but the image is {_in_words(shape)}; "
-                "make the sizes equal"
+                "compute a mean for these images with `zoo data mean --like NET`"
             )
         return self.image
 
@@ -45,7 +45,7 @@ class Mean:
             return None
         if channels % count:
             raise DataError(
-                f"transform_param has {count} mean_values for {channels} channels; give one, or one for each"
+                f"transform_param has {count} mean_values for {channels} channels; write one, or one for each channel"
             )
         return np.broadcast_to(np.tile(self._values, (channels // count, 1, 1)), (channels, height, width))
 
@@ -57,7 +57,7 @@ def _mean_in_file(path: str) -> Pixels:
     if values.ndim != 4 or not len(values):
         raise DataError(
             f"{path}: the file has a blob of shape {values.shape}, but a mean image is 1 x channels x height x "
-            "width; use another file"
+            "width; name a file that `zoo data mean` or Caffe's compute_image_mean wrote"
         )
     return np.array(values[0], np.float32)
 

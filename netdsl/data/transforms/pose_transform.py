@@ -119,8 +119,8 @@ class PoseViews:
         height, width = (side * scale for side in view.size)
         if not (min(height, width) >= 1 and height * width <= image_limit().pixels):
             raise DataError(
-                f"a person of scale {view.people[0, 0, 2]:g} would need an image of {height:g} x {width:g}; correct "
-                "the scale"
+                f"a person of scale {view.people[0, 0, 2]:g} would need an image of {height:g} x {width:g}; "
+                "correct its scale in the database, or lower scale_max and target_dist"
             )
         cv2 = opencv()
         planes = [cv2.resize(plane, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for plane in view.planes]
@@ -130,11 +130,11 @@ class PoseViews:
         """Return the whole image, rotated. As in Caffe, its frame is one pixel wider and higher than needed."""
         cv2, (height, width) = opencv(), view.size
         degrees = (random.random() - 0.5) * 2 * self._p.max_rotate_degree
-        centre = width / 2, height / 2
-        matrix = cv2.getRotationMatrix2D(centre, degrees, 1)
-        corners = cv2.boxPoints((centre, (width, height), degrees))
+        center = width / 2, height / 2
+        matrix = cv2.getRotationMatrix2D(center, degrees, 1)
+        corners = cv2.boxPoints((center, (width, height), degrees))
         frame = (np.ceil(corners.max(0)) - np.floor(corners.min(0))).astype(int) + 1
-        matrix[:, 2] += frame / 2 - centre
+        matrix[:, 2] += frame / 2 - center
         planes = [
             cv2.warpAffine(plane, matrix, frame.tolist(), flags=cv2.INTER_CUBIC, borderValue=(fill,) * 3)
             for plane, fill in zip(view.planes, FILLS, strict=False)
@@ -144,8 +144,8 @@ class PoseViews:
     def _crop(self, view: PoseView, random: Random) -> PoseView:
         p = self._p
         shift = [int((random.random() - 0.5) * 2 * p.center_perterb_max) for _ in range(2)]
-        centre = np.rint(view.people[0, 0, :2] + np.array(shift, np.float32)).astype(int)
-        left, top = (centre - (p.crop_size_x // 2, p.crop_size_y // 2)).tolist()
+        center = np.rint(view.people[0, 0, :2] + np.array(shift, np.float32)).astype(int)
+        left, top = (center - (p.crop_size_x // 2, p.crop_size_y // 2)).tolist()
         canvas, window = Canvas(*view.size), PixelWindow(top, left, p.crop_size_y, p.crop_size_x)
         planes = [
             canvas.filled(canvas.part(plane, window), window, np.array([fill], np.uint8))
@@ -176,12 +176,12 @@ class PoseTransform:
         stored = people.astype(np.float32)
         joints = np.concatenate([stored[:, :1], self._skeleton.of_stored(stored[:, 1:])], axis=1)
         pixels, *masks = (np.ascontiguousarray(plane.transpose(1, 2, 0)) for plane in planes)
-        view = PoseView((self._coloured(pixels), *masks), joints)
+        view = PoseView((self._colored(pixels), *masks), joints)
         if self._views:
             view = self._views(view, random)
         return self._input(view), self._maps(view)
 
-    def _coloured(self, pixels: Array) -> Array:
+    def _colored(self, pixels: Array) -> Array:
         """Return an image with more contrast, or without colors, according to the settings."""
         p, cv2 = self._p, opencv()
         if p.do_clahe:
@@ -204,7 +204,7 @@ class PoseTransform:
         if min(height, width) < self._p.stride:
             raise DataError(
                 f"an image of {height} x {width} is too small for maps with a stride of {self._p.stride}; use "
-                "larger images"
+                "larger images, or lower stride"
             )
         return height // self._p.stride, width // self._p.stride
 
@@ -227,7 +227,7 @@ class LimbPoseTransform(PoseTransform):
 
     def _input(self, view: PoseView) -> Pixels:
         pixels = np.zeros((_LIMB_CHANNELS, *view.size), np.float32)
-        pixels[:3] = _centred(view)
+        pixels[:3] = _centered(view)
         return pixels
 
     def _maps(self, view: PoseView) -> Pixels:
@@ -250,7 +250,7 @@ class LimbPoseTransform(PoseTransform):
         return weight
 
 
-class CentredPoseTransform(PoseTransform):
+class CenteredPoseTransform(PoseTransform):
     """Maps of the first person's joints, and of all people's joints. A gaussian marks the first person's place for the
     net."""
 
@@ -258,16 +258,16 @@ class CentredPoseTransform(PoseTransform):
         p = self._p
         assert isinstance(p, pb.TransformationParameter)
         if not p.put_gaussian:
-            return _centred(view)
-        centre = joint_map(view.people[:1, 0, :2], view.size, 1, p.sigma_center)
-        return np.concatenate([_centred(view), centre[None]])
+            return _centered(view)
+        center = joint_map(view.people[:1, 0, :2], view.size, 1, p.sigma_center)
+        return np.concatenate([_centered(view), center[None]])
 
     def _maps(self, view: PoseView) -> Pixels:
         grid = self._grid(view)
         return np.concatenate([self._joint_maps(view.people[:1], grid), self._joint_maps(view.people, grid)])
 
 
-def _centred(view: PoseView) -> Pixels:
+def _centered(view: PoseView) -> Pixels:
     """Return the image as channels, height, width, with values around zero."""
     pixels: Pixels = (view.planes[0].transpose(2, 0, 1).astype(np.float32) - _MIDDLE) / _RANGE
     return pixels
@@ -275,11 +275,10 @@ def _centred(view: PoseView) -> Pixels:
 
 def _check_settings(p: PoseSettings) -> None:
     if p.aug_way != "rand":
-        raise DataError(f"aug_way '{p.aug_way}' reads random numbers from the fork's own files; use 'rand'")
+        raise DataError(f"aug_way '{p.aug_way}' reads random numbers from the fork's own files; set aug_way: 'rand'")
     if not 1 <= p.stride <= min(p.crop_size_x, p.crop_size_y):
         raise DataError(
-            f"a stride of {p.stride} leaves no map for a crop of {p.crop_size_y} x {p.crop_size_x}; use a smaller "
-            "stride"
+            f"a stride of {p.stride} leaves no map for a crop of {p.crop_size_y} x {p.crop_size_x}; lower stride"
         )
     if p.do_clahe and p.clahe_tile_size < 1:
         raise DataError(f"clahe_tile_size is {p.clahe_tile_size:g}; set it to 1 or more")

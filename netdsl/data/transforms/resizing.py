@@ -21,7 +21,7 @@ Size = tuple[int, int]  # height and width
 _WARP, _FIT_SMALL = pb.ResizeParameter.WARP, pb.ResizeParameter.FIT_SMALL_SIZE
 _OF_OTHER_FORKS = ("center_object", "max_angle", "is_pyramid_test", "out_height_scale", "out_width_scale")
 LONGEST = 1000  # pixels
-COLOUR_MEANS = (102.9801, 115.9465, 122.7717)  # Fast R-CNN subtracts them from blue, green and red
+COLOR_MEANS = (102.9801, 115.9465, 122.7717)  # Fast R-CNN subtracts them from blue, green and red
 Numbers = NDArray[Any]
 Image = NDArray[np.float32]
 
@@ -37,7 +37,10 @@ class ImageResizing:
             raise DataError("resize_param has no size; set a height and a width above 0")
         other = [name for name in _OF_OTHER_FORKS if p.HasField(name)]
         if other:
-            raise DataError(f"resize_param: {other[0]}: not supported; remove it, or prepare the images beforehand")
+            raise DataError(
+                f"resize_param: {other[0]}: not supported; remove it, and change the images before you store them "
+                "with `zoo data convert`"
+            )
         self._p, self._keeps_size = p, p.resize_mode != _FIT_SMALL
         self._full = np.array([p.width, p.height], np.float32)
         names = [pb.ResizeParameter.Interp_mode.Name(mode) for mode in p.interp_mode]
@@ -85,7 +88,8 @@ class ImageResizing:
         if (size < units).any():
             raise DataError(
                 f"resize_param: width_scale and height_scale are {units[0]:g} and {units[1]:g}, more than the "
-                f"resized part of an image of {height} x {width}: {size[0]:g} and {size[1]:g}; set them lower"
+                f"resized part of an image of {height} x {width}: {size[0]:g} and {size[1]:g}; lower "
+                "width_scale and height_scale"
             )
         scaled: Boxes = boxes * np.tile(size, 2) / np.tile(units, 2)
         return scaled
@@ -135,7 +139,8 @@ def as_bytes(image: Array) -> Array:
         pixels = image.astype(np.uint8)
     if not np.array_equal(pixels, image):
         raise DataError(
-            "an image has other values than whole numbers from 0 to 255, so it can't be resized; remove resize_param"
+            "an image has other values than whole numbers from 0 to 255, so it can't be resized; remove "
+            "resize_param, or store bytes"
         )
     return pixels
 
@@ -149,7 +154,7 @@ class ShortSide:
 
     length: float = 600
     longest: float = LONGEST
-    means: Sequence[float] = COLOUR_MEANS
+    means: Sequence[float] = COLOR_MEANS
     factor: float = 1
 
     def __call__(self, image: Array) -> tuple[Array, float]:

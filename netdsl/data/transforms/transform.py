@@ -139,7 +139,8 @@ class Transform:
         out = np.empty((*image.shape[:-2], height, width), np.float32) if out is None else out
         if out.dtype == np.uint8 != image.dtype:
             raise DataError(
-                "the first image of a batch has bytes, but this one has other numbers; store all images in one form"
+                "the first image of a batch has bytes, but this one has other numbers; write them again with "
+                "`zoo data convert`, which stores bytes"
             )
         out[...] = _resized(image[window], height, width)[..., ::step]
         if place.mirrored and self._is_flow:
@@ -172,7 +173,9 @@ class Transform:
 
 def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:
     if p.crop_size and (p.crop_h or p.crop_w):
-        raise DataError("transform_param has both crop_size and crop_h or crop_w; remove one")
+        raise DataError(
+            "transform_param has both crop_size and crop_h or crop_w; remove crop_size, or remove the others"
+        )
     if bool(p.crop_h) != bool(p.crop_w):
         raise DataError("only one of crop_h and crop_w is given; give both or neither")
     height, width = p.crop_h or p.crop_size, p.crop_w or p.crop_size
@@ -195,12 +198,15 @@ def _check_fields(p: pb.TransformationParameter) -> None:
     if for_boxes:
         raise DataError(
             f"transform_param: {', '.join(for_boxes)} only works for images with boxes, in Caffe too; remove "
-            "it, or read a database of images with boxes"
+            "it, or read a database of images with boxes with an AnnotatedData layer"
         )
     unsupported = [name for name in changed if name not in _SUPPORTED]
     if unsupported or len(p.resize_param) > 1:
         names = ", ".join(unsupported) or "more than one resize_param"
-        raise DataError(f"transform_param: {names}: not supported; remove it, or prepare the images beforehand")
+        raise DataError(
+            f"transform_param: {names}: not supported; remove it, and change the images before you store them with "
+            "`zoo data convert`"
+        )
 
 
 @dataclass(frozen=True)
@@ -223,7 +229,8 @@ class PairedTransform:
         """Return the image and its labels in the net's form. `where` names the image in errors."""
         if image.shape[1:] != labels.shape[1:]:
             raise DataError(
-                f"{where}: the image is {image.shape[1:]}, but its labels are {labels.shape[1:]}; make the sizes equal"
+                f"{where}: the image is {image.shape[1:]}, but its labels are {labels.shape[1:]}; resize the "
+                "labels to the image's size"
             )
         mirrored = self.mirror and bool(random.integers(2))
         image, labels = self._scaled(image, labels, random)

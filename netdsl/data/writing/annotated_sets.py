@@ -21,7 +21,7 @@ from caffe_proto.text.prototxt import text_of
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline, RunLengths
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS
 from netdsl.data.sources.annotations.masks import Mask, PixelMap, class_map, object_map, object_masks
-from netdsl.data.sources.annotations.records import normalised_edges
+from netdsl.data.sources.annotations.records import normalized_edges
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, CLASS_MAPS, IMAGE_SETS, JPEG_IMAGES, MAIN, OBJECT_MAPS
 from netdsl.data.sources.class_names import LABEL_MAP, LABELS, write_class_names
 from netdsl.data.transforms.decode import Color, Interpolation, decode, resize
@@ -116,7 +116,8 @@ def pixels_of(image: AnnotatedImage, data: bytes, color: Color) -> Array:
     if pixels.shape[1:] != (image.height, image.width):
         raise DataError(
             f"{image.path}: the image has {pixels.shape[1]} x {pixels.shape[2]} pixels, but its annotations are "
-            f"for {image.height} x {image.width}; correct them"
+            f"for {image.height} x {image.width}; write the image's size into the annotations, and scale their "
+            "boxes"
         )
     return pixels
 
@@ -160,7 +161,7 @@ def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
         group = groups.get(marked.label)
         if group is None:
             group = groups[marked.label] = record.annotation_group.add(group_label=marked.label)
-        xmin, ymin, xmax, ymax = normalised_edges(marked, image, first_pixel).tolist()
+        xmin, ymin, xmax, ymax = normalized_edges(marked, image, first_pixel).tolist()
         difficult = marked.difficult or marked.crowd
         box = pb.NormalizedBBox(xmin=xmin, ymin=ymin, xmax=xmax, ymax=ymax, difficult=difficult)
         group.annotation.add(instance_id=len(group.annotation), bbox=box)
@@ -272,7 +273,8 @@ def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
             pixels = example.class_map()
             if pixels is None:
                 raise DataError(
-                    f"{example.image.path}: the pixels of its objects are unknown; write voc: or coco: instead"
+                    f"{example.image.path}: the pixels of its objects are unknown; write voc:FOLDER or "
+                    "coco:FILE.json instead"
                 )
             image, labels = (
                 f"{_IMAGES}/{'_'.join(example.file_name.split())}",

@@ -81,7 +81,7 @@ def _pixels(image: Array, rgb: bool) -> Array:
     """Return an image as rows of red, green, blue pixels. Values other than bytes are scaled to the whole range."""
     if image.ndim != 3:
         raise DataError(
-            f"items of shape {image.shape} aren't images, so a contact sheet can't show them; name a source of images"
+            f"items of shape {image.shape} aren't images, so a contact sheet can't show them; leave out --sheet"
         )
     if image.dtype != np.uint8:
         values = np.nan_to_num(image.astype(np.float64), posinf=0, neginf=0)
@@ -128,7 +128,7 @@ def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
     library = pillow()
     pixels = pixels_of(image, image.read(), Color.COLOR)[::-1].transpose(1, 2, 0).copy()
     colors = voc_palette().astype(np.float64)
-    for label, mask in _labelled_masks(image):
+    for label, mask in _labeled_masks(image):
         under = pixels[mask].astype(np.float64)
         pixels[mask] = (1 - _OPAQUE) * under + _OPAQUE * colors[label % len(colors)]
     tile = scaled(library.Image.fromarray(pixels), _SIDE)
@@ -158,7 +158,7 @@ def _draw_joints(draw: Any, joints: Sequence[Joint]) -> None:
             draw.ellipse(circle, fill=_LIMB if visibility == Visibility.SHOWN else None, outline=_LIMB)
 
 
-def _labelled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:
+def _labeled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:
     """Return the labels and masks of objects. If only the classes of pixels are known, return the mask of each
     class."""
     masks = [

@@ -75,7 +75,7 @@ def convert(
     item.
     """
     if settings.min_side or settings.max_side:
-        raise DataError("min_side and max_side need images with marked objects; give a size instead")
+        raise DataError("--min-dim and --max-dim need images with marked objects; give --resize HxW instead")
     name = parse_target(target, {kind: f"{kind}:PATH" for kind in _WRITERS})
     if name.options:
         raise DataError(f"{target}: {name.kind} accepts no options; write it as {name.kind}:PATH")
@@ -90,7 +90,8 @@ def convert(
             written += 1
         if not written:
             raise DataError(
-                f"all {len(bad)} items are bad; the first problem is: {bad[0]}; correct it, or convert other data"
+                f"all {len(bad)} items are bad; the first problem is: {bad[0]}; mend this item to see whether "
+                "the others are like it"
             )
     return ConversionReport(written, bad)
 
@@ -121,8 +122,8 @@ def _example(source: Source, fetched: Any, settings: Conversion, position: int, 
 def _converted(image: Array, settings: Conversion, where: str) -> Array:
     if (settings.size or settings.gray) and (image.ndim != 3 or len(image) > _CHANNELS):
         raise DataError(
-            f"{where}: an item of shape {image.shape} isn't an image to resize or convert to gray; leave these "
-            "options out"
+            f"{where}: an item of shape {image.shape} isn't an image to resize or convert to gray; leave out "
+            "--resize and --gray"
         )
     if settings.gray:
         image = without_color(image)

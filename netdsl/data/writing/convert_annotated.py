@@ -132,8 +132,8 @@ def convert_annotated(
             lost.update(_traits_of(example.image))
         if not report.written:
             raise DataError(
-                f"all {len(report.bad)} images are bad; the first problem is: {report.bad[0]}; correct it, or "
-                "convert other data"
+                f"all {len(report.bad)} images are bad; the first problem is: {report.bad[0]}; mend this item "
+                "to see whether the others are like it"
             )
     report.left_out = {trait.value: lost[trait] for trait in Trait if lost[trait] and trait not in form.keeps}
     return report
@@ -142,7 +142,9 @@ def convert_annotated(
 def _put_under_its_name(example: AnnotatedExample, names: set[str], put: PutAnnotated) -> None:
     """Write an image. Raises a `DataError` if another image has the same name."""
     if example.stem in names:
-        raise DataError(f"{example.image.path}: two images have the name '{example.stem}'; rename one")
+        raise DataError(
+            f"{example.image.path}: two images have the name '{example.stem}'; rename one of them and its annotations"
+        )
     put(example)
     names.add(example.stem)
 
@@ -152,7 +154,10 @@ def _target(text: str) -> TargetName:
     name = parse_target(text, {kind: form.form for kind, form in TARGETS.items()} | {POSES: f"{POSES}:PATH"})
     form = TARGETS.get(name.kind)
     if form is None:
-        raise DataError(f"{text}: the form needs people with joints; convert them with zoo data convert")
+        raise DataError(
+            f"{text}: the form needs people with joints; name a COCO file of people, as in `zoo data convert "
+            "coco:person_keypoints_val2017.json poses:PATH`"
+        )
     if any(option not in form.options or not value or "/" in value for option, value in name.options.items()):
         raise DataError(f"{text}: the options are invalid; write the name as {form.form}")
     return name
@@ -207,8 +212,8 @@ def _resized(pixels: Array, settings: Conversion, where: str) -> Array:
     scale = _scale(pixels.shape[1:], settings)
     if scale * min(pixels.shape[1:]) < 1:
         raise DataError(
-            f"{where}: the image has {pixels.shape[1]} x {pixels.shape[2]} pixels, too few to make it smaller; use "
-            "a larger size"
+            f"{where}: the image has {pixels.shape[1]} x {pixels.shape[2]} pixels, too few to make it smaller; "
+            "raise --max-dim"
         )
     return pixels if scale == 1 else rescale(pixels, scale)
 

@@ -39,7 +39,8 @@ def datum_of(example: Example) -> pb.Datum:
     """Return the record of an item, with the fields that Caffe's convert_imageset sets."""
     if len(example.item) != 2:
         raise DataError(
-            f"a Datum has an image and a label, but an item has {len(example.item)} arrays; write Parquet instead"
+            f"a Datum has an image and a label, but an item has {len(example.item)} arrays; write a table "
+            "instead, as in parquet:PATH"
         )
     (image, values), where = example.item, example.key.decode("utf-8", "replace")
     label = label_of(values, where)
@@ -58,7 +59,10 @@ def label_of(values: Array, where: str) -> int:
     """Return the label of an item as a whole number."""
     number = float(values.item()) if values.size == 1 else 0.5
     if not number.is_integer() or abs(number) >= 2**31:
-        raise DataError(f"{where}: the label must be one whole number, not {values.tolist()}; write Parquet instead")
+        raise DataError(
+            f"{where}: the label must be one whole number, not {values.tolist()}; write a table instead, as in "
+            "parquet:PATH"
+        )
     return int(number)
 
 
@@ -66,8 +70,8 @@ def _shape(image: Array, where: str) -> tuple[int, int, int]:
     """Return the channels, height and width of an image. Each value of a vector is a channel."""
     if image.ndim > 3:
         raise DataError(
-            f"{where}: a Datum has channels, height and width, but the item has shape {image.shape}; write "
-            "Parquet instead"
+            f"{where}: a Datum has channels, height and width, but the item has shape {image.shape}; write a "
+            "table instead, as in parquet:PATH"
         )
     if image.ndim == 2:
         return 1, image.shape[0], image.shape[1]

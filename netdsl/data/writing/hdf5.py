@@ -25,7 +25,10 @@ class Hdf5Rows:
                 for name, array in arrays.items():
                     self._extend(file, name, array)
         except (OSError, RuntimeError, ValueError) as problem:
-            raise DataError(f"{self._path}: can't be written as HDF5: {problem}; choose another place") from None
+            raise DataError(
+                f"{self._path}: can't be written as HDF5: {problem}; choose a folder that you can write to, "
+                "or free space there"
+            ) from None
         self._created = True
 
     def _extend(self, file: Any, name: str, array: Array) -> None:
@@ -36,7 +39,7 @@ class Hdf5Rows:
         if rows.shape[1:] != array.shape[1:]:
             raise DataError(
                 f"{self._path}: a row of '{name}' has shape {array.shape[1:]}, but earlier rows have "
-                f"{rows.shape[1:]}; make them equal"
+                f"{rows.shape[1:]}; give all rows one shape, for example with --resize"
             )
         rows.resize(len(rows) + len(array), axis=0)
         rows[-len(array) :] = array

@@ -36,15 +36,15 @@ def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[0] not in _CHANNELS:
         raise DataError(
             f"{where}: {image.dtype} values of shape {image.shape} can't be a {image_format.value} image; write "
-            "Parquet instead"
+            "a table instead, as in parquet:PATH"
         )
     cv2 = opencv()
     try:
         _, data = cv2.imencode(f".{image_format.value}", np.ascontiguousarray(image.transpose(1, 2, 0)))
     except cv2.error as problem:
         raise DataError(
-            f"{where}: values of shape {image.shape} can't be a {image_format.value} image ({problem.err}); write "
-            "Parquet instead"
+            f"{where}: values of shape {image.shape} can't be a {image_format.value} image ({problem.err}); "
+            "write a table instead, as in parquet:PATH"
         ) from None
     return bytes(data)
 
@@ -61,7 +61,7 @@ def folder_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
         if len(example.item) != 2:
             raise DataError(
                 f"{where}: a folder stores images and their classes, but an item has {len(example.item)} "
-                "arrays; write Parquet instead"
+                "arrays; write a table instead, as in parquet:PATH"
             )
         image, values = example.item
         label = label_of(values, where)
@@ -77,5 +77,5 @@ def folder_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
 
 def _folder_name(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise DataError(f"the class '{name}' can't be the name of a folder; write a database instead")
+        raise DataError(f"the class '{name}' can't be the name of a folder; write a database instead, as in lmdb:PATH")
     return name

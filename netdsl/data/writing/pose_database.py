@@ -47,7 +47,8 @@ def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, num
     rows = OTHERS + (1 + 4 * others if others else 0)
     if others > _MOST_OTHERS or height < rows:
         raise DataError(
-            f"an image of {height} rows has no room for {1 + others} people, who need {rows}; use a taller image"
+            f"an image of {height} rows has no room for {1 + others} people, who need {rows}; enlarge the image "
+            "to this height"
         )
     wide = max(width, _LEAST_WIDTH, 4 * joints, 4 * others)
     channels = [_widened(image, wide, _GRAY), _numbers(people, (height, width), wide, dataset, number, total)]
@@ -141,8 +142,8 @@ class PeopleOfSet:
             self.joints = self.joints or len(marked.joints)
             if len(marked.joints) != self.joints:
                 raise DataError(
-                    f"{image.path}: a person has {len(marked.joints)} joints, but others have {self.joints}; give "
-                    "all the same number"
+                    f"{image.path}: a person has {len(marked.joints)} joints, but others have {self.joints}; "
+                    "give every person the same number, with 0, 0, 0 for unknown joints"
                 )
         self._places += [(index, place) for place in _main_people(image)]
         self._labels |= {marked.label for marked in people}
@@ -196,7 +197,7 @@ def write_poses(
     if not len(people):
         raise DataError(
             f"{path}: no person has {_LEAST_JOINTS} joints and {_LEAST_AREA:,} pixels, so there is nothing to "
-            "write; use another set"
+            "write; name a set with larger people, whose keypoints and areas are known"
         )
     order = writing_order(len(people), seed)
     bad, written = list(people.bad), 0
@@ -216,7 +217,8 @@ def write_poses(
                 raise record
         if not written:
             raise DataError(
-                f"all images with people are bad; the first problem is: {bad[0]}; correct it, or convert other data"
+                f"all images with people are bad; the first problem is: {bad[0]}; mend this item to see whether "
+                "the others are like it"
             )
     return PoseReport(written, people.joints, people.marked - len(people), bad)
 

@@ -78,7 +78,10 @@ def write_video(frames: Array, folder: Path) -> str:
     size = frames.shape[3], frames.shape[2]
     writer = cv2.VideoWriter(path, cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*_CODEC), _FRAMES_IN_A_SECOND, size)
     if not writer.isOpened():
-        raise DataError(f"{path}: OpenCV can't write a video of {size[1]} x {size[0]} here; install its FFmpeg support")
+        raise DataError(
+            f"{path}: OpenCV can't write a video of {size[1]} x {size[0]} here; install an OpenCV with FFmpeg, as "
+            "in pip install opencv-python-headless"
+        )
     for frame in frames:
         writer.write(np.ascontiguousarray(frame.transpose(1, 2, 0)))
     writer.release()

@@ -55,8 +55,8 @@ def write_text_streams(name: SourceName, target: Path) -> TextReport:
     steps = (len(numbers) - 1) // streams
     if steps < 1:
         raise DataError(
-            f"{name.path}: the text has {len(numbers)} characters, too few for {streams} streams; use fewer streams "
-            "or more text"
+            f"{name.path}: the text has {len(numbers)} characters, too few for {streams} streams; lower "
+            "streams=N in the name, or use more text"
         )
     ends = steps * streams
     data, following = (part.reshape(streams, steps).T for part in (numbers[:ends], numbers[1 : ends + 1]))

@@ -43,13 +43,16 @@ def new_path(path: Path) -> Iterator[Path]:
     if path.exists() or path.is_symlink():
         raise DataError(f"{path}: the path exists already; remove it, or choose another name")
     if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}; create it first")
+        raise DataError(f"{path}: there is no folder {path.parent}; create it with `mkdir -p {path.parent}`")
     temporary = path.with_name(f".{path.name[:40]}.{token_hex(8)}")
     try:
         yield temporary
         temporary.rename(path)
     except OSError as problem:
-        raise DataError(f"{path}: can't be written: {problem.strerror or problem}; choose another place") from None
+        raise DataError(
+            f"{path}: can't be written: {problem.strerror or problem}; choose a folder that you can write to, "
+            "or free space there"
+        ) from None
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()

@@ -257,6 +257,9 @@ class StoreServer:
 
     def _set_value(self, key: str, value: bytes) -> None:
         if len(self._values) >= _MOST_KEYS and key not in self._values:
-            raise DistributedError(f"the store is full: it already has {_MOST_KEYS} keys; report this")
+            raise DistributedError(
+                f"the store is full: it already has {_MOST_KEYS} keys; report it with the log of the run, since no "
+                "exchange needs this many"
+            )
         self._values[key] = value
         self._changed.notify_all()

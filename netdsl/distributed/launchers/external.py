@@ -49,7 +49,7 @@ class ExternalWorker(NamedTuple):
         if ranks is None:
             raise DistributedError(
                 "RANK and WORLD_SIZE aren't set, so this process can't tell which worker it is; start the "
-                "workers with torchrun or a similar launcher"
+                "workers with a launcher that sets them, as in `torchrun --nproc-per-node 2`"
             )
         return cls.of_ranks(ranks, environment.get("MASTER_ADDR", ""))
 

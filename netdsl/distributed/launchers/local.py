@@ -126,7 +126,8 @@ class _WorkerProcess:
                 self._new_process = _start_process(spec, command, output)
         except OSError as problem:
             raise DistributedError(
-                f"worker {spec.rank} can't be started: {problem}; check that the machine has free memory and processes"
+                f"worker {spec.rank} can't be started: {problem}; start fewer workers, or free memory (`zoo "
+                "doctor` shows it and the limits)"
             ) from None
 
     def ending(self) -> str:

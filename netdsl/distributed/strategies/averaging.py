@@ -38,7 +38,7 @@ class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="na
     def __post_init__(self) -> None:
         check_tau(self.tau)
         if self.seconds < 0 or self.warmup < 0:
-            raise DistributedError("seconds or warmup is negative; give 0 or more")
+            raise DistributedError("seconds or warmup is negative; set both to 0 or more")
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
         """Return the traffic: each round averages all blobs. Workers with timed rounds also agree on the iteration."""

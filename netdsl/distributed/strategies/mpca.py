@@ -61,7 +61,7 @@ class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
         if self.shards < 1 or self.tau < 1:
             raise DistributedError("shards or tau is too small; give 1 or more of each")
         if self.ramp < 0 or self.early < 0 or self.gamma < 0:
-            raise DistributedError("ramp, early or gamma is negative; give 0 or more")
+            raise DistributedError("ramp, early or gamma is negative; set each to 0 or more")
         if not (0 <= self.alpha <= 1 and 0 <= self.delta < 1):
             raise DistributedError(
                 "alpha or delta is out of range; give an alpha from 0 to 1, and a delta of at least 0 and below 1"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from caffe_proto.errors import name_advice
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging, SynchronousElastic
@@ -29,14 +29,14 @@ def parse(text: str) -> Strategy:
     """Parse a strategy's name and settings."""
     name, _, rest = text.partition(":")
     if name not in STRATEGIES:
-        raise DistributedError(f"unknown strategy '{name}'{_suggestion(name, STRATEGIES)}")
+        raise DistributedError(f"unknown strategy '{name}'; {name_advice(name, STRATEGIES)}")
     known = msgspec.structs.fields(STRATEGIES[name])
     names = [setting.name for setting in known]
     settings = {}
     for pair in filter(None, rest.split(",")):
         setting, equals, value = pair.partition("=")
         if not equals or setting not in names:
-            raise DistributedError(f"strategy '{name}': {pair!r} isn't a setting{_suggestion(setting, names)}")
+            raise DistributedError(f"strategy '{name}': {pair!r} isn't a setting; {name_advice(setting, names)}")
         settings[setting] = _setting_value(name, STRATEGIES[name], setting, value)
     strategy: Strategy = STRATEGIES[name](**settings)
     return strategy
@@ -64,16 +64,12 @@ def _setting_value(strategy: str, kind: type[Any], setting: str, text: str) -> A
     try:
         return getattr(msgspec.convert({"name": strategy, setting: text}, kind, strict=False), setting)
     except msgspec.ValidationError:
+        default = next(each.default for each in msgspec.structs.fields(kind) if each.name == setting)
+        example = "1" if default is msgspec.NODEFAULT else _setting_text(default)
         raise DistributedError(
-            f"strategy '{strategy}': {text!r} isn't a valid value for {setting}; correct it"
+            f"strategy '{strategy}': {text!r} isn't a valid value for {setting}; write one such as {setting}={example}"
         ) from None
 
 
 def _setting_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    known = list(known)
-    near = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]}?" if near else f"; choose one of {', '.join(known)}"

@@ -123,7 +123,7 @@ class StagedBuffer:
     def __init__(self, buffer: Tensor) -> None:
         if buffer.device.type not in ("cpu", "cuda"):
             raise DistributedError(
-                f"a buffer on {buffer.device} can't be exchanged; move it to main memory or to a GPU"
+                f"a buffer on {buffer.device} can't be exchanged; move it with .to('cpu') or .to('cuda')"
             )
         self._buffer = self.host = buffer.detach().view(-1)
         self._ready: torch.cuda.Event | None = None

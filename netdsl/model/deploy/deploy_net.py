@@ -52,7 +52,7 @@ def deploy_model(
     model = replace(model, items={**model.items, **shapes}) if shapes else model
     graphs = model.graphs
     if not graphs:
-        raise NetError(f"net '{model.net.name}' has no layers; add some")
+        raise NetError(f"net '{model.net.name}' has no layers; add layers, or name the file that contains them")
     graph = graphs[0]
     found = [] if outputs else loss_predictions(graphs) or measured_predictions(graph)
     predictions = sorted(found, key=lambda prediction: prediction.place)
@@ -99,7 +99,8 @@ def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> Non
     report = pair_blobs(blobs, model.weights, shared=shared_blobs(built), partial=True)[1]
     if model.weights and report.missing:
         raise WeightsError(
-            f"the weights don't contain layer {', '.join(map(repr, report.missing))}; name the file that contains it"
+            f"the weights don't contain layer {', '.join(map(repr, report.missing))}; name the file that "
+            "contains it with --weights"
         )
     if report.mismatched:
         advice = (
@@ -134,8 +135,8 @@ def _deploy_graph(
         net.ClearField(name)
     if not net.layer:
         raise NetError(
-            f"net '{net.name}' predicts nothing: no layer that learns is read by a loss or is an output; name a net "
-            "with a layer that learns"
+            f"net '{net.name}' predicts nothing: no layer that learns is read by a loss or is an output; name a "
+            "net with a loss, or with an output that a layer with weights computes"
         )
     return net
 
@@ -211,7 +212,7 @@ def _input(
         name, shape = graph.blobs[edge], shapes[graph.blobs[edge]]
         if not shape and not (kind and issubclass(kind, BringsData)):
             raise NetError(
-                f"{error_label(node.layer)}: the shape of '{name}' is unknown; give it, as in {name}=3x224x224"
+                f"{error_label(node.layer)}: the shape of '{name}' is unknown; give it, as in --assume {name}=3x224x224"
             )
         layer.top.append(name)
         first: Shape

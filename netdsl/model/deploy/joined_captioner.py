@@ -27,7 +27,7 @@ def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
     if blob is None:
         raise NetError(
             f"the net for words reads features '{features}' of shape {list(shape)}; name the blob that contains "
-            f"them: {_fitting(image, shape)}"
+            f"them with --blob: {_fitting(image, shape)}"
         )
     picture, reading = _layers_for(blob, image, shape), _renamed(sentence.net.layer, features, blob)
     _check_names(picture, reading, blob)
@@ -56,7 +56,7 @@ def _features(built: Built) -> tuple[str, Shape]:
         raise NetError(
             "a net that writes captions from another net's features needs three inputs: the numbers of words, "
             "the mark of whether the caption continues, and the features, but this net's inputs are "
-            f"{names or 'none'}; name another net"
+            f"{names or 'none'}; name a net of the kind that docs/captions.md describes"
         )
     return built.graph.blobs[features[0]], built.shapes[features[0]][1:]
 
@@ -69,8 +69,8 @@ def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParam
     found = built.shapes[built.graph.edge_of(blob)][1:]
     if found != shape:
         raise NetError(
-            f"the net for words reads features of shape {list(shape)}, but '{blob}' has shape {list(found)}; choose "
-            f"another blob: {_fitting(image, shape)}"
+            f"the net for words reads features of shape {list(shape)}, but '{blob}' has shape {list(found)}; "
+            f"choose another with --blob: {_fitting(image, shape)}"
         )
     return picture.net.layer
 

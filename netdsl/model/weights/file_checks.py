@@ -52,7 +52,8 @@ def check_archive(path: Path) -> None:
             name = member.filename[:_SHOWN]
             if member.compress_type not in _METHODS or member.flag_bits & 1:
                 raise FileError(
-                    f"{path}: '{name}' is compressed by a method that isn't used for weights; save the file again"
+                    f"{path}: '{name}' is compressed by a method that isn't used for weights; save it again "
+                    "with torch.save(module.state_dict(), FILE)"
                 )
             if member.filename.endswith(".pkl"):
                 _check_pickle(path, archive.read(member))
@@ -61,7 +62,10 @@ def check_archive(path: Path) -> None:
 def _check_pickle(path: Path, data: bytes | mmap.mmap) -> None:
     """Refuse a pickle that creates bytes while it is read, because a few letters can create any number of them."""
     if _BYTES_MAKERS.search(data):
-        raise FileError(f"{path}: the file contains more than named tensors; save module.state_dict()")
+        raise FileError(
+            f"{path}: the file contains more than named tensors; save it again with torch.save(module.state_dict(), "
+            "FILE)"
+        )
 
 
 def check_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -70,17 +74,22 @@ def check_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         where = f"{path}: '{name[:_SHOWN]}'"
         plain = tensor.layout is torch.strided and tensor.device.type == "cpu"
         if not plain or tensor.is_quantized or tensor.is_nested:
-            raise FileError(f"{where} isn't a plain tensor; save it as a dense tensor with values")
+            raise FileError(
+                f"{where} isn't a plain tensor; save it as a dense tensor, as with .to_dense() or .dequantize()"
+            )
         if tensor.dtype not in _TYPES:
             kind = str(tensor.dtype).removeprefix("torch.")
-            raise FileError(f"{where} has values of type {kind}; convert them to real numbers first")
+            raise FileError(f"{where} has values of type {kind}; save it as real numbers, as with .float()")
         if tensor.ndim > MAX_AXES:
-            raise FileError(f"{where} has {tensor.ndim:,} dimensions, but Caffe allows {MAX_AXES} at most; reshape it")
+            raise FileError(
+                f"{where} has {tensor.ndim:,} dimensions, but Caffe allows {MAX_AXES} at most; save it in another "
+                "shape, as with .flatten(1)"
+            )
         if math.prod(length or 1 for length in tensor.shape) >= 2**60:
             raise FileError(
                 f"{where} has shape {list(tensor.shape)}, which is impossible; the file is damaged, so download it "
                 "again"
             )
         if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
-            raise FileError(f"{where} claims more values than the file stores; save it with .contiguous()")
+            raise FileError(f"{where} claims more values than the file stores; save it again after .contiguous()")
     check_size(path, sum(tensor.numel() * tensor.element_size() for tensor in tensors.values()))

@@ -36,14 +36,20 @@ def allocate_with_weights(built: Built, weights: Weights, device: torch.device |
     """
     layers = learned_layers(built)
     if layers and not weights:
-        raise WeightsError(f"net '{built.graph.net.name}' has no weights here; name the files that contain them")
+        raise WeightsError(
+            f"net '{built.graph.net.name}' has no weights here; name their files, with --weights FILE, or as "
+            "NET,FILE in `zoo verify`"
+        )
     blobs = {name: list(layer.blob_tensors()) for name, layer in layers.items()}
     pairs, report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=True)
     if report.mismatched:
         raise WeightsError("; ".join(map(str, report.mismatched)))
     if report.missing:
         missing = ", ".join(map(repr, report.missing))
-        raise WeightsError(f"there are no weights for layer {missing}; name the file that contains them")
+        raise WeightsError(
+            f"there are no weights for layer {missing}; name the file that contains them too, with --weights FILE, "
+            "or as NET,FILE in `zoo verify`"
+        )
     check_weights(built, torch.device(device))
     owners = {
         id(blob): layer.owner_of(blob_name)

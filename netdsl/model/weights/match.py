@@ -114,7 +114,10 @@ def pair_blobs(
         if len(weight_shapes) > len(blob_shapes) or not all(map(_suits, blob_shapes, weight_shapes))
     ]
     if mismatches and not partial:
-        raise WeightsError(f"{'; '.join(map(str, mismatches))}; rename a layer to train it from scratch")
+        raise WeightsError(
+            f"{'; '.join(map(str, mismatches))}; use the weights of this net, or rename the layer in the net to "
+            "train it from scratch"
+        )
     skipped = {mismatch.layer for mismatch in mismatches}
     report = LoadReport(
         tuple(name for name in arrays if name not in skipped),

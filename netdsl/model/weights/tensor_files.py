@@ -104,7 +104,7 @@ def _read_safetensors(path: Path) -> Tensors:
             if len(shape) > MAX_AXES:
                 raise FileError(
                     f"{path}: '{name[:_SHOWN]}' has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at "
-                    "most; reshape it"
+                    "most; save it in another shape, as with .flatten(1)"
                 )
             tensors[name] = file.get_tensor(name)
     return tensors
@@ -138,7 +138,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:
 
 def _write_npz(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
     if any(tensor.dtype is torch.bfloat16 for tensor in tensors.values()):
-        raise FileError("numpy doesn't have bfloat16; write .safetensors or .pt")
+        raise FileError("numpy doesn't have bfloat16; use a name that ends in .safetensors or .pt")
     with path.open("wb") as file:
         np.savez(file, **{name: tensor.numpy() for name, tensor in tensors.items()})  # type: ignore[arg-type]
 
@@ -151,7 +151,10 @@ def _read_torch(path: Path) -> Tensors:
         wrapper = next((key for key in _WRAPPERS if key in content), None) if isinstance(content, dict) else None
         content = content if wrapper is None else content[wrapper]
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise FileError(f"{path}: the file doesn't contain a state_dict of named tensors; save module.state_dict()")
+        raise FileError(
+            f"{path}: the file doesn't contain a state_dict of named tensors; save it again with "
+            "torch.save(module.state_dict(), FILE)"
+        )
     return {str(name): value.detach() for name, value in content.items()}
 
 

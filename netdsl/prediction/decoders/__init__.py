@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from caffe_proto.errors import name_advice
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.attributes import AttributeDecoder
 from netdsl.prediction.decoders.centerface import CenterFace
@@ -56,9 +57,7 @@ def decoder_of(output: Mapping[str, Any]) -> Decoder:
     settings = dict(output)
     name = str(settings.pop("decoder", ""))
     if name not in DECODERS:
-        near = DECODERS.near(name)
-        advice = f"did you mean {near}?" if near else f"choose one of {', '.join(DECODERS)}"
-        raise DecoderError(f"output.decoder: there is no decoder '{name}'; {advice}")
+        raise DecoderError(f"output.decoder: there is no decoder '{name}'; {name_advice(name, DECODERS)}")
     return _with_settings(DECODERS[name], settings)
 
 
@@ -73,14 +72,15 @@ def _with_settings(kind: type[Described], settings: Mapping[str, Any]) -> Descri
     known = [setting.name for setting in fields(kind)]
     for setting in settings:
         if setting not in known:
-            raise DecoderError(
-                f"output.{setting}: the decoder '{kind.name}' has no such setting; use {', '.join(known)}"
-            )
+            advice = name_advice(setting, known)
+            raise DecoderError(f"output.{setting}: the decoder '{kind.name}' has no such setting; {advice}")
     try:
         return msgspec.convert(settings, kind, strict=False)
     except msgspec.ValidationError as problem:
         what, _, place = str(problem).partition(" - at `$")
-        raise DecoderError(f"output{place.rstrip('`')}: {what[:1].lower()}{what[1:]}; correct it") from None
+        raise DecoderError(
+            f"output{place.rstrip('`')}: {what[:1].lower()}{what[1:]}; set it in the card as docs/decoders.md describes"
+        ) from None
     except DecoderError as problem:
         raise DecoderError(f"output.{problem}") from None
 

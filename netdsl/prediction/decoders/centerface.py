@@ -71,5 +71,6 @@ class CenterFace(DetectionDecoder):
             shape = (channels, *heat.shape[1:])
             if values.shape != shape:
                 raise DecoderError(
-                    f"blobs: the blob of {role} has shape {values.shape} instead of {shape}; name another blob"
+                    f"blobs: the blob of {role} has shape {values.shape} instead of {shape}; name the blob of "
+                    "this shape under `blobs` in the card"
                 )

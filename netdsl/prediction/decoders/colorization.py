@@ -48,8 +48,8 @@ class ColorizationDecoder(Decoder):
             )
         if len(self._colors) != len(values):
             raise DecoderError(
-                f"points: {self.points} has {len(self._colors)} colors, but blob '{self.names_of('colors')[0]}' has "
-                f"{len(values)} channels; name another file"
+                f"points: {self.points} has {len(self._colors)} colors, but blob '{self.names_of('colors')[0]}' "
+                f"has {len(values)} channels; name the file of colors that belongs to the net"
             )
         weights = softmax(values * self.sharpness, 0) if self.softmax else values
         total = weights.sum(0)
@@ -63,13 +63,21 @@ class ColorizationDecoder(Decoder):
         with file_errors(path), regular_file(path).open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
         if len(data) > _LARGEST_FILE:
-            raise DecoderError(f"points: {path} is longer than 1 MB, so it isn't a list of colors; name another file")
+            raise DecoderError(
+                f"points: {path} is longer than 1 MB, so it isn't a list of colors; name a text file or an .npy "
+                "file with a and b in each row"
+            )
         try:
             colors = _array(data) if data.startswith(np.lib.format.MAGIC_PREFIX) else _table(data)
         except ValueError as problem:
-            raise DecoderError(f"points: {path} can't be read: {problem}; name another file") from None
+            raise DecoderError(
+                f"points: {path} can't be read: {problem}; name a text file or an .npy file with a and b in each row"
+            ) from None
         if colors.ndim != 2 or colors.shape[1] != _AB or not np.isfinite(colors).all():
-            raise DecoderError(f"points: {path} doesn't contain rows of a and b; name another file")
+            raise DecoderError(
+                f"points: {path} doesn't contain rows of a and b; name a text file or an .npy file with two numbers "
+                "in each row"
+            )
         return colors
 
 

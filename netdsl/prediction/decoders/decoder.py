@@ -211,14 +211,16 @@ class Decoder(ABC):
         """Return the only blob of a role."""
         blobs = self.blobs_of(outputs, role)
         if len(blobs) != 1:
-            raise DecoderError(f"blobs: '{role}' has {len(blobs)} blobs; name one")
+            raise DecoderError(f"blobs: '{role}' has {len(blobs)} blobs; name one under `blobs` in the card")
         return blobs[0]
 
     def blobs_of(self, outputs: Outputs, role: str, count: int | None = None) -> list[Numbers]:
         """Return the blobs of a role, of which there must be `count`. All their values are finite."""
         names = self.names_of(role)
         if count is not None and len(names) != count:
-            raise DecoderError(f"blobs: '{role}' has {len(names)} blobs instead of {count}; name {count}")
+            raise DecoderError(
+                f"blobs: '{role}' has {len(names)} blobs instead of {count}; name {count} under `blobs` in the card"
+            )
         return [finite_blob(outputs, name) for name in names]
 
     def rows(self, outputs: Outputs, role: str, columns: int) -> Numbers:
@@ -227,8 +229,8 @@ class Decoder(ABC):
         values = np.concatenate([blob.ravel() for blob in blobs]) if blobs else np.empty(0)
         if not values.size or values.size % columns:
             raise DecoderError(
-                f"blobs: {role} has {values.size} values, which isn't a multiple of {columns}; name other blobs, or "
-                "correct the decoder's settings"
+                f"blobs: {role} has {values.size} values, which isn't a multiple of {columns}; set `blobs` and "
+                "the decoder's numbers in the card to fit the net"
             )
         return values.reshape(-1, columns)
 
@@ -239,7 +241,7 @@ class Decoder(ABC):
             if values.ndim != 3 or not values.size:
                 raise DecoderError(
                     f"blob '{name}': the blob of {role} must be (channels, height, width), but its shape is "
-                    f"{values.shape}; name another blob"
+                    f"{values.shape}; name a blob with three axes under `blobs` in the card"
                 )
         return maps
 
@@ -315,8 +317,9 @@ def require_count(what: str, predicted: int, expected: int) -> None:
     """Raise a `DecoderError` unless a net predicts the number of boxes that the settings describe."""
     if predicted != expected:
         raise DecoderError(
-            f"the net predicts {predicted} boxes, but {what} and the size of the net's input describe {expected}; "
-            f"correct {what}, or the input's size"
+            f"the net predicts {predicted} boxes, but {what} and the size of the net's input describe "
+            f"{expected}; set {what} as in the program that trained the net, or the input's size in its "
+            "deploy.prototxt"
         )
 
 
@@ -333,7 +336,10 @@ def finite_blob(outputs: Outputs, name: str) -> Numbers:
         raise DecoderError(f"blobs: the net doesn't compute '{name}'; name one of {', '.join(outputs)}")
     values = outputs[name]
     if not np.isfinite(values).all():
-        raise DecoderError(f"blob '{name}': the net's output for this image isn't finite; check the weights")
+        raise DecoderError(
+            f"blob '{name}': the net's output for this image isn't finite; download the weights again, or train the "
+            "net again with a lower base_lr"
+        )
     return values
 
 

@@ -76,8 +76,8 @@ class LandmarkDecoder(Decoder):
         values = part_of(self.blob(outputs, "points"), blob, self.first, self.count)
         if values.size % 2:
             raise DecoderError(
-                f"blob '{blob}': {values.size} values aren't pairs of x and y; name another blob, or choose a part of "
-                "it with `first` and `count`"
+                f"blob '{blob}': {values.size} values aren't pairs of x and y; name the blob with "
+                "the points under `blobs` in the card, or a part of it with `first` and `count`"
             )
         places = values.reshape(2, -1).T if self.order is PointOrder.XXYY else values.reshape(-1, 2)
         units = size[::-1] if self.unit is PointUnit.FRACTIONS else (1, 1)

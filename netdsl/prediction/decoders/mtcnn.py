@@ -68,8 +68,8 @@ class Mtcnn:
         height, width = image.shape[:2]
         if height * width * (_CELL / self.smallest_face) ** 2 > _LARGEST_IMAGE:
             raise DecoderError(
-                f"smallest_face is {self.smallest_face:g}, which needs too much memory for an image of {height} x "
-                f"{width}; raise it"
+                f"smallest_face is {self.smallest_face:g}, which needs too much memory for an image of {height} "
+                f"x {width}; raise smallest_face"
             )
         image = image.astype(np.float32)
         boxes, scores = self._proposals(image, propose)
@@ -114,8 +114,9 @@ class Mtcnn:
         scores, codes = (finite_blob(outputs, names[0]) for names in (self.scores, self.boxes))
         if scores.shape[:2] != (1, 2) or codes.shape != (1, 4, *scores.shape[2:]) or scores.ndim != 4:
             raise DecoderError(
-                f"blobs '{self.scores[0]}' and '{self.boxes[0]}': the first net computes shapes {scores.shape} and "
-                f"{codes.shape} instead of (1, 2, ...) and (1, 4, ...); correct scores and boxes"
+                f"blobs '{self.scores[0]}' and '{self.boxes[0]}': the first net computes shapes {scores.shape} "
+                f"and {codes.shape} instead of (1, 2, ...) and (1, 4, ...); name the first net's outputs of "
+                "these shapes as scores and boxes"
             )
         if not self.transposed:
             scores, codes = scores.swapaxes(2, 3), codes.swapaxes(2, 3)
@@ -154,8 +155,8 @@ class Mtcnn:
         values = finite_blob(outputs, name)
         if values.size != count * columns:
             raise DecoderError(
-                f"blob '{name}': its shape is {values.shape} for {count} images instead of ({count}, {columns}); name "
-                "another blob"
+                f"blob '{name}': its shape is {values.shape} for {count} images instead of ({count}, "
+                f"{columns}); name the output of this shape in the card"
             )
         return values.reshape(count, columns)
 

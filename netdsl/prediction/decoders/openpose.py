@@ -160,7 +160,8 @@ class OpenPose(Decoder):
         maps = self._maps(outputs)
         if maps[:, 0, 0].size * size[0] * size[1] > _LARGEST_MAPS:
             raise DecoderError(
-                f"the net's input of {size[0]} x {size[1]} is too large to find people in; use a smaller input"
+                f"the net's input of {size[0]} x {size[1]} is too large to find people in; lower height and "
+                "width of the net's input"
             )
         parts = len(self._body.parts)
         peaks = [_peaks(_enlarged(heat, size), self._least_peak) for heat in maps[:parts]]
@@ -193,12 +194,15 @@ class OpenPose(Decoder):
         """Return the heat maps, the background and the fields as one array."""
         blobs = [blob for role in self.published for blob in self.maps(outputs, role)]
         if len({blob.shape[1:] for blob in blobs}) != 1:
-            raise DecoderError("blobs: the heat maps and the fields have different sizes; name other blobs")
+            raise DecoderError(
+                "blobs: the heat maps and the fields have different sizes; name blobs of one size under `blobs` in "
+                "the card"
+            )
         maps = np.concatenate(blobs)
         if len(maps) != self._body.channels:
             raise DecoderError(
-                f"blobs: there are {len(maps)} maps, but the skeleton {self.skeleton.value} has {self._body.channels}; "
-                "set skeleton"
+                f"blobs: there are {len(maps)} maps, but the skeleton {self.skeleton.value} has "
+                f"{self._body.channels}; set `skeleton` in the card to the one with as many maps"
             )
         return maps
 

@@ -50,7 +50,8 @@ class PictureDecoder(Decoder):
         if len(values) != _CHANNELS[self.kind]:
             raise DecoderError(
                 f"kind: a picture of kind {self.kind.value} has {_CHANNELS[self.kind]} channels, but blob "
-                f"'{self.names_of('picture')[0]}' has {len(values)}; choose another kind or blob"
+                f"'{self.names_of('picture')[0]}' has {len(values)}; set `kind` in the card to one with that "
+                "many channels, or name another blob"
             )
         if self.residual:
             pixels = self.maps(outputs, "input", 1)[0]

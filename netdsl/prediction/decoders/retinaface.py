@@ -124,8 +124,8 @@ class RetinaFace(DetectionDecoder):
         if len(values) != channels or size not in (None, (height, width)):
             expected = f"{channels} channels" + (f" of {size[0]} x {size[1]}" if size else "")
             raise DecoderError(
-                f"blobs: a blob of {role} has shape {values.shape} instead of {expected}; correct scales and ratios, "
-                "or name the blobs in the order of strides"
+                f"blobs: a blob of {role} has shape {values.shape} instead of {expected}; set scales and ratios "
+                "as in training, or name the blobs in the order of strides"
             )
         return height, width
 

@@ -136,8 +136,8 @@ class Ssd(DetectionDecoder):
         scores = self._flat(outputs, "scores")
         if scores.size % len(codes):
             raise DecoderError(
-                f"blobs: scores has {scores.size} values, which isn't a multiple of {len(codes)} boxes; name other "
-                "blobs"
+                f"blobs: scores has {scores.size} values, which isn't a multiple of {len(codes)} boxes; name "
+                "the blobs of one head as scores, locations and priors"
             )
         probabilities = self.activation.apply(scores.reshape(len(codes), -1), 1)
         decoded = decoded_boxes(self.code, codes, boxes, variances) * (size[::-1] * 2)
@@ -167,7 +167,8 @@ class Ssd(DetectionDecoder):
         for blob in self.blobs_of(outputs, "priors"):
             if not blob.size or blob.size % 8:
                 raise DecoderError(
-                    f"blobs: a blob of priors has {blob.size} values, which isn't a multiple of 8; name other blobs"
+                    f"blobs: a blob of priors has {blob.size} values, which isn't a multiple of 8; name the top "
+                    "of PriorBox, or of the Concat of all PriorBox layers"
                 )
             halves.append(blob.reshape(2, -1, 4))
         if not halves:

@@ -38,7 +38,7 @@ class TextDecoder(Decoder):
             raise DecoderError("names: there are no symbols; list them, or write one on each line of labels.txt")
         blobs = self.blobs_of(outputs, "scores")
         if not blobs:
-            raise DecoderError("blobs: 'scores' has 0 blobs; name one")
+            raise DecoderError("blobs: 'scores' has 0 blobs; name one under `blobs` in the card")
         if self.indices:
             return self._text_of_indices(np.concatenate([blob.ravel() for blob in blobs]))
         places = self._places(blobs)
@@ -61,7 +61,10 @@ class TextDecoder(Decoder):
         fitting = [scores for scores in (squeezed[0], squeezed[0].T) if scores.ndim == 2 and scores.shape[1] == count]
         if len(squeezed) != 1 or not fitting:
             shapes = ", ".join(str(blob.shape) for blob in blobs)
-            raise DecoderError(f"names: there are {count} symbols, but the scores have shapes {shapes}; correct them")
+            raise DecoderError(
+                f"names: there are {count} symbols, but the scores have shapes {shapes}; write a name for each "
+                "score, and one for the blank"
+            )
         return fitting[0]
 
     def _text_of_indices(self, indices: Numbers) -> Text:
@@ -69,6 +72,7 @@ class TextDecoder(Decoder):
         numbers = indices[: end[0] if end.size else None].astype(np.int64).tolist()
         if any(number >= len(self.names) for number in numbers):
             raise DecoderError(
-                f"names: there are {len(self.names)} symbols, but the net's output contains {max(numbers)}; add symbols"
+                f"names: there are {len(self.names)} symbols, but the net's output contains {max(numbers)}; "
+                "write the missing symbols at the end of the names"
             )
         return Text(tuple(self.names[number] for number in numbers))

@@ -68,7 +68,10 @@ class Yolo(DetectionDecoder):
         grids = self.maps(outputs, "grids", len(self.anchors))
         parts = [self._decoded_grid(index, grid, size) for index, grid in enumerate(grids)]
         if len({scores.shape[1] for _, scores in parts}) > 1:
-            raise DecoderError("blobs: the grids have different numbers of classes; correct anchors or blobs")
+            raise DecoderError(
+                "blobs: the grids have different numbers of classes; name the grids in the order of anchors, with "
+                "the anchors of each grid"
+            )
         boxes, scores = (np.concatenate(values) for values in zip(*parts, strict=True))
         return self.best_of_classes(boxes, scores)
 
@@ -92,7 +95,7 @@ class Yolo(DetectionDecoder):
         if channels % count or channels // count <= _BOX:
             raise DecoderError(
                 f"blobs: a grid has {channels} channels, which isn't {count} times 5 and the number of classes; "
-                "correct anchors or blobs"
+                "list the anchors of each grid, a width and a height for each"
             )
         cell = np.array([size[1] / width, size[0] / height])
         raw = grid.reshape(count, -1, height, width).transpose(2, 3, 0, 1)

@@ -273,7 +273,7 @@ class NetEstimator(
             raise SolverError("the length of the training isn't set; set epochs=... or solver={'max_iter': ...}")
         param = from_text(self.getSolver() if self.isDefined(self.solver) else solver_of({}), pb.SolverParameter)
         if self.isDefined(self.net) and self.isDefined(self.model):
-            raise NetError("both net and model are set; set only one of them")
+            raise NetError("both net and model are set; set net for your own net, or model for one of the zoo")
         if self.isDefined(self.net) or self.isDefined(self.model):
             for name in ("train_net_param", "test_net_param", "test_state"):
                 param.ClearField(name)
@@ -328,5 +328,5 @@ def _count_classes(rows: DataFrame, column: str) -> int:
         raise DataError(f"there is no column '{column}' with labels; bind another column, as in {{'label': 'kind'}}")
     row = rows.select(highest(col(f"`{column}`")).alias("label")).first()
     if row is None or row["label"] is None:
-        raise DataError(f"column '{column}' has no labels; fill it, or bind another column")
+        raise DataError(f"column '{column}' has no labels; drop the rows without labels, or bind another column")
     return int(row["label"]) + 1

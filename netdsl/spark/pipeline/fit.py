@@ -69,7 +69,8 @@ class Fit:
                 run.mkdir(parents=True, exist_ok=True)
             except OSError as problem:
                 raise DistributedError(
-                    f"{run}: the folder can't be created: {problem.strerror}; choose another folder"
+                    f"{run}: the folder can't be created: {problem.strerror}; choose a folder that you can "
+                    "write to, or free space there"
                 ) from None
             yield run
             return

@@ -154,8 +154,8 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         classes = predictor.classes()
         if classes > 1 and len(self.getClasses()) not in (0, classes):
             raise DataError(
-                f"the net predicts {classes} classes, but the param classes names {len(self.getClasses())}; name "
-                "all classes of the net"
+                f"the net predicts {classes} classes, but the param classes names {len(self.getClasses())}; "
+                "name one for each of the net's outputs, in their order"
             )
         names = [column.name for column in new_columns]
         for param in (self.predictionCol, self.probabilityCol):

@@ -93,7 +93,8 @@ def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
     except arrow().ArrowException as problem:
         place = rows.place(column, 0)
         raise DataError(
-            f"{place} or a later row has a value of another type: {problem}; convert the column to one type"
+            f"{place} or a later row has a value of another type: {problem}; convert the values to one type, "
+            "such as float"
         ) from None
 
 

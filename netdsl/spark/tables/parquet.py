@@ -108,9 +108,15 @@ def query_errors(where: str, what: str) -> Iterator[None]:
     except PySparkException as problem:
         messages = _OUR_ERROR.findall(str(problem))
         raise DataError(
-            messages[-1] if messages else f"{where}: {what}: {first_line(problem)}; check the table in Spark"
+            messages[-1]
+            if messages
+            else (
+                f"{where}: {what}: {first_line(problem)}; check the path, and that Spark can show the table, as "
+                "with frame.show()"
+            )
         ) from None
     except Py4JJavaError as problem:  # raised by calls that bypass pyspark
         raise DataError(
-            f"{where}: {what}: {first_line(problem.java_exception.getMessage())}; check the table in Spark"
+            f"{where}: {what}: {first_line(problem.java_exception.getMessage())}; check the path, and that "
+            "Spark can show the table, as with frame.show()"
         ) from None

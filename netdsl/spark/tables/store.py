@@ -110,15 +110,16 @@ def _check_partitions(parts: Sequence[StoredPartition]) -> None:
     filled = [part for part in parts if part.rows]
     if not filled and any(part.skipped for part in parts):
         raise DataError(
-            "every row has a value that is null or not finite, so no rows are left to train or test on; fix the query"
+            "every row has a value that is null or not finite, so no rows are left to train or test on; fill in "
+            "the values, or choose other columns"
         )
     if not filled:
-        raise DataError("there are no rows to train or test on; check the result of the query")
+        raise DataError("there are no rows to train or test on; check the number of rows with .count()")
     for part in filled:
         if part.columns != filled[0].columns:
             raise DataError(
                 f"partition {filled[0].partition} has {filled[0].columns}, but partition {part.partition} has "
-                f"{part.columns}; give all rows values of one kind and shape"
+                f"{part.columns}; give all rows values of one type and one shape"
             )
 
 
@@ -226,7 +227,7 @@ class PartitionWriter:
                 if table.schema != first.schema:
                     raise DataError(
                         f"partition {partition} first has {_columns_text(first.schema)}, then "
-                        f"{_columns_text(table.schema)}; give all rows values of one kind and shape"
+                        f"{_columns_text(table.schema)}; give all rows values of one type and one shape"
                     )
                 file.write_batch(table)
                 rows += table.num_rows
@@ -247,8 +248,8 @@ def _check_values(array: Array, column: str, rows: RowRange) -> None:
     if array.dtype == object and not all(isinstance(value, bytes) for value in array):
         rows.check_shapes(column, array, "convert all to one shape, or keep images encoded")
         raise DataError(
-            f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image; convert the column "
-            "to one of them"
+            f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image; convert the "
+            "column to arrays of floats or to the bytes of image files"
         )
 
 

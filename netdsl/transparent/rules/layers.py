@@ -82,7 +82,7 @@ def pad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @rule("layer_norm rms_norm")
-def normalise_items(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def normalize_items(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Normalize with the statistics of single items."""
     placement = _first_part(args, kwargs)
     if placement is None or len(argument(args, kwargs, 1, "normalized_shape")) >= args[0].ndim - placement.dim:
@@ -160,7 +160,7 @@ def drop(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @rule("batch_norm")
-def normalise_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def normalize_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Apply BatchNorm with the statistics of the whole batch."""
     placement = _first_part(args, kwargs)
     if placement is None or placement.dim or func is not functional.batch_norm:
@@ -178,11 +178,11 @@ def normalise_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any
         return NotImplemented  # torch then raises its error
     share = own_count * BatchTensor.ranks.size / count
     mean = mean_of_ranks(scaled(tensor.mean(dims, keepdim=True), share))
-    centred = tensor - mean
-    variance = mean_of_ranks(scaled(centred.square().mean(dims, keepdim=True), share))
+    centered = tensor - mean
+    variance = mean_of_ranks(scaled(centered.square().mean(dims, keepdim=True), share))
     _update_statistics(given["running_mean"], mean, given["momentum"])
     _update_statistics(given["running_var"], variance * (count / (count - 1)), given["momentum"])
-    result = centred * torch.rsqrt(variance + given["eps"])
+    result = centered * torch.rsqrt(variance + given["eps"])
     if given["weight"] is not None:
         result = result * given["weight"].view(mean.shape)
     if given["bias"] is not None:

@@ -54,13 +54,16 @@ def test_the_end_is_a_token_with_its_place() -> None:
 @pytest.mark.parametrize("text", ['name: "conv', "name: 'conv", 'name: "conv\\"', "# fine\nname: 'a\n\nb"])
 def test_a_string_that_never_ends_is_refused_where_it_begins(text: str) -> None:
     line = text.count("\n", 0, text.index("name")) + 1
-    with pytest.raises(TextError, match=f"^net:{line}:7: the string that starts with ['\"] is never closed; close it$"):
+    with pytest.raises(
+        TextError,
+        match=f"^net:{line}:7: the string that starts with ['\"] is never closed; write a quotation mark at its end$",
+    ):
         list(tokenize(text, "net"))
 
 
 @pytest.mark.parametrize("mark", ["<<<<<<< HEAD", "=======", ">>>>>>> 4f2a91c (two towers)"])
 def test_an_unfinished_merge_is_reported_as_one(mark: str) -> None:
-    with pytest.raises(TextError, match=f"^net:2:1: '{mark[:7]}' is the mark of an unfinished merge; choose one"):
+    with pytest.raises(TextError, match=f"^net:2:1: '{mark[:7]}' is the mark of an unfinished merge; keep one"):
         list(tokenize(f'name: "n"\n{mark}\nlayer {{ }}\n', "net"))
 
 

@@ -131,11 +131,11 @@ def with_unknown(number: int, value: int) -> pb.NetParameter:
 
 def test_an_unknown_type_is_refused() -> None:
     with pytest.raises(
-        UpgradeError, match="layer 'a': the schema doesn't have type: 7777; read the file in the dialect"
+        UpgradeError, match="layer 'a': the schema doesn't have type: 7777; name the fork that wrote the file"
     ):
         upgrade_net(with_unknown(pb.V1LayerParameter.TYPE_FIELD_NUMBER, 7777))
 
 
 def test_an_unknown_field_is_refused() -> None:
-    with pytest.raises(UpgradeError, match="layer 'a': the schema doesn't have field number 4321; read"):
+    with pytest.raises(UpgradeError, match="layer 'a': the schema doesn't have field number 4321; name the fork"):
         upgrade_net(with_unknown(4321, 1))

@@ -90,7 +90,7 @@ def test_regions_and_both_kinds_of_pooling_compute_the_same() -> None:
 
 DETECTED = {
     "corners": "code_type: CORNER",
-    "centres": "code_type: CENTER_SIZE",
+    "centers": "code_type: CENTER_SIZE",
     "corners by size": "code_type: CORNER_SIZE",
     "variances that were learned": "code_type: CENTER_SIZE variance_encoded_in_target: true",
     "boxes of each class": "code_type: CENTER_SIZE share_location: false",
@@ -130,9 +130,9 @@ def detecting(settings: str) -> Net:
 @pytest.mark.parametrize("ties", [False, True])
 def test_detection_layers_compute_the_same(case: str, ties: bool) -> None:
     net, random = detecting(DETECTED[case]), np.random.default_rng(6)
-    centres, sides = random.uniform(0.2, 0.8, (PRIORS, 2)), random.uniform(0.1, 0.4, (PRIORS, 2))
+    centers, sides = random.uniform(0.2, 0.8, (PRIORS, 2)), random.uniform(0.1, 0.4, (PRIORS, 2))
     sides[:3] = 0  # boxes without an area
-    boxes = np.concatenate((centres - sides / 2, centres + sides / 2), 1)
+    boxes = np.concatenate((centers - sides / 2, centers + sides / 2), 1)
     boxes[5:9] = boxes[4]
     scores = random.uniform(0, 1, (2, CLASSES * PRIORS))
     inputs = {

@@ -138,7 +138,7 @@ def test_all_layers_that_cannot_be_exported_are_reported_at_once() -> None:
 
 
 def test_a_net_for_training_cannot_be_exported() -> None:
-    with pytest.raises(ConversionError, match="use the TEST phase"):
+    with pytest.raises(ConversionError, match="pass the net of its TEST phase"):
         to_onnx(net_of(CLASSIC, phase="TRAIN"))
 
 

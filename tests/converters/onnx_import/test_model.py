@@ -58,7 +58,7 @@ def test_outputs_that_other_nodes_read_stay_outputs(graph, same) -> None:
 
 def test_dynamic_lengths_can_be_given(graph, same) -> None:
     model = graph("y = Relu (x)", x=("N", 3, "H", "W"))
-    with pytest.raises(ConversionError, match="input 'x' has an open shape; give the shape in `shapes`"):
+    with pytest.raises(ConversionError, match="input 'x' has an open shape; give it in Python"):
         from_onnx(model)
     with pytest.raises(ConversionError, match=r"the net doesn't have the input 'z'; name one of \['x'\]"):
         from_onnx(model, shapes={"z": (1,)})

@@ -67,7 +67,7 @@ def test_slopes_that_differ_within_a_channel_are_refused(graph, same) -> None:
         same(graph("y = PRelu (x, s)", x=(2, 3, 5, 3), s=random.standard_normal(3)))
 
 
-def test_normalisation_is_imported_with_its_statistics(graph, same) -> None:
+def test_normalization_is_imported_with_its_statistics(graph, same) -> None:
     parts = {name: random.uniform(0.5, 2, 4) for name in "sbmv"}
     made = same(graph("y = BatchNormalization <epsilon=0.01> (x, s, b, m, v)", x=(2, 4, 5, 3), **parts))
     assert layer_types(made) == ["BatchNorm", "Scale"]

@@ -92,7 +92,9 @@ def test_shapes_that_do_not_fit_are_reported_with_the_layer(check) -> None:
 
 
 def test_a_net_without_layers_is_refused(check) -> None:
-    assert check("name: 'empty'").reason.endswith("net.prototxt: the net has no layers; add some")
+    assert check("name: 'empty'").reason.endswith(
+        "net.prototxt: the net has no layers; add layers, or name the file that contains them"
+    )
 
 
 def test_private_python_code_is_counted_separately(check) -> None:
@@ -282,7 +284,7 @@ def test_weights_share_one_memory(check) -> None:
     assert len(homes) == 1
 
 
-def test_sums_for_normalisation_are_not_zero(check) -> None:
+def test_sums_for_normalization_are_not_zero(check) -> None:
     norm = "layer { name: 'bn%d' type: 'BatchNorm' bottom: 'data' top: 'data' }"
     tops = []
 

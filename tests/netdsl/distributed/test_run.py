@@ -57,7 +57,7 @@ def test_a_settled_run_needs_no_other_file(param: pb.SolverParameter, tmp_path: 
 
 def test_a_folder_contains_only_one_run(param: pb.SolverParameter, tmp_path: Path) -> None:
     Run(open_settings(param), workers=2).save(tmp_path)
-    with pytest.raises(DistributedError, match="already contains a run; resume it"):
+    with pytest.raises(DistributedError, match="already contains a run; continue it with --resume"):
         Run(open_settings(param), workers=2).save(tmp_path)
 
 

@@ -130,7 +130,8 @@ def test_a_line_that_is_not_a_record_is_refused(tmp_path: Path, line: str) -> No
 
 def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        DistributedError, match=r"records.jsonl: the records can't be read: No such file.*name the folder of a run"
+        DistributedError,
+        match=r"records.jsonl: the records can't be read: No such file.*name a folder that --run wrote",
     ):
         read_records(tmp_path)
 

@@ -8,7 +8,7 @@ from netdsl.layer.capabilities import DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
 
 
-def test_a_type_that_learns_is_recognised() -> None:
+def test_a_type_that_learns_is_recognized() -> None:
     can = capabilities(LAYERS["Convolution"])
     assert can.blobs == ("weight", "bias")
     assert can.passes_gradient and can.has_onnx_form
@@ -31,12 +31,12 @@ def test_the_replacement_in_a_deploy_net_is_stated(name: str, deployment: Deploy
 
 
 @pytest.mark.parametrize("name", ["Accuracy", "ArgMax", "Data", "DetectionOutput", "Silence", "Yolov3DetectionOutput"])
-def test_types_without_a_gradient_are_recognised(name: str) -> None:
+def test_types_without_a_gradient_are_recognized(name: str) -> None:
     assert not capabilities(LAYERS[name]).passes_gradient
 
 
 @pytest.mark.parametrize("name", ["Python", "Filter", "Parameter", "EuclideanLoss", "Concat"])
-def test_types_with_a_gradient_are_recognised(name: str) -> None:
+def test_types_with_a_gradient_are_recognized(name: str) -> None:
     assert capabilities(LAYERS[name]).passes_gradient
 
 

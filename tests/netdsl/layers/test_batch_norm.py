@@ -147,7 +147,7 @@ def test_the_batchs_own_statistics_in_a_test_are_added_to_the_sums_too(made):
     assert layer.factor.item() == 1
 
 
-def test_one_value_per_channel_is_normalised_to_zero(made):
+def test_one_value_per_channel_is_normalized_to_zero(made):
     layer = made("BatchNorm", "", (1, 3), train=True)
     x = torch.randn(1, 3, requires_grad=True)
     top = layer(x)

@@ -24,7 +24,7 @@ def bn(settings, tops=1, shape=SHAPE, dialect="") -> BN:
     return layer.double()
 
 
-def normalised(x, eps):
+def normalized(x, eps):
     """Normalize each item with the batch's mean and variance of each channel."""
     top = np.zeros_like(x)
     for c in range(x.shape[1]):
@@ -43,7 +43,7 @@ def test_segnet_always_uses_the_batchs_statistics(training):
     layer, x = bn(SEGNET).train(training), some()
     assert layer.blob_names() == ["slope", "bias"]
     assert tuple(layer.slope.shape) == (1, 3, 1, 1)
-    np.testing.assert_allclose(layer(torch.from_numpy(x)).detach(), normalised(x, 1e-9) + 0.5, rtol=1e-9)
+    np.testing.assert_allclose(layer(torch.from_numpy(x)).detach(), normalized(x, 1e-9) + 0.5, rtol=1e-9)
 
 
 def test_segnet_inference_has_no_statistics():
@@ -64,7 +64,7 @@ def test_pspnet_keeps_averages_while_training():
     assert layer.blob_names() == ["slope", "bias", "mean", "variance"]
     for _ in range(2):
         np.testing.assert_allclose(
-            layer(torch.from_numpy(x)).detach(), 2 * normalised(x, 0.01) + 0.25, rtol=1e-9, atol=1e-9
+            layer(torch.from_numpy(x)).detach(), 2 * normalized(x, 0.01) + 0.25, rtol=1e-9, atol=1e-9
         )
     np.testing.assert_allclose(layer.mean.flatten(), (0.2 + 0.8 * 0.2) * x.mean((0, 2, 3)))
     np.testing.assert_allclose(layer.variance.flatten(), (0.2 + 0.8 * 0.2) * x.var((0, 2, 3)))

@@ -15,8 +15,8 @@ CODES = [pb.PriorBoxParameter.CORNER, pb.PriorBoxParameter.CENTER_SIZE, pb.Prior
 
 def boxes(count: int, seed: int = 0, side: float = 0.4) -> torch.Tensor:
     rng = np.random.default_rng(seed)
-    centres, sides = rng.uniform(0, 1, (count, 2)), rng.uniform(0.05, side, (count, 2))
-    return torch.tensor(np.concatenate((centres - sides / 2, centres + sides / 2), 1))
+    centers, sides = rng.uniform(0, 1, (count, 2)), rng.uniform(0.05, side, (count, 2))
+    return torch.tensor(np.concatenate((centers - sides / 2, centers + sides / 2), 1))
 
 
 def plain_overlap(one: list[float], other: list[float], pixel: float) -> float:

@@ -22,7 +22,7 @@ def run(made, settings: str = "", dialect: str = "caffe-face"):
     return loss.item(), x.grad.tolist(), layer.centers.grad
 
 
-def test_distances_are_squared_and_centres_move_by_counts(made):
+def test_distances_are_squared_and_centers_move_by_counts(made):
     loss, x, centers = run(made)
     assert loss == pytest.approx((4 + 4 + 9) / 2 / 3)
     assert x == [[0, 4], [4, 0], [6, 0]]
@@ -30,7 +30,7 @@ def test_distances_are_squared_and_centres_move_by_counts(made):
     np.testing.assert_allclose(centers, [[-2 / 3, -2 / 3], [-3 / 2, 0], [0, 0]], rtol=1e-6)
 
 
-def test_happynear_moves_centres_for_each_item(made):
+def test_happynear_moves_centers_for_each_item(made):
     _, _, centers = run(made, dialect="happynear-ms")
     np.testing.assert_allclose(centers, [[-4 / 3, -4 / 3], [-3 / 2, 0], [0, 0]], rtol=1e-6)
 

@@ -157,7 +157,7 @@ def test_synopsys_pads_as_tensorflow_does(size, settings, top):
 
 def test_two_kinds_of_padding_are_refused():
     for kind, settings, message in [
-        ("Convolution", "pad_type: 1 pad: 1", "remove pad or pad_type"),
+        ("Convolution", "pad_type: 1 pad: 1", "remove pad, or remove pad_type"),
         ("Convolution", "pad_type: 2", "pad_type is 2"),
         ("Deconvolution", "pad_type: 1", "no fork defines it"),
     ]:

@@ -177,7 +177,7 @@ def test_masked_pixels_are_black(tmp_path: Path) -> None:
         ("1,2,3 0 0", "", "list.txt:2: the line has 3 numbers for its joints; give two"),
         ("1,x 0 0", "", "list.txt:2: '1,x' isn't a list of numbers"),
         ("8,9,12,6,16,15 0 3", "sample_per_cluster: true", "a cluster has no image"),
-        (LINES[0], "random_crop: true dont_flip_first: false", "3 joints can't be mirrored in pairs; change dont_flip"),
+        (LINES[0], "random_crop: true dont_flip_first: false", "3 joints can't be mirrored in pairs; set dont_flip"),
         (LINES[0], "meanfile: 'mean'", "a file with a mean for each video"),
         (LINES[0], "label_height: 9", "label_width and label_height differ"),
         (LINES[0], "cropsize: 0", "set cropsize and outsize"),

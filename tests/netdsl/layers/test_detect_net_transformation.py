@@ -128,7 +128,7 @@ def test_a_mean_image_is_scaled_to_the_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("degrees", "saturation"), [(0, 0.4), (100, 1), (-130, 0.7), (180, 0)])
-def test_colours_are_rotated_as_in_opencv(degrees: float, saturation: float) -> None:
+def test_colors_are_rotated_as_in_opencv(degrees: float, saturation: float) -> None:
     cv2 = pytest.importorskip("cv2")
     image = torch.rand(3, 6, 9)
     image[:, 0, 0] = 0.5
@@ -136,8 +136,8 @@ def test_colours_are_rotated_as_in_opencv(degrees: float, saturation: float) -> 
     hsv[..., 0] = (hsv[..., 0] + degrees) % 360  # OpenCV 5 takes no other hue
     hsv[..., 1] *= saturation
     expected = cv2.cvtColor(hsv, cv2.COLOR_HSV2BGR)
-    coloured = Augmentation((6, 9), hue=degrees, saturation=saturation).coloured(image)
-    np.testing.assert_allclose(coloured.permute(1, 2, 0), expected, atol=2e-6)
+    colored = Augmentation((6, 9), hue=degrees, saturation=saturation).colored(image)
+    np.testing.assert_allclose(colored.permute(1, 2, 0), expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("degrees", [7.3, -35, 1])

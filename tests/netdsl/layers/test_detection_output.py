@@ -20,8 +20,8 @@ def made(settings: str, *shapes: tuple[int, ...]) -> Layer:
 
 def inputs(kinds: int = 1) -> list[torch.Tensor]:
     rng = np.random.default_rng(4)
-    centres, sides = rng.uniform(0, 1, (BOXES, 2)), rng.uniform(0.2, 0.5, (BOXES, 2))
-    priors = np.concatenate((centres - sides / 2, centres + sides / 2), 1)
+    centers, sides = rng.uniform(0, 1, (BOXES, 2)), rng.uniform(0.2, 0.5, (BOXES, 2))
+    priors = np.concatenate((centers - sides / 2, centers + sides / 2), 1)
     table = np.stack((priors.ravel(), rng.uniform(0.1, 0.3, BOXES * 4)))[None]
     locations = rng.normal(0, 0.5, (IMAGES, BOXES * kinds * 4))
     return [torch.tensor(each) for each in (locations, rng.random((IMAGES, BOXES * CLASSES)), table)]
@@ -48,8 +48,8 @@ def plain(bottoms: list[torch.Tensor], kinds: int, least: float, candidates: int
                 kind = label if kinds > 1 else 0
                 code = locations[image].reshape(BOXES, kinds, 4)[box, kind] * variance
                 side = prior[2:] - prior[:2]
-                centre, half = code[:2] * side + (prior[:2] + prior[2:]) / 2, np.exp(code[2:]) * side / 2
-                corners = np.concatenate((centre - half, centre + half))
+                center, half = code[:2] * side + (prior[:2] + prior[2:]) / 2, np.exp(code[2:]) * side / 2
+                corners = np.concatenate((center - half, center + half))
                 if all(overlap(corners, other[3:]) <= 0.3 for other in kept):
                     kept.append(np.array([image, label, own[box], *corners]))
             of_image += kept

@@ -106,7 +106,11 @@ def test_a_window_contains_only_its_own_points() -> None:
     ("lanes", "kind", "words"),
     [
         (LANES, pb.AnnotatedDatum.BBOX, "annotations of type BBOX, not lanes"),
-        ([[(0.1, 0.1)]] * 6, pb.AnnotatedDatum.LANE, "has 6 lanes of up to 1 points; use at most 5 of 64"),
+        (
+            [[(0.1, 0.1)]] * 6,
+            pb.AnnotatedDatum.LANE,
+            "has 6 lanes of up to 1 points; write at most 5 lanes of 64 points",
+        ),
         ([[(0.1, 0.1)] * 65], pb.AnnotatedDatum.LANE, "has 1 lanes of up to 65 points"),
     ],
 )

@@ -34,7 +34,7 @@ def within(x, size, alpha, beta):
 
 @pytest.mark.parametrize("size", [1, 3, 5, 11])
 @pytest.mark.parametrize(("alpha", "beta", "k"), [(0.5, 0.75, 2), (2, 0.5, 1), (1, 1.3, 0.25)])
-def test_neighbouring_channels_or_places_are_normalised_together(size, alpha, beta, k):
+def test_neighboring_channels_or_places_are_normalized_together(size, alpha, beta, k):
     x = torch.randn(2, 4, 5, 3, dtype=torch.double)
     settings = f"local_size: {size} alpha: {alpha} beta: {beta} k: {k}"
     beta = float(np.float32(beta))  # as the message stores it

@@ -35,8 +35,8 @@ def batch(seed: int = 0) -> BoxBatch:
     rng = np.random.default_rng(seed)
 
     def some(count: int) -> np.ndarray:
-        centres, sides = rng.uniform(0.2, 0.8, (count, 2)), rng.uniform(0.2, 0.5, (count, 2))
-        return np.concatenate((centres - sides / 2, centres + sides / 2), 1)
+        centers, sides = rng.uniform(0.2, 0.8, (count, 2)), rng.uniform(0.2, 0.5, (count, 2))
+        return np.concatenate((centers - sides / 2, centers + sides / 2), 1)
 
     objects = [list(zip(rng.integers(1, CLASSES, count), some(count), strict=True)) for count in (3, 0, 2)]
     shapes = (IMAGES, BOXES, 4), (IMAGES, BOXES, CLASSES)
@@ -163,7 +163,7 @@ def test_an_image_full_of_background_counts_only_without_mining():
 
 
 @pytest.mark.parametrize(("mode", "divisor"), [("BATCH_SIZE", IMAGES), ("FULL", IMAGES * BOXES), ("NONE", 1)])
-def test_every_normalisation_is_supported(mode, divisor):
+def test_every_normalization_is_supported(mode, divisor):
     bottoms = batch().bottoms()
     loss = made(SETTINGS, bottoms, f"loss_param {{ normalization: {mode} }}")(*bottoms)
     alone = made(SETTINGS, bottoms, "loss_param { normalization: NONE }")(*bottoms)
@@ -207,7 +207,7 @@ def test_wrong_settings_are_refused(settings, kind, says):
         made(settings, batch().bottoms())
 
 
-def test_an_object_labelled_as_background_is_refused():
+def test_an_object_labeled_as_background_is_refused():
     bottoms = batch().bottoms()
     bottoms[3][0, 0, 0, 1] = 0
     with pytest.raises(NetError, match="label 0"):

@@ -46,7 +46,7 @@ def test_peaks_are_counted_and_placed(shape):
     assert top[..., 0, 0].max() > 3  # some peaks are counted without being listed
 
 
-def test_borders_and_equal_neighbours_are_not_peaks():
+def test_borders_and_equal_neighbors_are_not_peaks():
     x = torch.zeros(1, 1, 6, 7)
     x[0, 0, 0, 3], x[0, 0, 3, 6], x[0, 0, 3, 2], x[0, 0, 3, 3] = 9, 9, 5, 5
     assert not make("num_parts: 1", x.shape)(x).any()

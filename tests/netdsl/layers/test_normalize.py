@@ -77,7 +77,7 @@ def of_fork(settings: str, shape: tuple[int, ...], dialect: str = "", tops: int 
 @pytest.mark.parametrize(
     ("settings", "dialect"), [("", "happynear"), ("", "happynear-ms"), ("normalize_param { }", "")]
 )
-def test_happynear_normalises_every_place(settings, dialect):
+def test_happynear_normalizes_every_place(settings, dialect):
     x = torch.tensor([[[[3.0, 1]], [[4, 0]]]])
     layer = of_fork(settings, (1, 2, 1, 2), dialect)
     assert not layer.blob_names()

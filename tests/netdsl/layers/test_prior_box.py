@@ -82,7 +82,7 @@ def test_boxes_are_clipped_and_repeated_ratios_dropped():
         ("min_size: 3 max_size: 3", "more than its min_size"),
         ("min_size: 3 min_size: 4 max_size: 9", "1 max_size for 2 min_size"),
         ("min_size: 3 variance: 1 variance: 2", "one or four"),
-        ("min_size: 3 img_size: 4 img_h: 5", "one or the other"),
+        ("min_size: 3 img_size: 4 img_h: 5", "or remove the other two"),
         ("min_size: 3 step_h: 5", "step_h or step_w isn't positive"),
         ("min_size: 3 faceboxes: true", "faceboxes"),
     ],

@@ -46,7 +46,7 @@ def nearest(x, size, mode):
 
 @pytest.mark.parametrize("mode", [PLAIN, ALIGNED, HALF, "half_pixel_onnx: true"])
 @pytest.mark.parametrize("size", [(9, 10), (3, 2), (1, 7)])
-def test_nearest_neighbours_are_sampled(mode, size):
+def test_nearest_neighbors_are_sampled(mode, size):
     x = some(2, 3, 4, 5)
     settings = f"data_format: 'NCHW' output_height: {size[0]} output_width: {size[1]} {mode}"
     layer = make("ResizeNearestNeighbor", settings, x.shape)

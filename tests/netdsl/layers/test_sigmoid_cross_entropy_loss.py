@@ -42,7 +42,7 @@ def naive(ignored=None):
         ("loss_param { normalization: NONE }", None, 1),
     ],
 )
-def test_each_normalisation_is_caffes(settings, ignored, divisor):
+def test_each_normalization_is_caffes(settings, ignored, divisor):
     x = torch.tensor(X, dtype=torch.float64, requires_grad=True)
     loss = make(settings)(x, torch.tensor(TARGETS).double())
     loss.backward()

@@ -123,7 +123,7 @@ def test_ohem_has_no_weight_without_a_loss_weight(made):
 
 
 @pytest.mark.parametrize(("dialect", "loss"), [("intel", 5.0), ("faster-rcnn", 2.5), ("ssd", 2.5)])
-def test_intel_does_not_divide_if_normalisation_is_none(made, dialect, loss):
+def test_intel_does_not_divide_if_normalization_is_none(made, dialect, loss):
     x, target = torch.tensor([[2.5], [0]]), torch.tensor([[0.0], [3.5]])  # losses of 2 and 3
     settings = "loss_weight: 1 loss_param { normalization: NONE }"
     assert made("SmoothL1Loss", settings, (2, 1), (2, 1), dialect=dialect)(x, target).item() == loss

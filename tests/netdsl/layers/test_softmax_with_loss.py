@@ -18,7 +18,7 @@ def data(shapes=(X, LABELS), classes=5):
     return x, torch.randint(0, classes, shapes[1], generator=generator).double()
 
 
-def naive(x, labels, ignored, normaliser, weights=(1,) * 5):
+def naive(x, labels, ignored, normalizer, weights=(1,) * 5):
     """Return the loss and gradient for classes on axis 1, place by place."""
     gradient, loss, valid = np.zeros_like(x), 0.0, 0
     for n, i, j in np.ndindex(x.shape[0], *x.shape[2:]):
@@ -31,12 +31,12 @@ def naive(x, labels, ignored, normaliser, weights=(1,) * 5):
         gradient[n, :, i, j] = weights[label] * p
         gradient[n, label, i, j] -= weights[label]
         valid += 1
-    divisor = {"FULL": labels.size, "VALID": valid, "BATCH_SIZE": len(x), "NONE": 1}[normaliser]
+    divisor = {"FULL": labels.size, "VALID": valid, "BATCH_SIZE": len(x), "NONE": 1}[normalizer]
     return loss / divisor, gradient / divisor
 
 
 @pytest.mark.parametrize(
-    ("settings", "ignored", "normaliser"),
+    ("settings", "ignored", "normalizer"),
     [
         ("", None, "FULL"),
         ("loss_param { ignore_label: 2 }", 2, "VALID"),
@@ -48,11 +48,11 @@ def naive(x, labels, ignored, normaliser, weights=(1,) * 5):
         ("loss_param { ignore_label: 2 normalize: false normalization: FULL }", 2, "FULL"),
     ],
 )
-def test_each_normalisation_is_caffes(settings, ignored, normaliser):
+def test_each_normalization_is_caffes(settings, ignored, normalizer):
     x, labels = data()
     loss = make(settings)(x, labels)
     loss.backward()
-    wanted, gradient = naive(x.detach().numpy(), labels.numpy(), ignored, normaliser)
+    wanted, gradient = naive(x.detach().numpy(), labels.numpy(), ignored, normalizer)
     assert loss.shape == ()
     np.testing.assert_allclose(loss.item(), wanted)
     np.testing.assert_allclose(x.grad, gradient, atol=1e-12)
@@ -69,7 +69,7 @@ def test_segnet_weights_classes_but_counts_places():
     np.testing.assert_allclose(x.grad, gradient, atol=1e-12)
 
 
-def test_a_fixed_normaliser_divides_the_sum():
+def test_a_fixed_normalizer_divides_the_sum():
     x, labels = data()
     total = make("loss_param { normalization: NONE }")(x, labels)
     fixed = make("loss_param { normalization: PRE_FIXED pre_fixed_normalizer: 128 }")(x, labels)

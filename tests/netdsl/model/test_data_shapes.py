@@ -49,8 +49,8 @@ def test_the_users_shape_takes_precedence() -> None:
 
 
 def test_settings_state_a_shape_only_if_it_is_complete() -> None:
-    colour = DATA.replace("batch_size: 4", "batch_size: 4 force_encoded_color: true")
-    stated = Model(from_text(colour % ("transform_param { crop_size: 9 }", "nowhere") + BODY, pb.NetParameter))
+    color = DATA.replace("batch_size: 4", "batch_size: 4 force_encoded_color: true")
+    stated = Model(from_text(color % ("transform_param { crop_size: 9 }", "nowhere") + BODY, pb.NetParameter))
     assert shape_of(stated) == ((3, 9, 9), Known.STATED)
     assert shape_of(model("transform_param { crop_size: 9 }")) == ((3, 9, 9), Known.GUESSED)
 

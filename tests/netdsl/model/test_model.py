@@ -81,7 +81,7 @@ def test_modules_do_not_share_state_between_batches() -> None:
 def test_a_layer_without_weights_is_reported() -> None:
     with pytest.raises(WeightsError, match="there are no weights for layer 'bn'; name the file that contains them"):
         Model(NET, {"one": [SHARED]}).module(Phase.TEST)
-    with pytest.raises(WeightsError, match="net 'net' has no weights here; name the files that contain them"):
+    with pytest.raises(WeightsError, match="net 'net' has no weights here; name their files"):
         Model(NET).module(Phase.TEST)
 
 

@@ -115,7 +115,9 @@ def test_weights_without_a_net_are_a_model_without_layers(saved: None) -> None:
 def test_a_file_without_weights_is_named(saved: None, name: str) -> None:
     write_weights({}, name)
     for door in (lambda: open_model(PARAMS, [name]), lambda: Net(PARAMS, weights=name)):
-        with pytest.raises(WeightsError, match=f"^{name}: the file has no weights; name a file with weights$"):
+        with pytest.raises(
+            WeightsError, match=rf"^{name}: the file has no weights; name a file with weights, such as a \.caffemodel$"
+        ):
             door()
 
 

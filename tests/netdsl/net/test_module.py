@@ -125,19 +125,19 @@ def test_a_sum_overwrites_a_bottom_without_other_readers(text: str, written_over
     assert all(map(torch.equal, numbers, expected))
 
 
-NORMALISED = CONV + layer("BatchNorm", "conv", "norm", "", "norm") + layer("Scale", "norm", "scale", "", "scale")
+NORMALIZED = CONV + layer("BatchNorm", "conv", "norm", "", "norm") + layer("Scale", "norm", "scale", "", "scale")
 
 
 @pytest.mark.parametrize(
     ("text", "writes_over"),
     [
-        (NORMALISED, True),
-        (NORMALISED + layer("ReLU", "conv", "relu"), False),
-        (NORMALISED.replace("convolution_param", "loss_weight: 1 convolution_param"), False),
+        (NORMALIZED, True),
+        (NORMALIZED + layer("ReLU", "conv", "relu"), False),
+        (NORMALIZED.replace("convolution_param", "loss_weight: 1 convolution_param"), False),
     ],
     ids=["only it", "another reader", "a loss"],
 )
-def test_in_a_test_a_normalisation_overwrites_a_bottom_without_other_readers(text: str, writes_over: bool) -> None:
+def test_in_a_test_a_normalization_overwrites_a_bottom_without_other_readers(text: str, writes_over: bool) -> None:
     net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
     with torch.no_grad():
         found, outputs = overwritten(net, "norm", x, "forward_merged")
@@ -149,7 +149,7 @@ def test_in_a_test_a_normalisation_overwrites_a_bottom_without_other_readers(tex
 
 HOOKED = (
     DATA
-    + NORMALISED
+    + NORMALIZED
     + layer("ReLU", "scale", "relu")
     + SECOND.replace('"data"', '"relu"')
     + layer("Convolution", "relu", "third", "convolution_param { num_output: 6 kernel_size: 2 }")

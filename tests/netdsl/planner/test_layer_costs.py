@@ -82,7 +82,7 @@ def test_a_matrix_product_and_its_two_gradients() -> None:
     assert [operation.flops for operation in products] == [ip.forward[0].flops] * 2
 
 
-def test_batch_normalisation_is_combined_with_the_scale_after_it() -> None:
+def test_batch_normalization_is_combined_with_the_scale_after_it() -> None:
     text = (
         INPUT
         + CONVOLUTION

@@ -61,5 +61,5 @@ def test_a_net_with_several_inputs_is_refused(tmp_path: Path) -> None:
         f"layer {{ name: 'in' type: 'Input' top: 'a' top: 'b' {shape} }}"
         "layer { name: 'sum' type: 'Eltwise' bottom: 'a' bottom: 'b' top: 'sum' }"
     )
-    with pytest.raises(NetError, match="has 2 inputs; name a net that reads images"):
+    with pytest.raises(NetError, match="has 2 inputs; name a net with a single input, for images"):
         batch_net(open_model(path), ("sum",))

@@ -24,7 +24,7 @@ def files(make_net, tmp_path: Path) -> tuple[str, str]:
     return str(tmp_path / "net.prototxt"), str(tmp_path / "x.caffemodel")
 
 
-def test_the_centre_is_classified(files) -> None:
+def test_the_center_is_classified(files) -> None:
     net = pycaffe.Classifier(*files, image_dims=(8, 9), raw_scale=255, channel_swap=(2, 1, 0), mean=np.arange(3.0))
     found = net.predict(list(IMAGES), oversample=False)
     wanted = IMAGES[:, 2:6, 2:7, ::-1].mean((1, 2)) * 255 - np.arange(3)

@@ -40,7 +40,7 @@ def test_saved_weights_are_loaded_unchanged(make_net, tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", ["x.caffemodel.h5", "without_a_suffix", "x.caffemodel"])
-def test_hdf5_is_recognised_under_any_name(make_net, tmp_path: Path, name: str) -> None:
+def test_hdf5_is_recognized_under_any_name(make_net, tmp_path: Path, name: str) -> None:
     net = make_net(ONE % ("ip", 4, "true"))
     path = str(tmp_path / name)
     net.save_hdf5(path)

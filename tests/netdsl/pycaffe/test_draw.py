@@ -52,11 +52,11 @@ def test_labels_are_on_one_line_where_there_is_room() -> None:
     ]
 
 
-def test_layer_kinds_have_different_colours() -> None:
+def test_layer_kinds_have_different_colors() -> None:
     types = ["Convolution", "Deconvolution", "Pooling", "InnerProduct", "Softmax", "Strange"]
-    colours = [draw.choose_color_by_layertype(kind) for kind in types]
-    assert colours[0] == colours[1] and colours[4] == colours[5]
-    assert len(set(colours)) == 4
+    colors = [draw.choose_color_by_layertype(kind) for kind in types]
+    assert colors[0] == colors[1] and colors[4] == colors[5]
+    assert len(set(colors)) == 4
 
 
 def test_a_phase_leaves_out_layers_that_are_not_in_it() -> None:

@@ -103,7 +103,7 @@ def opened(monkeypatch):
         ("F", np.full((2, 3), 0.25, np.float32), "F", 0.25),
     ],
 )
-def test_all_images_have_values_up_to_one_in_colour_or_grey(opened, mode, pixels, converted, first) -> None:
+def test_all_images_have_values_up_to_one_in_color_or_gray(opened, mode, pixels, converted, first) -> None:
     image = opened(Opened(mode, pixels))
     for color, channels in ((True, 3), (False, 1)):
         found = load_image("x.png", color)
@@ -111,7 +111,7 @@ def test_all_images_have_values_up_to_one_in_colour_or_grey(opened, mode, pixels
         np.testing.assert_allclose(found, first, rtol=1e-6)
 
 
-def test_grey_values_are_luminances(opened) -> None:
+def test_gray_values_are_luminances(opened) -> None:
     opened(Opened("RGB", np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]]], np.uint8)))
     np.testing.assert_allclose(load_image("x.png", color=False).ravel(), [0.2125, 0.7154, 0.0721], rtol=1e-6)
 

@@ -54,7 +54,7 @@ def test_the_papers_examples_are_reproduced() -> None:
     assert of(GUIDE, GUIDES)[:2] == pytest.approx([precisions[0], math.sqrt(math.prod(precisions))])
 
 
-def test_short_sentences_are_penalised_by_the_nearest_reference() -> None:
+def test_short_sentences_are_penalized_by_the_nearest_reference() -> None:
     assert of("a b c d", ["a b c d"]) == [1, 1, 1, 1]
     assert of("a b", ["a b c", "x y z v w"]) == pytest.approx([math.exp(1 - 3 / 2)] * 2 + [0, 0])
     assert of("a b", ["a", "a b x"])[0] == 1  # of two equally near references the shorter one counts

@@ -32,9 +32,9 @@ NUMBERED = NetParams("numbered", RDDLayer("number", shape=[BATCH, 1]), *NET.mess
 def rows() -> list[tuple[np.ndarray, int]]:
     """Return rows for each partition, sorted by class. The papers' listing would read only part of them."""
     random = np.random.default_rng(1)
-    centres = random.normal(size=(CLASSES, 8))
+    centers = random.normal(size=(CLASSES, 8))
     labels = np.sort(np.arange(WORKERS * ROWS) % CLASSES)
-    values = (centres[labels] + random.normal(size=(len(labels), 8))).astype(np.float32)
+    values = (centers[labels] + random.normal(size=(len(labels), 8))).astype(np.float32)
     return list(zip(values, labels.tolist(), strict=True))
 
 

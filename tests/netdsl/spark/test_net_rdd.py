@@ -122,7 +122,7 @@ def test_a_function_that_fails_changes_nothing(rdd: Any, begin: WeightCollection
         with pytest.raises(DistributedError, match="worker 0: KeyError: 'no such thing'") as error:
             nets.map(fails)
         assert "in fails" in error.value.__notes__[0]
-        with pytest.raises(DistributedError, match="don't replace the settings"):
+        with pytest.raises(DistributedError, match="leave the settings"):
             nets.map(lambda net: net.train((ROWS, LABELS), 1, alone=True))
         assert nets.weights() == before
         assert nets.iteration == 5

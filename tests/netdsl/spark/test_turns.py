@@ -115,6 +115,6 @@ def test_work_that_fails_changes_nothing(tmp_path: Path) -> None:
         each.take(train_five)
     results = loop.take(fails)
     assert "in fails" in results[0].trace
-    assert all("don't replace the settings" in result.problem for result in loop.take(train_differently))
+    assert all("leave the settings" in result.problem for result in loop.take(train_differently))
     assert loop.take(train_five) == other.take(train_five)
     assert loop.weights() == other.weights()

@@ -254,7 +254,9 @@ def test_the_last_of_several_files_counts(tmp_path: Path) -> None:
 def test_weights_that_cannot_be_loaded_are_refused(tmp_path: Path) -> None:
     made = net(TEXT.replace("num_output: 7", "num_output: 8"))
     net().save(tmp_path / "x.caffemodel")
-    with pytest.raises(WeightsError, match=r"x.caffemodel: layer 'conv': .*; layer 'bn': .*; layer 'ip': .*rename a"):
+    with pytest.raises(
+        WeightsError, match=r"x.caffemodel: layer 'conv': .*; layer 'bn': .*; layer 'ip': .*use the weights of this net"
+    ):
         made.load(tmp_path / "x.caffemodel")
     assert made.load(tmp_path / "x.caffemodel", partial=True).matched == ()
     with pytest.raises(FileError, match=r"missing\.caffemodel: can't be opened"):

@@ -123,7 +123,7 @@ def dropout() -> Curve:
     return train(model, step)
 
 
-def several_optimisers() -> Curve:
+def several_optimizers() -> Curve:
     """Train two nets against each other, as in a GAN, with noise as large as the batch."""
     torch.manual_seed(3)
     maker, judge = nn.Linear(4, 36), nn.Sequential(nn.Linear(36, 5), nn.Tanh(), nn.Linear(5, 1))
@@ -307,7 +307,7 @@ PROGRAMS: dict[str, Callable[[], Curve]] = {
         accumulated_gradients,
         batch_norm,
         dropout,
-        several_optimisers,
+        several_optimizers,
         items_of_one_batch_compared,
         mixed_items,
         sequences,

@@ -143,7 +143,7 @@ def test_data_sets_give_predictions_the_same_values_as_a_data_layer(channels, da
         assert np.array_equal(prepare(image_of(source.item(source.fetch(index))), "").values, wanted), index
 
 
-def test_cifars_images_have_the_same_colours_as_in_files(tmp_path) -> None:
+def test_cifars_images_have_the_same_colors_as_in_files(tmp_path) -> None:
     record = np.arange(3073) % 251
     (tmp_path / "test_batch.bin").write_bytes(record.astype(np.uint8).tobytes())
     rgb = record[1:].reshape(3, 32, 32).transpose(1, 2, 0).astype(np.uint8)

@@ -79,8 +79,8 @@ def test_the_side_outputs_of_hed_are_aligned_with_the_pixels() -> None:
     found = net.forward(data=square)
     for number in range(1, 6):
         edges = torch.logit(found[f"sigmoid-dsn{number}"][0, 0].double())
-        centre = [float((edges.sum(axis) * torch.arange(110)).sum() / edges.sum()) for axis in (1, 0)]
-        assert centre == pytest.approx([69.5, 53.5], abs=0.1), f"side output {number}"
+        center = [float((edges.sum(axis) * torch.arange(110)).sum() / edges.sum()) for axis in (1, 0)]
+        assert center == pytest.approx([69.5, 53.5], abs=0.1), f"side output {number}"
 
 
 def interpolation(size: int) -> torch.Tensor:

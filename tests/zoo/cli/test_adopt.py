@@ -122,8 +122,8 @@ def test_missing_and_old_scripts_are_reported(zoo) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gone"], "gone: there is no such folder; name the folder of a project"),
-        (["full", "--caffe-folder", "full"], "full: isn't empty and isn't a Caffe folder"),
+        (["gone"], "gone: there is no such folder; name the folder that contains the project's scripts and solvers"),
+        (["full", "--caffe-folder", "full"], "full: the folder isn't empty, and this command didn't write it"),
     ],
 )
 def test_wrong_folders_are_refused(zoo, words: list[str], message: str) -> None:

@@ -136,10 +136,20 @@ def test_a_full_disk_and_an_invalid_folder_leave_existing_files(zoo, output: str
     before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
     with full_disk(600):
         done = zoo("convert", "small.caffemodel", output)
-    assert done == (2, "", f"zoo: {output}: can't be written: File too large; choose another place\n")
+    assert done == (
+        2,
+        "",
+        f"zoo: {output}: can't be written: File too large; choose a folder that you can write to, or free space "
+        "there\n",
+    )
     below = f"small.prototxt/{output}"
     done = zoo("convert", "small.caffemodel", below)
-    assert done == (2, "", f"zoo: {below}: can't be written: Not a directory; choose another place\n")
+    assert done == (
+        2,
+        "",
+        f"zoo: {below}: can't be written: Not a directory; choose a folder that you can write to, or free space "
+        "there\n",
+    )
     assert {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")} == before
 
 
@@ -148,9 +158,9 @@ def test_a_net_and_its_weights_are_written_together_or_not_at_all(zoo, full_disk
     zoo("convert", "small.caffemodel", "a.onnx")
     before = sorted(Path().iterdir())
     with full_disk(1000):  # enough for the net
-        assert (
-            zoo("convert", "a.onnx", "out/b.prototxt").err
-            == "zoo: out/b.caffemodel: can't be written: File too large; choose another place\n"
+        assert zoo("convert", "a.onnx", "out/b.prototxt").err == (
+            "zoo: out/b.caffemodel: can't be written: File too large; choose a folder that you can write to, or "
+            "free space there\n"
         )
     assert sorted(Path().iterdir()) == before
 

@@ -75,7 +75,10 @@ def test_training_data_that_caffe_cannot_read_are_reported_or_converted(zoo, len
     monkeypatch.chdir("written")
     assert zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")[0] == 0
     monkeypatch.chdir("..")
-    assert "_lmdb: this is a directory; name another folder" in zoo(*words, "-o", "written", "--data-lmdb")[2]
+    assert (
+        "_lmdb: this is a directory, but a file with this name must be written"
+        in zoo(*words, "-o", "written", "--data-lmdb")[2]
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
@@ -191,7 +194,7 @@ def test_the_tolerance_applies_to_the_written_model_too(zoo) -> None:
             2,
             ".: the folder contains 'small.prototxt', which is being exported; name another folder",
         ),
-        (["--to", "onnx"], 2, "small.prototxt: net 'small' has no weights here; name the files that contain them"),
+        (["--to", "onnx"], 2, "small.prototxt: net 'small' has no weights here; name their files"),
         (["--to", "onnx", "--weights", "gone.npz"], 2, "gone.npz: can't be opened"),
         (
             ["--to", "onnx", "--weights", "less.npz"],
@@ -271,10 +274,13 @@ def test_an_unwritable_folder_stays_empty(zoo, target: str, full_disk) -> None:
     words = ["small.prototxt", "--weights", "small.caffemodel", "--to", target]
     assert (
         refused(zoo, *words, "-o", "file/below")
-        == "file/below: can't be written: Not a directory; choose another place\n"
+        == "file/below: can't be written: Not a directory; choose a folder that you can write to, or free space there\n"
     )
     with full_disk(1000):  # enough for a description, but not for weights
-        assert ": can't be written: File too large; choose another place\n" in refused(zoo, *words, "-o", "out")
+        assert (
+            ": can't be written: File too large; choose a folder that you can write to, or free space there\n"
+            in refused(zoo, *words, "-o", "out")
+        )
 
 
 @pytest.mark.parametrize("target", TARGETS)

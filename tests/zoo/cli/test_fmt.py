@@ -34,8 +34,9 @@ def test_a_bad_file_is_reported_and_the_others_are_formatted(zoo, files, check: 
     code, out, err = zoo("fmt", *check, "bad.prototxt", "gone.prototxt", "ugly.prototxt")
     assert (code, out.split()[-1]) == (2, "ugly.prototxt")
     assert err == (
-        "zoo: bad.prototxt:1:8: expected '}', found the end of the file; close the block\n"
-        "zoo: gone.prototxt: can't be opened: No such file or directory; check the path and its permissions\n"
+        "zoo: bad.prototxt:1:8: expected '}', found the end of the file; close the block, and check the braces "
+        "before this place\nzoo: gone.prototxt: can't be opened: No such file or directory; check the path and "
+        "its permissions\n"
     )
     assert (Path("ugly.prototxt").read_bytes() == NEAT) is not bool(check)
 
@@ -69,5 +70,6 @@ def test_a_binary_file_is_not_mistaken_for_prototxt(zoo) -> None:
     assert zoo("fmt", "w.caffemodel") == (
         2,
         "",
-        "zoo: w.caffemodel: this is a binary file, but only prototxt can be reformatted; show it with `zoo show`\n",
+        "zoo: w.caffemodel: this is a binary file, but only prototxt can be reformatted; show it with `zoo show "
+        "w.caffemodel`\n",
     )

@@ -78,7 +78,7 @@ def test_a_net_that_would_not_work_is_written_with_a_warning(zoo) -> None:
         (["--as-dsl", "gone.prototxt"], "gone.prototxt: can't be opened: No such file"),
         (["--as-dsl", "solver.prototxt"], "solver.prototxt: this file contains a solver's settings instead of"),
         (["--as-dsl", "both.prototxt"], "both.prototxt: net 'n': the net uses both `layer` and `layers`"),
-        (["--as-dsl", "untyped.prototxt"], "untyped.prototxt: layer 'x' has no type; set one"),
+        (["--as-dsl", "untyped.prototxt"], "untyped.prototxt: layer 'x' has no type; set it, as in type: 'ReLU'"),
         (["--as-dsl", "old.prototxt", "-o", "gone/old.py"], "gone/old.py: can't be written: No such file"),
     ],
 )

@@ -156,7 +156,7 @@ ERRORS = {
         "3:23: layer 'c': unknown field 'kernal_size' in convolution_param; did you mean kernel_size?",
     ),
     "open.prototxt": ("layer {", "1:8: expected '}', found the end of the file"),
-    "merge.prototxt": ("<<<<<<< HEAD\n", "1:1: '<<<<<<<' is the mark of an unfinished merge; choose one of the two"),
+    "merge.prototxt": ("<<<<<<< HEAD\n", "1:1: '<<<<<<<' is the mark of an unfinished merge; keep one of the two"),
     "lines.prototxt": ("layer { name: 'a\nb' x: 1 }", "2:4: layer 'a\\nb': unknown field 'x'"),
 }
 

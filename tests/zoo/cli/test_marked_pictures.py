@@ -102,7 +102,7 @@ def test_segmentations_are_scored_by_the_pixels_of_maps(zoo) -> None:
     cv2.imwrite("voc/JPEGImages/a.png", pixels)
     labels = np.zeros((4, 6), np.uint8)
     labels[:, 2:] = 1
-    labels[0] = 255  # unlabelled
+    labels[0] = 255  # unlabeled
     cv2.imwrite("voc/SegmentationClass/a.png", labels)
     size = "<size><height>4</height><width>6</width></size>"
     Path("voc/Annotations/a.xml").write_text(f"<annotation>{size}</annotation>")

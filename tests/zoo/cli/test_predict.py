@@ -119,7 +119,7 @@ def test_invalid_requests_are_reported_in_one_line(words, says, zoo, digits) -> 
 
 def test_weights_are_required_and_columns_must_be_new(zoo, digits) -> None:
     done = zoo("predict", digits.net, digits.table, "-o", "out.parquet")
-    assert "net 'digits' has no weights here; name the files that contain them" in done.err
+    assert "net 'digits' has no weights here; name their files" in done.err
     files = [digits.net, "--weights", digits.weights, digits.table, "-o", "out.parquet", "--blob"]
     assert "there would be two columns 'data'" in zoo("features", *files, "data").err
     assert "doesn't have the blob 'scored'" in zoo("features", *files, "scored").err

@@ -148,12 +148,12 @@ def test_options_that_do_not_fit_two_nets_are_refused(zoo, two_nets, model: str)
     for options, problem in (
         (
             (),
-            "words.prototxt: the net for words reads features 'features' of shape [5]; "
-            "name the blob that contains them: net 'image' has 'fc', 'prob'",
+            "words.prototxt: the net for words reads features 'features' of shape [5]; name the blob that "
+            "contains them with --blob: net 'image' has 'fc', 'prob'",
         ),
         (
             ("--blob", "data"),
-            "reads features of shape [5], but 'data' has shape [3, 4, 4]; choose another blob: net 'image'",
+            "reads features of shape [5], but 'data' has shape [3, 4, 4]; choose another with --blob: net 'image'",
         ),
         (("--blob", "x"), "doesn't have the blob 'x'"),
         (("--blob", "fc", "--text", "a"), "--text doesn't allow INPUT"),

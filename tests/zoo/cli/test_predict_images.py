@@ -262,7 +262,7 @@ def test_a_number_and_an_embedding_are_not_classes(outputs, task, key, zoo, tmp_
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["a.png", "--json", "--csv"], "--json and --csv are two formats; give one"),
+        (["a.png", "--json", "--csv"], "--json and --csv are two formats; remove --json"),
         (["a.png", "b.png", "-o", "out.parquet"], "several inputs must be images, and out.parquet will be a table"),
         (["a.png", "--top", "2", "-o", "out.parquet"], "--top is for images, and out.parquet will be a table"),
         (["a.png", "--backend", "spark"], "--backend is for tables; add -o OUT.parquet"),

@@ -101,8 +101,7 @@ def test_a_folder_that_is_not_a_run_is_refused(zoo) -> None:
         done = zoo("report", name)
         assert (done.code, done.out) == (2, "")
         assert done.err == (
-            f"zoo: {name}/run.json: the run can't be read: No such file or directory; "
-            "name the folder of a run with several workers\n"
+            f"zoo: {name}/run.json: the run can't be read: No such file or directory; name a folder that --run wrote\n"
         )
 
 
@@ -110,7 +109,10 @@ def test_a_run_without_rounds_is_reported(zoo) -> None:
     write_run(Path("run"), weights=False)
     Path("run", RECORDS).write_bytes(b"")
     done = zoo("report", "run")
-    assert (done.code, done.err) == (2, "zoo: run: no round is complete yet; try again later\n")
+    assert (done.code, done.err) == (
+        2,
+        "zoo: run: no round is complete yet; wait until one is, or read why in the run's log\n",
+    )
 
 
 def test_an_unwritable_page_is_an_error(zoo) -> None:

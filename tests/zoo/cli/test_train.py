@@ -107,7 +107,11 @@ def test_filled_layers_are_listed_and_scoring_random_weights_is_refused(zoo, len
     stored = str(Path("run/weights0_lenet_iter_1.caffemodel").resolve())
     assert told.replace("lenet_iter_1.caffemodel", stored) in zoo(*training, "--run", "run").out
     tested = zoo("test", "new.prototxt", *words)
-    assert tested.code == 2 and "3 of 4 layers filled" in tested.err and "name a file that contains" in tested.err
+    assert (
+        tested.code == 2
+        and "3 of 4 layers filled" in tested.err
+        and "name files with the weights of all layers" in tested.err
+    )
     both = zoo("test", "new.prototxt", *words, "--weights", "solver_iter_2.caffemodel", "--iterations", "1", "--json")
     assert json.loads(both.out)["weights"] == f"4 of 4 layers filled; unused: '{last}'"
     exported = zoo("export", "new.prototxt", *words, "--to", "onnx", "-o", "new.onnx")

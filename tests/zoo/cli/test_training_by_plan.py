@@ -65,7 +65,7 @@ def test_a_run_follows_its_plan_and_its_report_shows_both(zoo, plan) -> None:
         (
             [],
             {"net": "AlexNet"},
-            "the plan is for the net 'AlexNet', but this net is 'LeNet'; make a plan for it with `zoo plan`",
+            "the plan is for the net 'AlexNet', but this net is 'LeNet'; make a plan for it with `zoo plan -o FILE`",
         ),
         ([], {"version": 9}, "plan.json: the plan is from another version of netdsl"),
     ],

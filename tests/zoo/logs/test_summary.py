@@ -15,13 +15,13 @@ from zoo.logs.summary import (
     RunCurves,
     WorkerTimes,
     less_is_better,
-    summarise,
+    summarize,
     times_of,
 )
 
 
 def test_every_second_of_a_worker_is_accounted_for() -> None:
-    found = summarise(averaging(rounds=4))
+    found = summarize(averaging(rounds=4))
     times = [worker.times for worker in found.workers]
     assert times == [
         WorkerTimes(compute=8.0, wait=8.0, exchange=2.0, test=2.0),
@@ -31,8 +31,8 @@ def test_every_second_of_a_worker_is_accounted_for() -> None:
     assert [each.total for each in times] == [20.0, 20.0, 20.0]
 
 
-def test_a_whole_run_is_summarised() -> None:
-    found = summarise(averaging(rounds=4))
+def test_a_whole_run_is_summarized() -> None:
+    found = summarize(averaging(rounds=4))
     assert (found.rounds, found.iteration, found.seconds) == (4, 40, 20.0)
     assert found.iterations_per_second == 3 * 40 / 20
     assert [(each.rank, each.rounds, each.iterations, each.bytes) for each in found.workers] == [
@@ -43,7 +43,7 @@ def test_a_whole_run_is_summarised() -> None:
 
 
 def test_the_best_accuracy_is_the_highest_and_the_best_loss_the_lowest() -> None:
-    assert summarise(averaging(rounds=4)).tests == (
+    assert summarize(averaging(rounds=4)).tests == (
         LoggedScore("accuracy", 1.0, 30, 0.9, 40),
         LoggedScore("loss", 0.25, 40, 0.25, 40),
     )
@@ -53,7 +53,7 @@ def test_nan_is_never_the_best() -> None:
     records = averaging(rounds=3, workers=1)
     records[0].accuracy = {"loss": math.nan}
     records[2].accuracy = {"accuracy": math.nan}
-    found = {test.name: test for test in summarise(records).tests}
+    found = {test.name: test for test in summarize(records).tests}
     assert found["loss"] == LoggedScore("loss", 0.5, 20, 0.5, 20)
     assert (found["accuracy"].best, found["accuracy"].best_iteration) == (0.9, 20)
     assert math.isnan(found["accuracy"].last)
@@ -63,12 +63,12 @@ def test_nan_is_never_the_best() -> None:
     ("output", "is_loss"),
     [("accuracy", False), ("loss", True), ("loss3/top-1", False), ("loss3/loss", True), ("Error@1", True)],
 )
-def test_losses_are_recognised_among_outputs(output: str, is_loss: bool) -> None:
+def test_losses_are_recognized_among_outputs(output: str, is_loss: bool) -> None:
     assert less_is_better(output) == is_loss
 
 
 def test_overlapped_exchanges_cost_no_time() -> None:
-    found = summarise(shards(rounds=6)).workers
+    found = summarize(shards(rounds=6)).workers
     assert found[0].times == WorkerTimes(compute=12.0)
     assert [each.beside for each in found[:2]] == [
         OverlappedTimes(6.0, 9.0, 3.0, 0.0),
@@ -84,7 +84,7 @@ def test_partly_overlapped_exchanges_count_in_part() -> None:
 
 def test_a_pause_does_not_count_as_time() -> None:
     records = averaging(rounds=2) + averaging(rounds=3, begin=9000.0, first=3)
-    found = summarise(records)
+    found = summarize(records)
     assert (found.seconds, found.iterations_per_second) == (25.0, 6.0)
     assert list(map(Elapsed(records), (1000.0, 1007.0, 5000.0, 9000.0, 9015.0))) == [0.0, 7.0, 10.0, 10.0, 25.0]
 
@@ -99,8 +99,8 @@ def test_time_counts_while_any_worker_is_in_a_round() -> None:
     assert Elapsed(records)(11.0) == 9.0
 
 
-def test_a_run_of_no_duration_is_summarised() -> None:
-    found = summarise([RoundRecord(1, 0, 5.0, 5.0)])
+def test_a_run_of_no_duration_is_summarized() -> None:
+    found = summarize([RoundRecord(1, 0, 5.0, 5.0)])
     assert (found.seconds, found.iterations_per_second, found.tests) == (0.0, 0.0, ())
     assert found.workers[0].divergence_mean is None
 

@@ -68,7 +68,7 @@ def test_no_element_overflows_the_page_and_no_resource_is_loaded(pages: list[Pat
             assert [url[:60] for url in urls if not url.startswith(("data:", page.resolve().as_uri()))] == []
             backgrounds.add((scheme, browser.evaluate("getComputedStyle(document.documentElement).backgroundColor")))
             backgrounds.add((scheme, browser.evaluate("getComputedStyle(document.body).backgroundColor")))
-        assert len({colour for _, colour in backgrounds if colour != "rgba(0, 0, 0, 0)"}) == 2
+        assert len({color for _, color in backgrounds if color != "rgba(0, 0, 0, 0)"}) == 2
 
 
 def test_a_name_in_a_net_is_text(pages: list[Path], browser: Browser) -> None:

@@ -30,6 +30,6 @@ def test_large_images_become_smaller() -> None:
     assert max(pixels_of(np.zeros((1, 500, 300), np.float32)).shape) <= 96
 
 
-def test_arrays_that_are_images_are_recognised() -> None:
+def test_arrays_that_are_images_are_recognized() -> None:
     assert is_image((1, 28, 28)) and is_image((3, 5, 5))
     assert not is_image((2, 5, 5)) and not is_image((3, 1, 1)) and not is_image((784,))

@@ -16,14 +16,14 @@ from zoo.requests.schema import request_schema
 
 
 @request
-class Colours(Request):
+class Colors(Request):
     """A group."""
 
     hue: Literal["red", "blue"] = option("The hue.", default="red")
 
 
 @request
-class Paint(Colours):
+class Paint(Colors):
     """Paint a thing."""
 
     thing: Path = argument("THING")

@@ -164,7 +164,10 @@ def test_a_missing_file_is_reported_at_once_and_temporary_errors_are_retried(
     with pytest.raises(DownloadError, match=r"/gone: the server answers 404 Not Found$"):
         download(target, [server.url("/gone")], ANY_FILE, told.settings())
     server.put("/private", status=[401])
-    with pytest.raises(DownloadError, match="answers 401 Unauthorized; give a token of a user who may read it"):
+    with pytest.raises(
+        DownloadError,
+        match="answers 401 Unauthorized; run `hf auth login`",
+    ):
         download(target, [server.url("/private")], ANY_FILE, told.settings())
     assert len(server.asked) == 2
     server.put(PATH, DATA, status=[503, 500, 200])

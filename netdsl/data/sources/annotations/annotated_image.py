@@ -49,13 +49,14 @@ def checked_runs(size: tuple[int, int], counts: Sequence[int] | str, height: int
     """Return the runs from a file. Raises a `DataError` unless they cover the image exactly."""
     if size != (height, width):
         raise DataError(
-            f"{where}: its mask has {size[0]} x {size[1]} pixels, but its image has {height} x {width}; correct the "
-            "mask"
+            f"{where}: its mask has {size[0]} x {size[1]} pixels, but its image has {height} x {width}; correct "
+            "the `size` of its segmentation, or name the folder of the right images with ?images=FOLDER"
         )
     numbers = _numbers(counts, where) if isinstance(counts, str) else list(counts)
     if any(number < 0 for number in numbers) or sum(numbers) != height * width:
         raise DataError(
-            f"{where}: the runs of its mask don't cover the {height} x {width} pixels of its image; correct the mask"
+            f"{where}: the runs of its mask don't cover the {height} x {width} pixels of its image; correct the "
+            "`counts` of its segmentation, which are 0 or more and add up to this number"
         )
     return RunLengths(height, width, tuple(numbers))
 
@@ -67,7 +68,9 @@ def _numbers(text: str, where: str) -> list[int]:
     for character in text:
         bits = ord(character) - _FIRST
         if not 0 <= bits < 2 * _MORE or length == _LONGEST:
-            raise DataError(f"{where}: its mask isn't COCO's text for runs of pixels; download the file again")
+            raise DataError(
+                f"{where}: its mask isn't COCO's text for runs of pixels; download or export the annotations again"
+            )
         number |= (bits % _MORE) << (_BITS * length)
         length += 1
         if bits & _MORE:
@@ -77,7 +80,7 @@ def _numbers(text: str, where: str) -> list[int]:
         numbers.append(number + (numbers[-2] if len(numbers) > 2 else 0))
         number = length = 0
     if length:
-        raise DataError(f"{where}: the text of its mask is cut off; download the file again")
+        raise DataError(f"{where}: the text of its mask is cut off; download or export the annotations again")
     return numbers
 
 

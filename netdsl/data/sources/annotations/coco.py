@@ -93,7 +93,7 @@ class CocoInstances:
         file = read_json(self._path, CocoFile, LARGEST_FILE)
         self._images = file.images
         if not self._images:
-            raise DataError(f"{path}: the file has no images; name another file")
+            raise DataError(f"{path}: the file has no images; name a COCO file whose list `images` isn't empty")
         self._folder = image_folder(self._path, file.images[0].file_name) if images is None else Path(images)
         known = class_list(classes, self._path.parent)
         categories = sorted(file.categories, key=lambda category: category.id)
@@ -119,7 +119,10 @@ class CocoInstances:
         where = f"{self._path}: annotations[{place}]"
         name = self._categories.get(annotation.category_id)
         if name is None:
-            raise DataError(f"{where}: category_id {annotation.category_id} isn't the id of a category; correct it")
+            raise DataError(
+                f"{where}: category_id {annotation.category_id} isn't the id of a category; add the category to the "
+                "list `categories`, or remove the annotation"
+            )
         labels = self._classes.labels
         number = str(annotation.category_id)  # SSD's label map uses it in place of the name
         label = labels[number] if number in labels and name not in labels else self._classes.label(name, where)
@@ -142,7 +145,8 @@ def _masks(text: msgspec.Raw, where: str) -> list[list[float]] | CocoRuns | None
         return msgspec.json.decode(text, type=list[list[float]] | CocoRuns | None)
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
         raise DataError(
-            f"{where}: its segmentation is neither polygons nor runs of pixels: {problem}; correct it"
+            f"{where}: its segmentation is neither polygons nor runs of pixels: {problem}; write it as lists of "
+            "x and y, or remove the annotation"
         ) from None
 
 
@@ -150,10 +154,16 @@ def _joints(text: msgspec.Raw, where: str) -> tuple[Joint, ...]:
     try:
         numbers = msgspec.json.decode(text, type=list[float] | None) or []
     except (ValueError, RecursionError) as problem:
-        raise DataError(f"{where}: its keypoints aren't numbers: {problem}; correct them") from None
+        raise DataError(
+            f"{where}: its keypoints aren't numbers: {problem}; write x, y and 0, 1 or 2 for each joint, or remove "
+            "the annotation"
+        ) from None
     marks = numbers[_NUMBERS - 1 :: _NUMBERS]
     if len(numbers) % _NUMBERS or any(mark not in MARKS for mark in marks):
-        raise DataError(f"{where}: its keypoints must be x, y and 0, 1 or 2 for each joint; correct them")
+        raise DataError(
+            f"{where}: its keypoints must be x, y and 0, 1 or 2 for each joint; add the missing numbers, or remove "
+            "the annotation"
+        )
     places = zip(numbers[::_NUMBERS], numbers[1::_NUMBERS], marks, strict=True)
     return tuple(Joint(*checked_place(x, y, where), MARKS[int(mark)]) for x, y, mark in places)
 
@@ -215,13 +225,14 @@ def read_captions(path: Path, images: Path | None = None) -> list[CaptionedImage
     """
     file = read_json(path, CaptionsFile, LARGEST_FILE)
     if not file.images:
-        raise DataError(f"{path}: the file has no images; name another file")
+        raise DataError(f"{path}: the file has no images; name a COCO file whose list `images` isn't empty")
     folder = image_folder(path, file.images[0].file_name) if images is None else images
     captions, known = defaultdict[int, list[str]](list), {image.id for image in file.images}
     for place, annotation in enumerate(file.annotations):
         if annotation.image_id not in known:
             raise DataError(
-                f"{path}: annotations[{place}]: no image has the image_id {annotation.image_id}; correct it"
+                f"{path}: annotations[{place}]: no image has the image_id {annotation.image_id}; add the image "
+                "to the list `images`, or remove the annotation"
             )
         captions[annotation.image_id].append(annotation.caption)
     return [

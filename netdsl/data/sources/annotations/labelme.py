@@ -55,7 +55,9 @@ class LabelmeFolder:
         self._path = Path(path)
         self._files = sorted(self._path.glob("*.json"))
         if not self._files:
-            raise DataError(f"{path}: the folder has no .json files from labelme; name another folder")
+            raise DataError(
+                f"{path}: the folder has no .json files from labelme; name the folder in which labelme saved them"
+            )
         self._classes = class_list(classes, self._path) or self._found_classes()
         self.classes = self._classes.names
 
@@ -110,7 +112,11 @@ def _outline(shape: LabelmeShape) -> Outline:
 def _check_shape(shape: LabelmeShape, where: str) -> None:
     if shape.shape_type not in _POINTS:
         raise DataError(
-            f"{where}: the shape is a '{shape.shape_type[:40]}', but objects must be polygons or rectangles; remove it"
+            f"{where}: the shape is a '{shape.shape_type[:40]}', but objects must be polygons or rectangles; "
+            "draw it as a polygon in labelme, or remove it"
         )
     if len(shape.points) < _POINTS[shape.shape_type]:
-        raise DataError(f"{where}: the {shape.shape_type} has only {len(shape.points)} points; remove it")
+        raise DataError(
+            f"{where}: the {shape.shape_type} has only {len(shape.points)} points; draw it again in labelme, or "
+            "remove it"
+        )

@@ -39,6 +39,9 @@ class MapFolder:
         number, line = self._lines[index]
         where, words = f"{self._list}:{number}", line.split()
         if len(words) != 2:
-            raise DataError(f"{where}: the line must contain the path of an image and the path of its map; correct it")
+            raise DataError(
+                f"{where}: the line must contain the path of an image and the path of its map; write both with a "
+                "space between them"
+            )
         image, labels = (path_inside(self._path, word, where) for word in words)
         return AnnotatedImage(image.stem, image, *image_size(image), (), class_map=labels)

@@ -51,8 +51,8 @@ def object_map(image: AnnotatedImage) -> PixelMap | None:
         return None
     if len(image.objects) > _MOST_OBJECTS:
         raise DataError(
-            f"{image.path}: the image has {len(image.objects)} objects, but a map can only number {_MOST_OBJECTS}; "
-            "remove some"
+            f"{image.path}: the image has {len(image.objects)} objects, but a map can only number "
+            f"{_MOST_OBJECTS}; remove some, or write coco: instead"
         )
     return _map(image, [UNKNOWN if marked.crowd else number for number, marked in enumerate(image.objects, 1)])
 
@@ -63,8 +63,8 @@ def read_map(path: Path, image: AnnotatedImage) -> PixelMap:
     if pixels.shape != (image.height, image.width):
         height, width = pixels.shape
         raise DataError(
-            f"{path}: the map has {height} x {width} pixels, but {image.path} has {image.height} x {image.width}; "
-            "make the sizes equal"
+            f"{path}: the map has {height} x {width} pixels, but {image.path} has {image.height} x "
+            f"{image.width}; resize one of them, or name the map of this image"
         )
     return pixels
 

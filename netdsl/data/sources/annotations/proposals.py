@@ -32,12 +32,15 @@ def read_proposals(path: str | Path, names: Sequence[str]) -> list[Boxes]:
     found = _selective_search(path) if path.suffix == _MATLAB else _from_archive(path, names)
     if len(found) != len(names):
         raise DataError(
-            f"{path}: the file has regions of {len(found)} images, but the data set has {len(names)}; use the file "
-            "of this data set"
+            f"{path}: the file has regions of {len(found)} images, but the data set has {len(names)}; write the "
+            "file of this data set with `zoo propose`"
         )
     for name, boxes in zip(names, found, strict=True):
         if not np.isfinite(boxes).all() or (boxes[:, 2:] < boxes[:, :2]).any():
-            raise DataError(f"{path}: a region of image {name} ends before it begins, or isn't finite; correct it")
+            raise DataError(
+                f"{path}: a region of image {name} ends before it begins, or isn't finite; write the file again "
+                "with `zoo propose`"
+            )
     return found
 
 
@@ -58,19 +61,20 @@ def _from_archive(path: Path, names: Sequence[str]) -> list[Boxes]:
     with file_errors(path, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
         with zipfile.ZipFile(path) as archive:
             if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
-                raise DataError(f"{path}: the archive is compressed; write it with numpy.savez")
+                raise DataError(f"{path}: the archive is compressed; write it with numpy.savez, which doesn't compress")
         with np.load(path, allow_pickle=False) as arrays:
             boxes, counts, written = (arrays[name] for name in (_BOXES, _COUNTS, _NAMES))
     whole = counts.dtype == np.int64 and counts.ndim == 1 and len(written) == len(counts) and (counts >= 0).all()
     if not whole or boxes.dtype != np.float32 or boxes.shape != (int(counts.sum()), 4):
         raise DataError(
-            f"{path}: its {_BOXES}, {_COUNTS} and {_NAMES} don't fit together; the file is damaged, so write it again"
+            f"{path}: its {_BOXES}, {_COUNTS} and {_NAMES} don't fit together; the file is damaged, so write it "
+            "again with `zoo propose`"
         )
     for name, other in zip(names, written.tolist(), strict=False):
         if name != other:
             raise DataError(
-                f"{path}: the file has regions of image {other}, but the data set has {name} in its place; use the "
-                "file of this data set"
+                f"{path}: the file has regions of image {other}, but the data set has {name} in its place; "
+                "write the file of this data set with `zoo propose`"
             )
     return np.split(boxes, np.cumsum(counts)[:-1]) if len(counts) else []
 
@@ -83,7 +87,7 @@ def _selective_search(path: Path) -> list[Boxes]:
     with file_errors(path):
         cells = matlab_cells(path.read_bytes(), _BOXES, str(path))
     if any(cell.size % 4 for cell in cells):
-        raise DataError(f"{path}: some regions don't have four numbers; create the file again")
+        raise DataError(f"{path}: some regions don't have four numbers; write the file again with `zoo propose`")
     boxes = [np.asarray(cell, np.float32).reshape(-1, 4)[:, [1, 0, 3, 2]] - 1 for cell in cells]
     return [_without_small(each[np.sort(np.unique(each, axis=0, return_index=True)[1])]) for each in boxes]
 

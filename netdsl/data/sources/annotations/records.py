@@ -60,7 +60,8 @@ class AnnotatedRecords:
             if not 0 < label < len(self.classes):
                 raise DataError(
                     f"{where}: the record has an object of class {label:g}, but classes are numbered 1 to "
-                    f"{len(self.classes) - 1}; name other classes"
+                    f"{len(self.classes) - 1}; add the missing classes to the file of classes, as in "
+                    "?classes=FILE"
                 )
             edges = np.array([left * width, top * height, right * width, bottom * height]).round(_DECIMALS)
             edges[:2] -= self.first_pixel
@@ -131,11 +132,14 @@ def _encoded(datum: pb.Datum, where: str) -> bytes:
         return datum.data
     pixels = raw_image(datum, where)
     if pixels.dtype != np.uint8 or len(pixels) not in (1, 3, 4):
-        raise DataError(f"{where}: its values aren't an image of bytes with 1, 3 or 4 channels; store an image instead")
+        raise DataError(
+            f"{where}: its values aren't an image of bytes with 1, 3 or 4 channels; write the records with `zoo "
+            "data convert --encoded png`, or name a database of images"
+        )
     return bytes(opencv().imencode(".png", np.ascontiguousarray(pixels.transpose(1, 2, 0)))[1])
 
 
-def normalised_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: int) -> NDArray[np.float32]:
+def normalized_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: int) -> NDArray[np.float32]:
     """Return an object's box as shares of its image's size.
 
     As in SSD's own converter, the numbers in the set's files are divided by the size, whether they count from 0 or 1.
@@ -175,7 +179,7 @@ class MarkedItems:
     def _rows(self, image: AnnotatedImage) -> Array:
         numbers, rows = Counter[int](), []
         for marked in image.objects:
-            box = normalised_edges(marked, image, self._marked.first_pixel)
+            box = normalized_edges(marked, image, self._marked.first_pixel)
             rows.append((marked.label, numbers[marked.label], *box, marked.difficult or marked.crowd))
             numbers[marked.label] += 1
         return np.array(rows, np.float32).reshape(-1, COLUMNS)
@@ -187,7 +191,7 @@ class MarkedItems:
         if pixels is None:
             raise DataError(
                 f"{image.path}: only boxes are known, but the layer's third top needs a class for each pixel; "
-                "remove that top"
+                "remove that top, or read a set with masks, such as coco:FILE.json"
             )
         return (pixels[None],)
 

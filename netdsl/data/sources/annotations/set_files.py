@@ -26,7 +26,10 @@ def path_inside(folder: Path, name: str, where: str) -> Path:
     trusted."""
     parts = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or parts.is_absolute() or ".." in parts.parts:
-        raise DataError(f"{where}: the file '{name[:80]}' isn't below {folder}; move it there")
+        raise DataError(
+            f"{where}: the file '{name[:80]}' isn't below {folder}; move the file there, and write its path "
+            "relative to that folder"
+        )
     return folder / parts
 
 
@@ -70,7 +73,10 @@ def _is_turned(image: Any) -> bool:
 def checked_size(height: int, width: int, where: str) -> tuple[int, int]:
     """Return the height and width of an image. Raises a `DataError` if they are impossible or above the limit."""
     if height < 1 or width < 1 or height * width > image_limit().pixels:
-        raise DataError(f"{where}: an image can't have height {height} and width {width}; correct them")
+        raise DataError(
+            f"{where}: an image can't have height {height} and width {width}; write the size of the image file, or "
+            "leave it out"
+        )
     return height, width
 
 
@@ -81,7 +87,7 @@ def number_in(text: str, where: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{where}: '{text.strip()[:40]}' isn't a number; correct it")
+        raise DataError(f"{where}: '{text.strip()[:40]}' isn't a number; write a number such as 12 or 0.5")
     return number
 
 
@@ -89,16 +95,24 @@ def checked_edges(edges: Edges, where: str) -> Edges:
     """Return a box. Raises a `DataError` if it ends before it begins, or if it is far outside any image."""
     left, top, right, bottom = edges
     if not all(abs(edge) <= _FARTHEST for edge in edges):  # also true for NaN
-        raise DataError(f"{where}: a box has edges at {_in_words(edges)}, where no image can be; correct it")
+        raise DataError(
+            f"{where}: a box has edges at {_in_words(edges)}, where no image can be; write its edges in pixels, or "
+            "remove it"
+        )
     if right < left or bottom < top:
-        raise DataError(f"{where}: the box with edges at {_in_words(edges)} ends before it begins; correct it")
+        raise DataError(
+            f"{where}: the box with edges at {_in_words(edges)} ends before it begins; swap its left and right or "
+            "its top and bottom edges, or remove it"
+        )
     return edges
 
 
 def checked_place(x: float, y: float, where: str) -> tuple[float, float]:
     """Return a point. Raises a `DataError` if it is far outside any image."""
     if not max(abs(x), abs(y)) <= _FARTHEST:
-        raise DataError(f"{where}: a point is at {x:g}, {y:g}, where no image can be; correct it")
+        raise DataError(
+            f"{where}: a point is at {x:g}, {y:g}, where no image can be; write its place in pixels, or remove it"
+        )
     return x, y
 
 
@@ -124,4 +138,7 @@ def read_json(path: Path, kind: type[T], largest: int) -> T:
         try:
             return msgspec.json.decode(data, type=kind)
         except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-            raise DataError(f"{path}: the JSON doesn't have the expected form: {problem}; correct it") from None
+            raise DataError(
+                f"{path}: the JSON doesn't have the expected form: {problem}; correct this field, or export the "
+                "file again"
+            ) from None

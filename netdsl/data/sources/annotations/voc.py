@@ -57,7 +57,7 @@ class XmlElement:
         """Return the first child with a name. Raises a `DataError` if there is none."""
         child = self.find(name)
         if child is None:
-            raise DataError(f"{self.where}: <{self.name}> has no <{name}>; add one")
+            raise DataError(f"{self.where}: <{self.name}> has no <{name}>; add it, or export the annotations again")
         return child
 
 
@@ -68,14 +68,16 @@ def read_xml(path: Path) -> XmlElement:
     if data is None:
         raise DataError(
             f"{path}: the file has more than {_LARGEST_XML:,} bytes, too many for the annotations of one image; "
-            "remove it"
+            "remove the file, or export it again"
         )
     builder = _TreeBuilder(path)
     try:
         builder.parser.Parse(data, True)
     except expat.ExpatError as problem:
         reason = expat.errors.messages[problem.code]
-        raise DataError(f"{path}:{problem.lineno}: not well-formed XML: {reason}; correct it") from None
+        raise DataError(
+            f"{path}:{problem.lineno}: not well-formed XML: {reason}; correct this line, or export the file again"
+        ) from None
     except (LookupError, ValueError) as problem:
         raise DataError(f"{path}: its encoding can't be read ({problem}); save it as UTF-8") from None
     return builder.root
@@ -104,14 +106,16 @@ class _TreeBuilder:
         return f"{self._path}:{self.parser.CurrentLineNumber}"
 
     def _refuse(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
-        raise DataError(f"{self._where}: the file has a DTD (<!DOCTYPE ...>), which annotations don't need; remove it")
+        raise DataError(
+            f"{self._where}: the file has a DTD (<!DOCTYPE ...>), which annotations don't need; remove the DTD"
+        )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._count += 1
         if self._count > _MOST_ELEMENTS or len(self._open) > _DEEPEST:
             raise DataError(
                 f"{self._where}: the file has more than {_MOST_ELEMENTS:,} elements, or nests them more than "
-                f"{_DEEPEST} deep; split it"
+                f"{_DEEPEST} deep; export it again with an <object> for each object"
             )
         element = XmlElement(name, self._where)
         self._open[-1].children.append(element)
@@ -141,7 +145,8 @@ class VocFolder:
         self._names = _all_names(self._path) if image_set is None else _names_of_set(self._path, image_set)
         if not self._names:
             raise DataError(
-                f"{self._path / ANNOTATIONS}: the folder has no annotations, which are .xml files; name another folder"
+                f"{self._path / ANNOTATIONS}: the folder has no annotations, which are .xml files; name the "
+                "folder that contains JPEGImages and Annotations"
             )
         self._classes = class_list(classes, self._path) or self._found_classes()
         self.classes = self._classes.names
@@ -169,8 +174,8 @@ class VocFolder:
         element = read_xml(path_inside(folder, f"{name}.xml", str(folder)))
         if element.name != "annotation":
             raise DataError(
-                f"{element.where}: the root is <{element.name}>, but annotations begin with <annotation>; remove "
-                "the file"
+                f"{element.where}: the root is <{element.name}>, but annotations begin with <annotation>; move "
+                "the file to another folder"
             )
         return element
 
@@ -202,8 +207,11 @@ def _voc_folder(path: Path) -> Path:
     folders = sorted(folder.parent for folder in path.glob(f"*/{ANNOTATIONS}") if folder.is_dir())
     if len(folders) == 1:
         return folders[0]
-    found = f"several folders contain one; choose {folders[0]} or another" if folders else "name a Pascal VOC folder"
-    raise DataError(f"{path}: the folder doesn't contain {ANNOTATIONS}; {found}; name a folder in Pascal VOC's layout")
+    found = f"several folders contain one, such as {folders[0]}" if folders else "none of its folders does either"
+    raise DataError(
+        f"{path}: the folder doesn't contain {ANNOTATIONS}; {found}; name the folder that contains JPEGImages and "
+        f"{ANNOTATIONS}"
+    )
 
 
 def _all_names(path: Path) -> list[str]:

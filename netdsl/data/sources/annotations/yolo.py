@@ -42,7 +42,10 @@ class YoloFolder:
         self._files = [file for file in _image_files(self._path) if image_set is None or image_set in file.parts[:-1]]
         if not self._files:
             below = "" if image_set is None else f" below a folder {image_set}"
-            raise DataError(f"{path}: there are no images in a folder {IMAGE_FOLDER}{below}; name another folder")
+            raise DataError(
+                f"{path}: there are no images in a folder {IMAGE_FOLDER}{below}; name the folder that contains "
+                f"{IMAGE_FOLDER} and labels"
+            )
         self.classes = _classes(self._path, classes)
 
     def __len__(self) -> int:
@@ -76,7 +79,7 @@ class YoloFolder:
         else:
             raise DataError(
                 f"{where}: the line must be 'class x y width height', or a class and the x and y of 3 corners "
-                "or more; correct it"
+                "or more; write its numbers as shares of the image's size"
             )
         return MarkedObject(int(number) + 1, checked_edges(edges, where), outlines=outlines)
 
@@ -110,15 +113,23 @@ def _names(path: Path) -> list[str]:
     """Return the classes of data.yaml, where they are a list or a mapping by number."""
     with file_errors(path):
         if regular_file(path).stat().st_size > _LARGEST_YAML:
-            raise DataError(f"{path}: the file has more than 1 MB, too much for settings; name another file")
+            raise DataError(
+                f"{path}: the file has more than 1 MB, too much for settings; name the data.yaml of the data set"
+            )
         text = path.read_bytes()
     try:
         values = yaml.load(text, yaml.BaseLoader)  # reads all values as text
         names = msgspec.convert(values, YoloSettings, strict=False).names
     except (yaml.YAMLError, ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DataError(f"{path}: the settings can't be read: {' '.join(str(problem).split())}; correct them") from None
+        raise DataError(
+            f"{path}: the settings can't be read: {' '.join(str(problem).split())}; correct the YAML there, or name "
+            "the classes in a text file, as in ?classes=FILE"
+        ) from None
     if not isinstance(names, Mapping):
         return names
     if not names or min(names) < 0 or max(names) >= _MOST_CLASSES:
-        raise DataError(f"{path}: classes must have numbers from 0 to {_MOST_CLASSES - 1:,}; correct them")
+        raise DataError(
+            f"{path}: classes must have numbers from 0 to {_MOST_CLASSES - 1:,}; number the entries of `names` from "
+            "0 on"
+        )
     return [names.get(number, str(number)) for number in range(max(names) + 1)]

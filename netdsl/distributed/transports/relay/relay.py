@@ -286,7 +286,9 @@ class Meeting:
             try:
                 self._variables.append(Variable(request))
             except MemoryError:
-                self._problem = DistributedError(f"the driver has too little memory for a {request}; give it more")
+                self._problem = DistributedError(
+                    f"the driver has too little memory for a {request}; raise spark.driver.memory"
+                )
                 return
         rows = bytes_of(np.concatenate([self._here[rank].numbers for rank in range(self._size)]))
         for visit in self._here.values():

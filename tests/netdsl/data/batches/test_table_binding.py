@@ -80,7 +80,7 @@ def test_arrays_without_names_are_used_in_order(source: str, tmp_path: Path) -> 
             assert found.shapes() == [(3, *shape), (3,)]
         with batches(table, Intake(("x",), 3, (shape,))) as found:
             assert found.shapes() == [(3, *shape)]
-        refuse(Table(table.source, {"x": "image"}), "arrays fill the blobs x in this order; name no columns", DATA_X)
+        refuse(Table(table.source, {"x": "image"}), "arrays fill the blobs x in this order; leave out --column", DATA_X)
     refuse(lines, "t.csv: an item has 2 arrays, too few for a, b, c", Intake(("a", "b", "c"), 1, (None,) * 3))
 
 

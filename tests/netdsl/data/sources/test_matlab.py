@@ -55,7 +55,7 @@ def test_scipy_reads_written_files(place: tuple[str, ...]) -> None:
         (
             matlab_bytes(LABELS, ("S",)).replace(b"\x00\x01IM", b"\x00\x02IM"),
             ("S",),
-            "the format of MATLAB 7.3; save it with -v7",
+            "the format of MATLAB 7.3; save it in MATLAB with save",
         ),
         (matlab_bytes(LABELS, ("S",)), ("T",), "has no 'T'"),
         (matlab_bytes(LABELS, ("S",)), ("S", "field"), "has no 'S.field'"),

@@ -139,7 +139,7 @@ def test_files_of_different_sizes_are_an_error() -> None:
         item(voc("voc", "val", MEAN))
 
 
-def test_labels_in_colours_are_an_error() -> None:
+def test_labels_in_colors_are_an_error() -> None:
     put_voc()
     put("voc/SegmentationClass/2007_000001.png", png(COLORS))
     with pytest.raises(DataError, match="has colors; a map of labels must have a palette, or gray pixels"):

@@ -115,7 +115,7 @@ def write_pose_database(path: Path, masks: int = 2) -> Path:
     return path
 
 
-def test_a_database_is_recognised_by_its_first_record(tmp_path: Path) -> None:
+def test_a_database_is_recognized_by_its_first_record(tmp_path: Path) -> None:
     path = write_pose_database(tmp_path / "poses")
     known, said = parse_source(str(path)), parse_source(f"poses:{path}")
     assert known == said and known.content is Content.MARKED_IMAGES

@@ -153,7 +153,7 @@ def test_impossible_settings_are_refused() -> None:
             deeplab(transform)
     with pytest.raises(DataError, match="can't have a mean_file"):
         deeplab({"mean_file": "mean.binaryproto"})
-    with pytest.raises(DataError, match="use dense_image_data_param"):
+    with pytest.raises(DataError, match="set mirror and the crop in dense_image_data_param"):
         segnet({"mirror": True})
     with pytest.raises(DataError, match="only one of crop_height and crop_width"):
         segnet({}, crop_height=3)
@@ -196,7 +196,7 @@ def test_edge_maps_are_resized_before_thresholding_and_cropped_in_tests_too() ->
 
 
 def test_images_with_maps_are_not_resized_by_the_transform() -> None:
-    with pytest.raises(DataError, match="resizes images but not their labels; use new_height and new_width"):
+    with pytest.raises(DataError, match="resizes images but not their labels; set new_height and new_width"):
         hed({"resize_param": [{"height": 3, "width": 3}]})
 
 

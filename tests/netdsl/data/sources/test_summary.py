@@ -6,10 +6,10 @@ import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.source import Item
-from netdsl.data.sources.summary import example_items, summarise
+from netdsl.data.sources.summary import example_items, summarize
 
 
-class Unlabelled:
+class Unlabeled:
     """Many items of one class, then a few of another. Only the items contain their labels."""
 
     def __len__(self) -> int:
@@ -41,5 +41,5 @@ def test_without_labels_the_first_items_are_shown() -> None:
 
 
 def test_classes_are_searched_in_the_whole_source() -> None:
-    assert summarise(Unlabelled(), example_items(Unlabelled(), 10)).labels == {"0": 5, "1": 5}
-    assert len(example_items(Unlabelled())) == 64
+    assert summarize(Unlabeled(), example_items(Unlabeled(), 10)).labels == {"0": 5, "1": 5}
+    assert len(example_items(Unlabeled())) == 64

@@ -173,7 +173,7 @@ def test_a_window_whose_context_misses_the_image_is_named() -> None:
         (("7 1.0 4 5 9 12\n", ""), "ends within the image of line 11"),
         (("7 1.0 4 5 9 12", "7 1.0 4 five 9 12"), "aren't 'class overlap"),
         (("7 1.0 4 5 9 12", "7 1.0 4"), "aren't 'class overlap"),
-        (("18\n2\n", "18\nx\n"), "is 'x'; write a number"),
+        (("18\n2\n", "18\nx\n"), "is 'x'; write the number of windows"),
         (("5 0.9", "0 0.9"), "class 0, which means background, in the image of line 1"),
         ((WINDOWS, ""), "0 windows of objects"),
     ],

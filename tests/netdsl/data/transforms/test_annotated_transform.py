@@ -93,12 +93,12 @@ def test_a_window_beyond_the_image_is_clipped() -> None:
     assert (image == IMAGE[:, :, 8:]).all() and rows.tolist() == [[5, 1, 0.5, 0, 1, 0.5, 1]]
 
 
-def test_objects_whose_centre_is_cut_off_are_left_out() -> None:
+def test_objects_whose_center_is_cut_off_are_left_out() -> None:
     half = Fixed(0, 0, 0.375, 0.5)
     assert one(transform(draw=half))[1].tolist() == [[3, 0, np.float32(0.25) / np.float32(0.375), 0.5, 1, 1, 0]]
-    centre = "emit_constraint { emit_type: CENTER }"
-    assert one(transform(centre, half))[1].tolist() == one(transform(draw=half))[1].tolist()
-    assert one(transform(centre, Fixed(0, 0, 0.3125, 0.5)))[1].shape == (0, 7)
+    center = "emit_constraint { emit_type: CENTER }"
+    assert one(transform(center, half))[1].tolist() == one(transform(draw=half))[1].tolist()
+    assert one(transform(center, Fixed(0, 0, 0.3125, 0.5)))[1].shape == (0, 7)
 
 
 def test_boxes_are_mirrored_with_their_image() -> None:

@@ -16,7 +16,7 @@ from netdsl.data.transforms.boxes import (
     Jitter,
     areas,
     batch_rows,
-    centred_rows,
+    centered_rows,
     coverages,
     jaccard_overlaps,
     project,
@@ -73,7 +73,7 @@ def emitted(**constraint: object) -> list[bool]:
     return Emission(pb.TransformationParameter(**rule))(boxes(off, on, half), window).tolist()
 
 
-def test_objects_are_kept_by_their_centre_by_overlap_or_if_fully_inside() -> None:
+def test_objects_are_kept_by_their_center_by_overlap_or_if_fully_inside() -> None:
     assert emitted() == [True, True, True]
     assert emitted(emit_type="CENTER") == [False, True, True]
     assert emitted(emit_type="MIN_OVERLAP", emit_overlap=0.25) == [True, True, True]
@@ -149,7 +149,7 @@ def test_the_canvas_is_filled_with_the_mean_as_bytes_or_black() -> None:
 def test_impossible_expansions_are_refused() -> None:
     with pytest.raises(DataError, match="max_expand_ratio is 1; set it to more than 1"):
         expansion(1)
-    with pytest.raises(DataError, match="use mean_value"):
+    with pytest.raises(DataError, match="set mean_value"):
         expansion(mean_file="mean.binaryproto")
     with pytest.raises(DataError, match="too large"):
         Canvas(1 << 15, 1 << 15).pixels(WHOLE)
@@ -304,10 +304,10 @@ def test_images_of_a_batch_have_one_size() -> None:
         batch_rows([(BATCH_IMAGE, ROWS), (BATCH_IMAGE[:, 1:], ROWS)])
 
 
-def test_rows_for_yolo_are_centres_and_sizes_with_classes_from_0() -> None:
-    rows = centred_rows(ROWS, difficult=True)
+def test_rows_for_yolo_are_centers_and_sizes_with_classes_from_0() -> None:
+    rows = centered_rows(ROWS, difficult=True)
     assert rows.shape == (1, 300, 5) and rows.dtype == np.float32
     assert rows[0, :2].tolist() == [[2, 0.375, 0.5, 0.25, 0.5], [4, 0.875, 0.25, 0.25, 0.5]]
     assert not rows[0, 2:].any()
-    assert centred_rows(ROWS, difficult=False)[0, :2].tolist() == [[2, 0.375, 0.5, 0.25, 0.5], [0] * 5]
-    assert (centred_rows(np.repeat(ROWS, 200, axis=0), difficult=True)[0, :, 3] > 0).sum() == 300
+    assert centered_rows(ROWS, difficult=False)[0, :2].tolist() == [[2, 0.375, 0.5, 0.25, 0.5], [0] * 5]
+    assert (centered_rows(np.repeat(ROWS, 200, axis=0), difficult=True)[0, :, 3] > 0).sum() == 300

@@ -46,7 +46,7 @@ def test_contrast_comes_before_or_after_saturation_equally_often() -> None:
     assert abs(found.count(contrast_first) / 2000 - 0.5) < 0.04
 
 
-def test_saturation_scales_and_hue_turns_the_colour_circle() -> None:
+def test_saturation_scales_and_hue_turns_the_color_circle() -> None:
     pure = np.array([[[0, 255, 0]]], np.uint8)  # green, with a hue of 60
     whiter = distorted(pure, 2000, saturation_prob=0.5, saturation_lower=0.5, saturation_upper=0.5)
     assert {tuple(each) for each in whiter} == {(0, 255, 0), (127, 255, 127)}

@@ -133,7 +133,7 @@ def test_images_that_cannot_be_cropped_are_refused(settings: dict[str, object], 
 def test_image_settings_are_refused_for_other_data(
     use: Callable[[pb.TransformationParameter], object], what: str, setting: str
 ) -> None:
-    with pytest.raises(DataError, match=f"{setting} doesn't work for {what}; remove it"):
+    with pytest.raises(DataError, match=f"{setting} doesn't work for {what}; remove it from transform_param"):
         use(pb.TransformationParameter(**{setting: True}))
 
 

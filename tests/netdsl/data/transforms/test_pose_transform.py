@@ -9,7 +9,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.pose_skeleton import COCO, MPI, MPI_MIDDLES, MPI_SINGLE, Skeleton, plain_skeleton
-from netdsl.data.transforms.pose_transform import CentredPoseTransform, LimbPoseTransform
+from netdsl.data.transforms.pose_transform import CenteredPoseTransform, LimbPoseTransform
 from netdsl.errors import DataError
 
 pytest.importorskip("cv2")
@@ -234,7 +234,9 @@ def test_the_central_persons_maps_precede_those_of_all_persons() -> None:
     sides = set()
     for seed in range(4):
         image, _, _ = item(persons)
-        pixels, maps = CentredPoseTransform(p, MPI_SINGLE, train=True)((image, persons), np.random.default_rng(seed), 0)
+        pixels, maps = CenteredPoseTransform(p, MPI_SINGLE, train=True)(
+            (image, persons), np.random.default_rng(seed), 0
+        )
         places, mirrored = drawn(p, persons, seed)
         order = [9, 8, 12, 11, 10, 13, 14, 15, 2, 1, 0, 3, 4, 5]
         if mirrored:
@@ -252,7 +254,7 @@ def test_the_central_persons_maps_precede_those_of_all_persons() -> None:
 def test_without_a_gaussian_only_the_image_is_returned() -> None:
     p = settings(pb.TransformationParameter, num_parts=5, np_in_lmdb=5, put_gaussian=False, transform_body_joint=False)
     image, _, persons = item(people(1, 5))
-    transform = CentredPoseTransform(p, plain_skeleton(5, swaps=False), train=True)
+    transform = CenteredPoseTransform(p, plain_skeleton(5, swaps=False), train=True)
     pixels, maps = transform((image, persons), np.random.default_rng(0), 0)
     assert pixels.shape == (3, *CROP) and maps.shape == (12, 6, 8)
 

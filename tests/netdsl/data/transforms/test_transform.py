@@ -41,7 +41,7 @@ def draws(train: bool, times: int = 60, **settings: object) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("kind", ["nothing", "a value", "values", "a file"])
-def test_a_test_image_is_cropped_in_the_middle_and_normalised(kind: str, dtype: type, mean_file: str) -> None:
+def test_a_test_image_is_cropped_in_the_middle_and_normalized(kind: str, dtype: type, mean_file: str) -> None:
     settings, mean = {
         "nothing": ({}, np.zeros(1)),
         "a value": ({"mean_value": [100.5]}, np.full(1, 100.5)),

@@ -34,7 +34,7 @@ def colors(sheet: np.ndarray) -> set[tuple[int, ...]]:
     return {tuple(color.tolist()) for color, count in zip(found, counts, strict=True) if count >= 70 * 70}
 
 
-def test_images_are_shown_in_their_colours() -> None:
+def test_images_are_shown_in_their_colors() -> None:
     assert colors(opened(contact_sheet([(plain(10, 20, 200), LABEL)]))) >= {(200, 20, 10)}
     assert colors(opened(contact_sheet([(plain(10, 20, 200), LABEL)], rgb=True))) >= {(10, 20, 200)}
     assert colors(opened(contact_sheet([(plain(90), LABEL)]))) >= {(90, 90, 90)}

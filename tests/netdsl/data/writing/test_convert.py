@@ -260,7 +260,7 @@ def test_invalid_targets_are_refused(target: str, what: str) -> None:
         ((PIXELS, LABELS + 0.5), "out_lmdb", Conversion(), "00000000: the label must be one whole number, not"),
         ((PIXELS, PIXELS), "out_lmdb", Conversion(), "the label must be one whole number"),
         ((PIXELS,), "out_lmdb", Conversion(), "a Datum has an image and a label, but an item has 1 arrays"),
-        ((PIXELS[:, None], LABELS), "out_lmdb", Conversion(), r"but the item has shape \(1, 3, 6, 5\); write Parquet"),
+        ((PIXELS[:, None], LABELS), "out_lmdb", Conversion(), r"but the item has shape \(1, 3, 6, 5\); write a table"),
         ((PIXELS[:, 0, 0], LABELS), "out_lmdb", Conversion((4, 4)), r"item 0: an item of shape \(5,\) isn't an image"),
         ((PIXELS * 0.5, LABELS), "out_lmdb", Conversion(encoded=ImageFormat.PNG), "item 0: float32 values of shape"),
         ((PIXELS[:, :2], LABELS), "out_lmdb", Conversion(encoded=ImageFormat.JPG), "item 0: uint8 values of shape"),
@@ -314,5 +314,5 @@ def test_a_changed_value_in_parquet_is_detected() -> None:
 
 
 def test_proportional_sides_require_annotated_images() -> None:
-    with pytest.raises(DataError, match="min_side and max_side need images with marked objects; give a size"):
+    with pytest.raises(DataError, match="--min-dim and --max-dim need images with marked objects; give --resize"):
         convert(made(PIXELS, LABELS), "out_lmdb", Conversion(min_side=9))

@@ -119,7 +119,7 @@ def test_heartbeats_show_whether_a_worker_works_or_waits():
     "token",
     ["", "0" * (TOKEN_BYTES - 1), "0" * TOKEN_BYTES, "\xff" * TOKEN_BYTES, "GET / HTTP/1.1\r\nHost: driver\r\n\r\n"],
 )
-def test_an_unauthorised_client_is_refused_without_disturbing_workers(token):
+def test_an_unauthorized_client_is_refused_without_disturbing_workers(token):
     with ControlServer(HERE, 2, adopt=lambda *connection: pytest.fail("a stranger got in")) as server:
         for purpose in Purpose:
             with connect_to(server) as connection:

@@ -93,7 +93,10 @@ def test_the_transport_follows_from_the_machines(param: pb.SolverParameter, loca
 def test_a_run_without_started_workers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(DistributedError, match=r"RANK and WORLD_SIZE aren't set, .*; start the workers with torchrun"):
+    with pytest.raises(
+        DistributedError,
+        match=r"RANK and WORLD_SIZE aren't set, .*; start the workers with a launcher that sets them, as in `torchrun",
+    ):
         train_as_worker(Path("run"), lambda launcher: pytest.fail("there is nothing to supervise"))
 
 

@@ -16,26 +16,26 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 BOTH = [ElasticAveraging, SynchronousElastic]
 
 
-def test_worker_and_centre_move_towards_each_other(train, gradient) -> None:
+def test_worker_and_center_move_towards_each_other(train, gradient) -> None:
     found = train(ElasticAveraging(tau=2, alpha=0.3), 1, max_iter=6)[0]
-    x = centre = found.begun
+    x = center = found.begun
     for number, (own, model) in enumerate(zip(found.own, found.models, strict=True)):
         for each in (2 * number, 2 * number + 1):
             x = x - 0.1 * gradient(found, x, each)
-        x, centre = x - 0.3 * (x - centre), centre + 0.3 * (x - centre)  # Eqs. 2 and 3
+        x, center = x - 0.3 * (x - center), center + 0.3 * (x - center)  # Eqs. 2 and 3
         torch.testing.assert_close(own, x, **CLOSE)
-        torch.testing.assert_close(model, centre, **CLOSE)
+        torch.testing.assert_close(model, center, **CLOSE)
 
 
-def test_workers_move_to_the_centre_and_the_centre_to_their_mean(train, gradient) -> None:
+def test_workers_move_to_the_center_and_the_center_to_their_mean(train, gradient) -> None:
     found = train(SynchronousElastic(tau=1, alpha=0.3, beta=0.8), 3, max_iter=5)
     xs = [found[0].begun] * 3
-    centre = found[0].begun
+    center = found[0].begun
     for number in range(5):
         xs = [x - 0.1 * gradient(each, x, number) for x, each in zip(xs, found, strict=True)]
-        xs, centre = [x - 0.3 * (x - centre) for x in xs], 0.2 * centre + 0.8 * sum(xs) / 3  # Eqs. 2 and 8
+        xs, center = [x - 0.3 * (x - center) for x in xs], 0.2 * center + 0.8 * sum(xs) / 3  # Eqs. 2 and 8
         torch.testing.assert_close(found[2].own[number], xs[2], **CLOSE)
-        torch.testing.assert_close(found[2].models[number], centre, **CLOSE)
+        torch.testing.assert_close(found[2].models[number], center, **CLOSE)
 
 
 def test_rates_follow_from_elastic_symmetry() -> None:
@@ -54,7 +54,7 @@ def test_with_alpha_zero_workers_stay_independent_until_the_end(train, alone, ba
 
 
 @pytest.mark.parametrize("strategy", BOTH)
-def test_at_the_end_all_workers_adopt_the_centre(train, normed, strategy) -> None:
+def test_at_the_end_all_workers_adopt_the_center(train, normed, strategy) -> None:
     found = train(strategy(tau=3), 3, net=normed)
     sums = found[0].weights[found[0].worker.learned :]
     assert sums.abs().sum() > 0  # the center includes BatchNorm's sums
@@ -73,7 +73,7 @@ def test_the_assignment_of_data_to_workers_does_not_matter(train, batches) -> No
     torch.testing.assert_close(forth[0].weights, back[0].weights, **CLOSE)
 
 
-def test_replacing_the_centre_by_the_mean_equals_averaging_at_first(train) -> None:
+def test_replacing_the_center_by_the_mean_equals_averaging_at_first(train) -> None:
     elastic, averaged = (train(each, 3, max_iter=4) for each in (SynchronousElastic(4, beta=1.0), ModelAveraging(4)))
     assert torch.equal(elastic[0].weights, averaged[0].weights)
 
@@ -85,7 +85,7 @@ def test_fast_workers_do_not_wait_for_slow_ones(train) -> None:
     assert {each.time > 32 for each in found} == {True}  # except at the end
 
 
-def test_the_centre_sends_to_one_worker_at_a_time_and_replies_take_no_time(train) -> None:
+def test_the_center_sends_to_one_worker_at_a_time_and_replies_take_no_time(train) -> None:
     found = train(ElasticAveraging(tau=4), 2, link=Link(latency=1.0))
     lengths = [[record.stop - record.start for record in each.records] for each in found]
     assert lengths == [[4 + 1, 4 + 1], [4 + 2, 4 + 1]]
@@ -112,15 +112,15 @@ def test_a_fast_worker_waits_for_its_own_push(train) -> None:
 def test_caffes_nesterov_takes_eamsgds_steps(train, gradient) -> None:
     """Weights are stored as y = x + m v. Gradients are computed there, and y is exchanged."""
     found = train(ElasticAveraging(tau=2, alpha=0.3), 1, type="Nesterov", momentum=0.9, max_iter=8)[0]
-    x = centre = found.begun
+    x = center = found.begun
     v = torch.zeros_like(x)
     for number, own in enumerate(found.own):
         for each in (2 * number, 2 * number + 1):
             v = 0.9 * v - 0.1 * gradient(found, x + 0.9 * v, each)
             x = x + v
         y = x + 0.9 * v
-        pull = 0.3 * (y - centre)
-        x, centre = x - pull, centre + pull
+        pull = 0.3 * (y - center)
+        x, center = x - pull, center + pull
         torch.testing.assert_close(own, x + 0.9 * v, **CLOSE)
 
 
@@ -130,6 +130,6 @@ def test_impossible_settings_are_refused(settings) -> None:
         ElasticAveraging(**settings)
 
 
-def test_a_centre_that_would_overshoot_is_refused(train) -> None:
+def test_a_center_that_would_overshoot_is_refused(train) -> None:
     with pytest.raises(DistributedError, match=r"alpha of 0\.5 with 3 workers makes beta 1\.5"):
         train(SynchronousElastic(alpha=0.5), 3)

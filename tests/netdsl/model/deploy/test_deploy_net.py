@@ -194,7 +194,9 @@ def test_shapes_from_private_code_must_be_given() -> None:
     text = """layer { name: "mine" type: "Python" top: "x" top: "y" python_param { module: "mine" layer: "Mine" } }
         layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 5 } }
         layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "y" }"""
-    with pytest.raises(NetError, match="layer 'mine': the shape of 'x' is unknown; give it, as in x=3x224x224"):
+    with pytest.raises(
+        NetError, match="layer 'mine': the shape of 'x' is unknown; give it, as in --assume x=3x224x224"
+    ):
         deploy(read(text))
     made = deploy(read(text), shapes={"x": (4,)})
     assert build(resolve(made)).shapes[-1] == (1, 5)

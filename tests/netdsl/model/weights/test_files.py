@@ -175,5 +175,5 @@ def test_layers_get_memory_filled_from_a_mapped_file(tmp_path: Path) -> None:
     without = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN))
     with pytest.raises(WeightsError, match=r"there are no weights for layer 'ip \(2\)'"):
         allocate_with_weights(without, {name: arrays for name, arrays in weights.items() if name != "ip (2)"})
-    with pytest.raises(WeightsError, match="net 'whole' has no weights here; name the files that contain them"):
+    with pytest.raises(WeightsError, match="net 'whole' has no weights here; name their files"):
         allocate_with_weights(without, {})

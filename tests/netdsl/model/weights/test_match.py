@@ -52,10 +52,9 @@ def test_all_mismatched_layers_are_reported_with_both_shapes():
     with pytest.raises(WeightsError) as raised:
         pair_blobs(own, given)
     assert str(raised.value) == (
-        "layer 'a': blob 0 has shape [2, 3], but the weights have [9, 3], "
-        "blob 1 has shape [2], but the weights have [9]; "
-        "layer 'b' has 1 blobs, but the weights have 2; "
-        "layer 'c': blob 1 has shape [6], but the weights have none; rename a layer to train it from scratch"
+        "layer 'a': blob 0 has shape [2, 3], but the weights have [9, 3], blob 1 has shape [2], but the weights "
+        "have [9]; layer 'b' has 1 blobs, but the weights have 2; layer 'c': blob 1 has shape [6], but the "
+        "weights have none; use the weights of this net, or rename the layer in the net to train it from scratch"
     )
     pairs, report = pair_blobs(own, given, partial=True)
     assert report.matched == ("d",)
@@ -77,7 +76,10 @@ def test_a_shared_blob_need_not_be_repeated():
         WeightsError, match=r"layer 'b': blob 0 has shape \[2, 3\], but the weights have none; layer 'c'"
     ):
         pair_blobs(own, given)
-    with pytest.raises(WeightsError, match=r"layer 'b': blob 1 has shape \[4\], but the weights have \[8\]; rename"):
+    with pytest.raises(
+        WeightsError,
+        match=r"layer 'b': blob 1 has shape \[4\], but the weights have \[8\]; use the weights of this net, or rename",
+    ):
         pair_blobs(own, given | {"b": blank((0,), (8,))}, shared=shared)
 
 

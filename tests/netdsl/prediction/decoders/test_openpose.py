@@ -137,7 +137,9 @@ def test_maps_are_enlarged_as_in_opencv():
 
 
 def test_another_number_of_maps_is_explained():
-    with pytest.raises(DecoderError, match="there are 57 maps, but the skeleton body_25 has 78; set skeleton"):
+    with pytest.raises(
+        DecoderError, match="there are 57 maps, but the skeleton body_25 has 78; set `skeleton` in the card"
+    ):
         OpenPose().decode({"net_output": np.zeros((57, *GRID))}, SIZE)
     with pytest.raises(DecoderError, match="too large to find people in"):
         OpenPose().decode({"net_output": np.zeros((78, *GRID))}, (16000, 16000))

@@ -50,8 +50,8 @@ def estimator(session: Any) -> Any:
 def frame(session: Any) -> Any:
     """Return points around three centers, which a linear net can separate. Every fifth point is for validation."""
     random = np.random.default_rng(5)
-    centres = random.standard_normal((3, 4)) * 3
-    rows = [((centres[n % 3] + random.standard_normal(4)).tolist(), n % 3, n % 5 == 0) for n in range(150)]
+    centers = random.standard_normal((3, 4)) * 3
+    rows = [((centers[n % 3] + random.standard_normal(4)).tolist(), n % 3, n % 5 == 0) for n in range(150)]
     return session.createDataFrame(rows, "features array<double>, label int, held boolean").coalesce(3).cache()
 
 

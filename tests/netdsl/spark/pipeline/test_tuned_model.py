@@ -46,7 +46,7 @@ def test_a_model_by_its_name_learns_the_labels_of_the_rows(pictures: Any) -> Non
     [
         ({"model": "lenet"}, "lenet: the model has no weights with which to start", WeightsError),
         ({"model": "shapes", "bindings": {"label": "class"}}, "there is no column 'class' with labels", DataError),
-        ({"model": "shapes", "net": "lenet"}, "set only one of them", NetError),
+        ({"model": "shapes", "net": "lenet"}, "set net for your own net", NetError),
     ],
 )
 def test_problems_are_reported(

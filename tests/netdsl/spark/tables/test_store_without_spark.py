@@ -25,7 +25,7 @@ def test_a_function_must_return_numbers_or_bytes(tmp_path: Path) -> None:
 
     (part,) = PartitionWriter(str(tmp_path), tuple(BLOBS), preprocess).write_elements([(PIXELS, 1)])
     problem = "column 'digit': row 0 of partition 0 is neither an array of numbers nor the bytes of an image; "
-    assert part.problem == problem + "convert the column to one of them"
+    assert part.problem == problem + "convert the column to arrays of floats or to the bytes of image files"
 
 
 def test_rows_without_finite_values_are_an_error_or_left_out(tmp_path: Path) -> None:

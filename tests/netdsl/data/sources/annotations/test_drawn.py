@@ -23,7 +23,7 @@ def test_a_picture_depends_on_its_number_and_the_split() -> None:
     assert train.classes == ("background", "circle", "square", "star", "triangle")
 
 
-def test_boxes_surround_the_visible_pixels_of_the_classs_colour() -> None:
+def test_boxes_surround_the_visible_pixels_of_the_classs_color() -> None:
     drawn = DrawnObjects(DataSplit.TRAIN, side=64, kinds=("square", "ring"), count=40)
     hues: dict[int, list[float]] = {1: [], 2: []}
     for index in range(40):
