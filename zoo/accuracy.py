@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ _TOLERANCE = 0.05  # deviation of the accuracy that the advised number of items 
 _EASY = 0.98  # an accuracy of a baseline that shows that the items are easy
 _SIDE = 8  # side of the linear model's images in pixels
 _MOST_ITEMS = 500  # maximum number of items that the linear model learns from or is tested on
-_MOST_SECONDS = 3.0  # time limit for reading them; without them there is no linear model
 _PENALTY = 0.01  # of the linear model's weights, relative to the number of items
 
 Labels = NDArray[np.int64]
@@ -209,8 +207,8 @@ def most_frequent_class(trained: Labels, tested: Labels, names: Sequence[str]) -
 
 
 def baselines_of(train: str, tests: str) -> list[Baseline]:
-    """Return the accuracies of plain baselines on the test items: the most frequent class and, for images that are read
-    quickly, a linear model of tiny pixels. The list is empty if the data can't be opened here or have no labels."""
+    """Return the accuracies of plain baselines on the test items: the most frequent class and, for images, a linear model
+    of tiny pixels. The list is empty if the data can't be opened here or have no labels."""
     try:
         with closing(open_source(train)) as trained, closing(open_source(tests)) as tested:
             return _baselines(trained, tested)
@@ -221,8 +219,7 @@ def baselines_of(train: str, tests: str) -> list[Baseline]:
 def _baselines(trained: Source, tested: Source) -> list[Baseline]:
     if any(isinstance(source, (EndlessSource, LiveSource)) or not len(source) for source in (trained, tested)):
         return []
-    end = time.monotonic() + _MOST_SECONDS
-    samples = [_sample_of(source, end) for source in (trained, tested)]
+    samples = [_sample_of(source) for source in (trained, tested)]
     train_labels, test_labels = (_labels_of(*pair) for pair in zip((trained, tested), samples, strict=True))
     if train_labels is None or test_labels is None:
         return []
@@ -256,7 +253,7 @@ def _sample_of(source: Source, end: float) -> _TinyImages | None:
     for index in np.unique(np.linspace(0, len(source) - 1, _MOST_ITEMS).round().astype(int)).tolist():
         item = source.item(source.fetch(index))
         is_image = len(item) == 2 and item[0].ndim == 3 and item[0].shape[0] in (1, 3) and item[1].size == 1
-        if not is_image or item[1].item() != int(item[1].item()) or item[1].item() < 0 or time.monotonic() > end:
+        if not is_image or item[1].item() != int(item[1].item()) or item[1].item() < 0:
             return None
         image = torch.from_numpy(np.asarray(item[0], np.float32)).expand(3, -1, -1)
         pixels.append(nn.functional.adaptive_avg_pool2d(image, _SIDE).double().numpy().reshape(-1))

@@ -24,6 +24,7 @@ def main(arguments: list[str]) -> int:
         copy_to(place, PAGES)
         programs = install_wheel(Path(folder), EXTRAS, "pytest")
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        variables["NETDSL_PROGRESS"] = "no"  # whether a line reports progress depends on the speed of the machine
         # PySpark starts the workers' Python by its name, as in an activated environment.
         variables["PATH"] = f"{programs}{os.pathsep}{variables['PATH']}"
         where = "import netdsl, sys; print(sys.version.split()[0], netdsl.__file__)"

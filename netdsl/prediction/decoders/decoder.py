@@ -358,7 +358,9 @@ def require_groups(groups: Mapping[str, AttributeGroup]) -> None:
     """Raise a `DecoderError` if the part of a blob that an attribute reads begins or ends before the blob."""
     for attribute, group in groups.items():
         if group.first < 0 or group.count < 0:
-            raise DecoderError(f"groups.{attribute}: `first` and `count` can't be negative; correct them")
+            raise DecoderError(
+                f"groups.{attribute}: `first` and `count` can't be negative; count the blob's values from 0"
+            )
 
 
 def read_groups(groups: Mapping[str, AttributeGroup], outputs: Outputs) -> dict[str, ClassScores | float]:
