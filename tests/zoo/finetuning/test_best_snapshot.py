@@ -8,14 +8,14 @@ import pytest
 
 from netdsl.solver import events
 from netdsl.solver.events import Action, Output, SnapshotSaved
-from zoo.finetuning.fine_tune import _BestSnapshot
+from zoo.finetuning.best_snapshot import BestSnapshot
 
 
 def listener_after(
     folder: Path, results: list[tuple[float, float]], patience: int | None = 2
-) -> tuple[_BestSnapshot, list[Action]]:
+) -> tuple[BestSnapshot, list[Action]]:
     """Return the listener after tests with these accuracies and losses, and its requests."""
-    best, requests = _BestSnapshot(2, {"loss": 1.0}), list[Action]()
+    best, requests = BestSnapshot(2, {"loss": 1.0}), list[Action]()
     for iteration, (accuracy, loss) in enumerate(results):
         outputs = (Output("accuracy", (accuracy,)), Output("loss", (loss,), 1.0))
         best(events.TestFinished(iteration, 0, None, outputs))
