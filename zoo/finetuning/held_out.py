@@ -129,7 +129,8 @@ def divide(
     present, counts = np.unique(labels, return_counts=True)
     fewest = int(counts.min())
     if fewest < folds:
-        smallest = classes[int(present[counts.argmin()])]
+        label = int(present[counts.argmin()])
+        smallest = classes[label] if label < len(classes) else label
         raise DataError(
             f"{data}: class '{smallest}' has {fewest} item{'' if fewest == 1 else 's'}, too few for {folds} folds; "
             + (f"give --folds {fewest}" if fewest > 1 else "add items of this class, or remove it")
