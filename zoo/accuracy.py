@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import pstdev
 
 import numpy as np
 import torch
@@ -44,7 +45,11 @@ class Baseline:
 
 @dataclass(frozen=True)
 class MeasuredAccuracy:
-    """An accuracy on test items: its 95% interval, the accuracies of baselines, and advice."""
+    """An accuracy on test items: its 95% interval, the accuracies of baselines, and advice.
+
+    After a cross-validation, it is the accuracy on the items of all folds. `folds` contains the accuracy on each fold,
+    and `spread` their standard deviation.
+    """
 
     accuracy: float
     items: int
@@ -52,6 +57,8 @@ class MeasuredAccuracy:
     highest: float
     baselines: tuple[Baseline, ...] = ()
     advice: tuple[str, ...] = ()
+    folds: tuple[float, ...] = ()
+    spread: float | None = None
 
     @classmethod
     def of(cls, accuracy: float, items: int, baselines: Sequence[Baseline], more_items: str) -> MeasuredAccuracy:
@@ -61,12 +68,47 @@ class MeasuredAccuracy:
         advice = _advice(accuracy, items, lowest, baselines, more_items)
         return cls(accuracy, items, lowest, highest, tuple(baselines), tuple(advice))
 
+    @classmethod
+    def of_folds(cls, folds: Sequence[MeasuredAccuracy], more_items: str) -> MeasuredAccuracy:
+        """Return the accuracy of a cross-validation, in which each item was tested in one fold."""
+        counts = [fold.items for fold in folds]
+        right, items = sum(round(fold.accuracy * fold.items) for fold in folds), sum(counts)
+        baselines = [
+            Baseline(_name_for_folds(kind), float(np.average([each.accuracy for each in kind], weights=counts)))
+            for kind in zip(*(fold.baselines for fold in folds), strict=False)  # a slow fold has no linear model
+        ]
+        accuracies = tuple(fold.accuracy for fold in folds)
+        measured = cls.of(right / items, items, baselines, more_items)
+        return replace(measured, folds=accuracies, spread=pstdev(accuracies))
+
     @property
     def sentence(self) -> str:
-        """The accuracy in words, such as `55% of 20 items: between 34% and 74%`."""
+        """The accuracy in words, such as `55% of 20 items: between 34% and 74%`, or `Cross-validation: 55% of 20 items,
+        5 folds, between 34% and 74%`."""
         digits = 1 if self.highest - self.lowest < _WIDE else 0
         value, lowest, highest = (f"{100 * share:.{digits}f}%" for share in (self.accuracy, self.lowest, self.highest))
-        return f"{value} of {self.items:,} item{'' if self.items == 1 else 's'}: between {lowest} and {highest}"
+        beginning, folds = ("Cross-validation: ", f", {len(self.folds)} folds,") if self.folds else ("", ":")
+        items = f"{self.items:,} item{'' if self.items == 1 else 's'}"
+        return f"{beginning}{value} of {items}{folds} between {lowest} and {highest}"
+
+    @property
+    def scores_of_folds(self) -> str:
+        """The accuracies on the folds and their spread in words. The text is empty without folds."""
+        if self.spread is None:
+            return ""
+        scores = ", ".join(f"{accuracy:.1%}" for accuracy in self.folds)
+        return f"{scores}; their standard deviation is {100 * self.spread:.1f} points"
+
+    @property
+    def meaning_of_folds(self) -> str:
+        """The meaning of the accuracy of a cross-validation, in words. The text is empty without folds."""
+        if not self.folds:
+            return ""
+        return (
+            "Each item was tested once, by a model that was trained without its fold. So these numbers belong to the "
+            "way of training, not to the model that is kept, which was trained in the same way on the items of all "
+            "folds."
+        )
 
     @property
     def lines(self) -> list[str]:
@@ -74,9 +116,16 @@ class MeasuredAccuracy:
         compared = [f"baseline {each.accuracy:.1%}: {each.name}" for each in self.baselines]
         return [
             f"{self.sentence} (95% interval of the accuracy)",
+            *([f"accuracy on each fold: {self.scores_of_folds}"] if self.folds else ()),
             *compared,
             *(f"next: {each}" for each in self.advice),
         ]
+
+
+def _name_for_folds(baselines: Sequence[Baseline]) -> str:
+    """Return the name of a baseline of several folds, whose most frequent classes can differ."""
+    names = {each.name for each in baselines}
+    return names.pop() if len(names) == 1 else "the most frequent class of the other folds, for all items"
 
 
 def wilson_interval(share: float, items: int) -> tuple[float, float]:

@@ -51,3 +51,26 @@ def test_data_that_cannot_be_opened_or_are_not_labeled_have_no_baselines(tmp_pat
     assert baselines_of("lmdb:missing", "digits:test") == []
     np.savez(tmp_path / "numbers.npz", data=np.zeros((4, 3), np.float32))
     assert baselines_of(str(tmp_path / "numbers.npz"), str(tmp_path / "numbers.npz")) == []
+
+
+def test_the_accuracy_of_folds_counts_every_item_once() -> None:
+    linear = Baseline("a linear model", 0.5)
+    folds = [
+        MeasuredAccuracy.of(0.9, 10, [Baseline("the most frequent class, 'a'", 0.4), linear], "--data"),
+        MeasuredAccuracy.of(0.6, 5, [Baseline("the most frequent class, 'b'", 0.1), linear], "--data"),
+    ]
+    measured = MeasuredAccuracy.of_folds(folds, "more --data")
+    assert (measured.items, measured.folds, measured.spread) == (15, (0.9, 0.6), pytest.approx(0.15))
+    assert measured.accuracy == 12 / 15 and (measured.lowest, measured.highest) == wilson_interval(0.8, 15)
+    assert measured.lines[:4] == [
+        "Cross-validation: 80% of 15 items, 2 folds, between 55% and 93% (95% interval of the accuracy)",
+        "accuracy on each fold: 90.0%, 60.0%; their standard deviation is 15.0 points",
+        "baseline 30.0%: the most frequent class of the other folds, for all items",
+        "baseline 50.0%: a linear model",
+    ]
+
+
+def test_a_baseline_that_one_fold_lacks_is_left_out() -> None:
+    frequent = Baseline("the most frequent class", 0.5)
+    folds = [MeasuredAccuracy.of(1.0, 4, baselines, "--data") for baselines in ([frequent, frequent], [frequent])]
+    assert MeasuredAccuracy.of_folds(folds, "more --data").baselines == (frequent,)

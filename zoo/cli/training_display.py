@@ -29,6 +29,7 @@ from netdsl.solver.events import (
 from zoo.cli.display import Display, data_line, weights_line
 from zoo.cli.output import can_show_bars, complain, stdout_is_terminal
 from zoo.cli.signals import signal_actions
+from zoo.finetuning.cross_validation import FoldProgress
 from zoo.finetuning.fine_tune import FineTuning
 from zoo.finetuning.result import FineTuned
 from zoo.requests.events import RunBegins, WhatNext, WorkStarted
@@ -150,10 +151,12 @@ class TuningDisplay(TrainingDisplay):
     """The display of `zoo finetune`. It doesn't print snapshots, since most of them are replaced by better ones."""
 
     def tell(self, event: object) -> None:
-        """Print the facts about the model and the data, and the events of the training."""
+        """Print the facts about the model and the data, the progress of folds, and the events of the training."""
         if isinstance(event, FineTuning):
             for line in _tuning_lines(event):
                 self._print_line(line)
+        elif isinstance(event, FoldProgress):
+            self._print_line(event.line)
         elif not isinstance(event, SnapshotSaved):
             super().tell(event)
 
@@ -185,7 +188,8 @@ def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
         return
     for name, difference in tuned.differences.items():
         click.echo(f"{name} computes the same values: outputs differ by {difference:.1e} of their spread")
-    click.echo(f"accuracy {tuned.accuracy:.2%} on held-out items; the model is in {tuned.folder}")
+    tested = "in the cross-validation" if tuned.measured.folds else "on held-out items"
+    click.echo(f"accuracy {tuned.accuracy:.2%} {tested}; the model is in {tuned.folder}")
     for line in tuned.measured.lines:
         click.echo(line)
     folder = shlex.quote(str(tuned.folder))

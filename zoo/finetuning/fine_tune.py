@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -29,18 +28,12 @@ from netdsl.model.model import Model
 from netdsl.model.opening import open_model
 from netdsl.solver.events import (
     Action,
-    Event,
     Listener,
     Notice,
-    SnapshotSaved,
-    TestFinished,
-    as_numbers,
     no_action,
-    read_event_log,
 )
 from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
-from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
 from netdsl.training.backends import HERE, Backend, chosen_backend
@@ -49,16 +42,17 @@ from netdsl.training.net import Net
 from netdsl.training.with_workers import Team
 from netdsl.tuning.beginning import find_rate, fitted_heads
 from netdsl.tuning.new_head import (
-    ACCURACY,
     DataLayers,
     heads_of,
-    loss_weights,
     tunable_model,
     with_head_rates,
     with_standardized_images,
 )
+from zoo.accuracy import MeasuredAccuracy
 from zoo.cards import Channels
 from zoo.devices import training_devices
+from zoo.finetuning.best_snapshot import best_so_far
+from zoo.finetuning.cross_validation import MORE_ITEMS, Fold, FoldProgress, divide_into_folds, folds_of
 from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
 from zoo.finetuning.request import (
@@ -74,9 +68,8 @@ from zoo.finetuning.request import (
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import described_model, settings_of, weights_advice
 from zoo.report.tuned_model import REQUEST
+from zoo.requests.training import check_folds
 
-_DIVERGED = 3.0  # times the loss of the first test
-_LOWER = 0.99  # a test's loss counts as progress if it is lower than this part of the lowest one
 _SLOWER = 10.0  # by which the learning rate is divided after a training has diverged
 _ROUNDS = "rounds"  # the folder of saved rounds, in a run's folder
 _GOOD_WEIGHTS = "weights_before_divergence.caffemodel"
@@ -90,6 +83,7 @@ def finetune(
     *,
     test_data: str | Path | None = None,
     held_out: float = 0.1,
+    folds: int | None = None,
     weights: str | Path | Sequence[str | Path] = (),
     replace_layers: Mapping[str, int | None] | None = None,
     freeze: str | Sequence[str] = (),
@@ -120,6 +114,9 @@ def finetune(
     `None` for one output per class. `freeze` contains name patterns of layers to leave unchanged. `workers`,
     `strategy`, `backend`, `callbacks` and `on_round` are as in `Net.train`. Processes that mpiexec or torchrun has
     started together take part in the same fine-tuning.
+
+    `folds` requests a cross-validation first. Each fold of the data is tested once, with a model that is fine-tuned on
+    the other folds, and the card states the accuracy on all of them.
     """
     team = Team.of(chosen_backend(backend, workers) or HERE, workers, strategy, None)
     folder = Path(output or default_output(model))
@@ -132,6 +129,7 @@ def finetune(
         replaced=replace_layers or {},
         frozen=(freeze,) if isinstance(freeze, str) else tuple(freeze),
         share=held_out,
+        folds=folds,
         recipe=Recipe(epochs, batch, base_lr, seed),
         workers=team.workers,
         strategy=None if strategy is None else team.strategy,
@@ -148,7 +146,16 @@ def finetune(
             begun = load(folder) if resume else begin(asked, team.backend, devices)
         for notice in begun[0].notices:
             hear(Notice(notice))
-    tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
+    tuned = train(
+        folder,
+        begun,
+        team.backend,
+        folds=None if resume else folds,
+        listeners=[hear],
+        on_round=on_round,
+        on_fold=lambda progress: hear(Notice(progress.line)),
+        requested=hear.requested,
+    )
     if team.backend.supervises and tuned is None:
         raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; continue it with resume=True")
     net = Net(folder / DEPLOY, weights=folder / WEIGHTS)
@@ -159,87 +166,6 @@ def finetune(
 def default_output(model: str | Path) -> Path:
     """Return the default folder of the new model: the model's name with `_tuned`, in the current folder."""
     return Path(f"{Path(model).resolve().name.partition('.')[0]}_tuned")
-
-
-class _BestSnapshot:
-    """A listener that keeps only the files of the best snapshot, and asks to stop when tests no longer improve.
-
-    The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
-    the same iterations. `first` is the model at iteration 0, which may be the best one too; its file stays. In a
-    resumed training, `tests` contains the outputs of earlier tests by iteration. `losses` are the weights of the
-    outputs that are losses.
-    """
-
-    def __init__(
-        self,
-        patience: int | None,
-        losses: Mapping[str, float],
-        first: Path,
-        tests: Iterable[tuple[int, Mapping[str, float]]] = (),
-    ) -> None:
-        self._patience, self._losses, self._first = patience, losses, first
-        self._tests = {iteration: self._result_of(outputs) for iteration, outputs in tests}
-        self._snapshots: dict[int, SnapshotSaved] = {}
-
-    def _result_of(self, outputs: Mapping[str, float]) -> tuple[float, float]:
-        """Return the accuracy and the loss of a test, in which numbers that aren't finite are the worst."""
-        accuracy = outputs.get(ACCURACY, 0.0)
-        loss = sum(weight * outputs.get(name, 0.0) for name, weight in self._losses.items())
-        return accuracy if math.isfinite(accuracy) else 0.0, loss if math.isfinite(loss) else math.inf
-
-    def __call__(self, event: Event) -> None:
-        """Record a test, or remove the files of all snapshots except the best."""
-        if isinstance(event, TestFinished):
-            self._tests[event.iteration] = self._result_of(as_numbers(event.outputs))
-        elif isinstance(event, SnapshotSaved):
-            self._snapshots[event.iteration] = event
-            for iteration in [number for number in self._snapshots if number != self._best_iteration()]:
-                _remove_snapshot(self._snapshots.pop(iteration))
-
-    def _best_iteration(self) -> int | None:
-        """Return the iteration of the best existing model, or of the first of equally good ones."""
-
-        def quality(iteration: int) -> tuple[float, float, int]:
-            accuracy, loss = self._tests.get(iteration, (-1.0, math.inf))
-            return accuracy, -loss, -iteration
-
-        return max([*self._snapshots, *([0] if 0 in self._tests else [])], key=quality, default=None)
-
-    @property
-    def model(self) -> Path | None:
-        """The best model, or `None`."""
-        best = self._best_iteration()
-        return None if best is None else self._snapshots[best].model if best in self._snapshots else self._first
-
-    @property
-    def accuracy(self) -> float:
-        """The accuracy of the best model in its test."""
-        best = self._best_iteration()
-        return 0.0 if best is None else self._tests.get(best, (0.0, math.inf))[0]
-
-    @property
-    def diverged(self) -> bool:
-        """Whether the loss of the newest test is far above that of the first one, without a gain in accuracy."""
-        if len(self._tests) < 2:
-            return False
-        (first_accuracy, first), (accuracy, loss) = self._tests[min(self._tests)], self._tests[max(self._tests)]
-        return not loss <= _DIVERGED * first and accuracy <= first_accuracy
-
-    def requested(self) -> Action:
-        """Return a request to stop if the training diverged, or if the newest tests improved neither score nor loss."""
-        if self.diverged:
-            return Action.STOP
-        accuracy, loss, waited = -1.0, math.inf, 0
-        for iteration in sorted(self._tests):
-            new_accuracy, new_loss = self._tests[iteration]
-            waited = 0 if new_accuracy > accuracy or new_loss < _LOWER * loss else waited + 1
-            accuracy, loss = max(accuracy, new_accuracy), min(loss, new_loss)
-        return Action.NONE if self._patience is None or waited < self._patience else Action.STOP
-
-
-def _remove_snapshot(snapshot: SnapshotSaved) -> None:
-    for path in (snapshot.model, snapshot.state, resume_path_of(snapshot.state)):
-        path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -254,6 +180,17 @@ class FineTuning:
     notes: tuple[str, ...] = ()  # other remarks about images
     notices: tuple[str, ...] = ()  # the choices that were made for this model and these data
     slowed: bool = False  # whether the training diverged, and began again with a lower learning rate
+    cross_validated: MeasuredAccuracy | None = None  # if folds were requested, and all of them are tested
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """A fine-tuning whose run has ended, and its best model."""
+
+    tuning: FineTuning
+    run: Run
+    model: Path
+    accuracy: float
 
 
 def begin(
@@ -263,7 +200,8 @@ def begin(
     *,
     progress: Callable[[int], object] = lambda done: None,
 ) -> tuple[FineTuning, Run]:
-    """Prepare and start the run, in the folder of the new model."""
+    """Prepare and start the run, in the folder of the new model. Data for a cross-validation are divided."""
+    check_folds(request.folds, request.tests)
     if request.output.exists() and any(request.output.iterdir()):
         raise FileError(
             f"{request.output}: the folder isn't empty; continue its fine-tuning with --resume, or name another "
@@ -278,6 +216,7 @@ def begin(
             "write to, or free space there"
         ) from None
     try:
+        divide_into_folds(request, progress)
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
         _store(tuning)
         return tuning, job.begin(run, run_folder, backend, [model])
@@ -386,9 +325,16 @@ def _short_name_of_data(data: str) -> str:
 
 def load(output: Path) -> tuple[FineTuning, Run]:
     """Return the fine-tuning that was started in a folder, and its run."""
+    tuning = _stored(output)
+    if not exists(output / RUN):
+        raise FileError(f"{output / RUN}: the run is missing; remove {output}, and start the fine-tuning again")
+    return replace(tuning, request=replace(tuning.request, output=output)), Run.load(output / RUN)
+
+
+def _stored(output: Path) -> FineTuning:
     path = output / REQUEST
     try:
-        tuning = msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
+        return msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
     except OSError as problem:
         raise FileError(
             f"{path}: the file can't be read: {problem.strerror}; name a folder that `zoo finetune` wrote"
@@ -397,9 +343,6 @@ def load(output: Path) -> tuple[FineTuning, Run]:
         raise FileError(
             f"{path}: the file is damaged: {problem}; start the fine-tuning again in a new folder"
         ) from None
-    if not exists(output / RUN):
-        raise FileError(f"{output / RUN}: the run is missing; remove {output}, and start the fine-tuning again")
-    return replace(tuning, request=replace(tuning.request, output=output)), Run.load(output / RUN)
 
 
 def train(
@@ -407,23 +350,126 @@ def train(
     begun: tuple[FineTuning, Run] | None,
     backend: Backend,
     *,
+    folds: int | None = None,
     listeners: Sequence[Listener] = (),
     on_round: Callable[[RoundRecord], object] = lambda record: None,
+    on_fold: Callable[[FoldProgress], object] = lambda progress: None,
     requested: Callable[[], Action] = no_action,
     command: Sequence[str] = (),
 ) -> FineTuned | None:
     """Train in a folder, from the beginning or from the last saved round, and write the best model.
 
-    A training that diverges begins once again with a lower learning rate, from its best model, and says so. Returns
-    `None` if a stop was requested. The training can be resumed then. Supervised workers also get `None`, after
-    they have waited until the model is written.
+    If folds were requested, each of them is trained and tested first, unless that is done already. Returns `None` if a
+    stop was requested. The training can be resumed then. Supervised workers also get `None`, after they have waited
+    until the model is written. They state the number of `folds` unless the training is resumed.
     """
-    folder = output / RUN
     if begun is None:
-        job.train(folder, backend)
-        job.go_on_together(folder, backend, "the model is written", _PROOF)
+        _take_part(output, backend, folds)
         return None
+
+    def train_best(begun: tuple[FineTuning, Run]) -> _Trained | None:
+        return _best_of_training(begun, output, backend, listeners, on_round, requested, command)
+
     tuning, run = begun
+    if tuning.request.folds is not None and tuning.cross_validated is None:
+        measured = _cross_validate(tuning.request, run, backend, train_best, on_fold)
+        if measured is None:
+            return None
+        tuning = replace(tuning, cross_validated=measured)
+        _store(tuning)
+    trained, tuned = train_best((tuning, run)), None
+    if trained is not None:
+        tuning, solver = trained.tuning, trained.run.solver
+        with backend.leading():
+            tuned = write_model_folder(
+                tuning.request,
+                tuning.data,
+                tuning.notes,
+                solver,
+                trained.model,
+                trained.accuracy,
+                tuning.cross_validated,
+            )
+        for fold in folds_of(output, tuning.request.folds):
+            shutil.rmtree(fold.folder, ignore_errors=True)
+    job.go_on_together(output / RUN, backend, "the model is written")
+    return tuned
+
+
+def _take_part(output: Path, backend: Backend, folds: int | None) -> None:
+    """Do a supervised worker's part of a fine-tuning: of the folds that aren't tested yet, and of the model to keep."""
+    if folds is None and (output / REQUEST).exists():
+        folds = _stored(output).request.folds
+    for fold in folds_of(output, folds):
+        if fold.measured is None:
+            job.train(fold.folder / RUN, backend)
+            job.go_on_together(fold.folder / RUN, backend, f"fold {fold.number} is tested", _PROOF)
+        if fold.measured is None:  # a stop was requested
+            return
+    job.train(output / RUN, backend)
+    job.go_on_together(output / RUN, backend, "the model is written", _PROOF)
+
+
+def _cross_validate(
+    request: FineTuneRequest,
+    run: Run,
+    backend: Backend,
+    train_best: Callable[[tuple[FineTuning, Run]], _Trained | None],
+    on_fold: Callable[[FoldProgress], object],
+) -> MeasuredAccuracy | None:
+    """Train and test the folds that aren't tested yet, and return the accuracy on all of them, or `None` if a stop was
+    requested. `run` trains on all data."""
+    measured = list[MeasuredAccuracy]()
+    for fold in folds_of(request.output, request.folds):
+        name = f"fold {fold.number} of {request.folds}"
+        accuracy = fold.measured
+        if accuracy is None:
+            with backend.leading():
+                begun = _begun_fold(fold, request, backend, run.devices)
+            items = begun[0].data.train_count + begun[0].data.test_count
+            for line in (f"the data are the {items:,} items of the other folds", *begun[0].notices):
+                on_fold(FoldProgress(f"{name}: {line}"))
+            trained = train_best(begun)
+            if trained is not None:
+                with backend.leading():
+                    accuracy = fold.test(request.data, trained.run, trained.model)
+            job.go_on_together(fold.folder / RUN, backend, f"fold {fold.number} is tested")
+            if accuracy is None:
+                return None
+            for earlier in folds_of(request.output, fold.number - 1):  # all workers have left their folders
+                shutil.rmtree(earlier.folder, ignore_errors=True)
+        on_fold(FoldProgress(f"{name}: {accuracy.sentence}"))
+        measured.append(accuracy)
+    on_fold(FoldProgress("all folds are tested; the model to keep is trained on the items of all folds"))
+    return MeasuredAccuracy.of_folds(measured, MORE_ITEMS)
+
+
+def _begun_fold(
+    fold: Fold, request: FineTuneRequest, backend: Backend, devices: Sequence[torch.device]
+) -> tuple[FineTuning, Run]:
+    """Begin the fine-tuning for a fold, or return the one that was interrupted."""
+    if (fold.folder / REQUEST).exists() and exists(fold.folder / RUN):
+        return load(fold.folder)
+    shutil.rmtree(fold.folder, ignore_errors=True)
+    return begin(fold.request(request), backend, devices)
+
+
+def _best_of_training(
+    begun: tuple[FineTuning, Run],
+    output: Path,
+    backend: Backend,
+    listeners: Sequence[Listener],
+    on_round: Callable[[RoundRecord], object],
+    requested: Callable[[], Action],
+    command: Sequence[str],
+) -> _Trained | None:
+    """Train a run and return its best model, or `None` if a stop was requested.
+
+    A training that diverges begins once again with a lower learning rate, from its best model, and says so. `output` is
+    the folder of the fine-tuning to resume, to which the run belongs.
+    """
+    tuning, run = begun
+    folder = tuning.request.output / RUN
     asked: list[Action] = []
 
     def next_action() -> Action:
@@ -431,7 +477,7 @@ def train(
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
     while True:
-        best = _best_so_far(folder, tuning.request.patience, run)
+        best = best_so_far(folder, tuning.request.patience, run)
         try:
             ended = job.train(
                 folder,
@@ -447,21 +493,18 @@ def train(
             problem = "the loss in tests is far above that at the beginning"
         except DivergedError as error:
             problem = str(error)
-        tuning, run = _begun_slower(output, tuning, run, best.model, problem)
+        tuning, run = _begun_slower(tuning.request.output, tuning, run, best.model, problem)
         if backend.started is not None:  # the other ranks have already ended
             raise DistributedError(f"{tuning.notices[-1]}; continue with `zoo finetune --resume {output}`")
         for listener in listeners:
             listener(Notice(tuning.notices[-1]))
-    tuned = None
-    if ended is not None and Action.STOP not in asked:
-        if best.model is None:
-            raise DistributedError(
-                f"{folder}: there is no snapshot, so no model can be written; raise --epochs, so that a test is run"
-            )
-        with backend.leading():
-            tuned = write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)
-    job.go_on_together(folder, backend, "the model is written")
-    return tuned
+    if ended is None or Action.STOP in asked:
+        return None
+    if best.model is None:
+        raise DistributedError(
+            f"{folder}: there is no snapshot, so no model can be written; raise --epochs, so that a test is run"
+        )
+    return _Trained(tuning, run, best.model, best.accuracy)
 
 
 def _begun_slower(
@@ -497,17 +540,3 @@ def _begun_slower(
 def _store(tuning: FineTuning) -> None:
     kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
     write_pieces(tuning.request.output / REQUEST, [kept])
-
-
-def _best_so_far(folder: Path, patience: int | None, run: Run) -> _BestSnapshot:
-    """Return the snapshots and tests in the log of a run, which are none if it begins."""
-    log, (first,) = folder / EVENTS, run.weights
-    losses = loss_weights(run.solver.net_to_train.net)
-    if not log.exists():
-        return _BestSnapshot(patience, losses, Path(first))
-    tests = [(moment.iteration, moment.tested) for moment in read_moments(log) if ACCURACY in moment.tested]
-    best = _BestSnapshot(patience, losses, Path(first), tests)
-    for line in read_event_log(log):
-        if line.get("event") == "snapshot" and Path(line["model"]).is_file():
-            best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))
-    return best

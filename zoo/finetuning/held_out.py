@@ -1,8 +1,8 @@
-"""Held-out items: a random share of every class, which training leaves out and tests use."""
+"""Divides labelled items, class by class: into training items and a held-out share for tests, or into folds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import open_source, parse_source
 from netdsl.data.sources.source import DataSplit, LabelledSource, Source
 from netdsl.data.sources.source_name import Content
-from netdsl.data.sources.view import write_items
+from netdsl.data.sources.view import numbers_of, write_items
 from netdsl.errors import DataError
 
 TRAIN_ITEMS, TEST_ITEMS = "train_items.txt", "test_items.txt"  # names of files in a run's folder
@@ -49,7 +49,7 @@ def hold_out(
         others = own_tests if tests is None else parse_source(tests, Content.ITEMS).with_split(DataSplit.TEST)
         return _data_of_two_sources(str(train), str(others), progress)
     with closing(name.open()) as source:
-        labels = labels_of(source, data, progress)
+        labels, numbers = labels_of(source, data, progress), numbers_of(source)
         classes = classes_of(source) or _class_numbers(labels)
     train_items, test_items = draw(labels, share, seed)
     if not (len(train_items) and len(test_items)):
@@ -59,7 +59,7 @@ def hold_out(
         )
     paths = [(folder / name).resolve() for name in (TRAIN_ITEMS, TEST_ITEMS)]
     for path, items in zip(paths, (train_items, test_items), strict=True):
-        write_items(items.tolist(), path)
+        write_items(numbers[items].tolist(), path)
     names = [str(name.with_items(path)) for path in paths]
     return LabelledData(names[0], names[1], classes, len(train_items), len(test_items))
 
@@ -112,3 +112,43 @@ def draw(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
         count = min(max(1, round(share * len(items))), len(items) - 1)
         held_out[random.permutation(items)[:count]] = True
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def divide(
+    data: str, paths: Sequence[tuple[Path, Path]], seed: int, progress: Callable[[int], object] = lambda done: None
+) -> None:
+    """Divide a source into folds, which have equal parts of each class. Each fold has two paths, to which the numbers
+    of all other items and of its own are written."""
+    name, folds = parse_source(data, Content.ITEMS), len(paths)
+    train, tests = map(name.with_split, DataSplit)
+    if train != tests:
+        raise DataError(
+            f"{data}: the data set has its own test part, and all models should be compared on it; leave out --folds, "
+            f"or name the part to divide, as in --data {train}"
+        )
+    with closing(name.open()) as source:
+        labels, numbers = labels_of(source, data, progress), numbers_of(source)
+        classes = classes_of(source) or _class_numbers(labels)
+    present, counts = np.unique(labels, return_counts=True)
+    fewest = int(counts.min())
+    if fewest < folds:
+        label = int(present[counts.argmin()])
+        smallest = classes[label] if label < len(classes) else label
+        raise DataError(
+            f"{data}: class '{smallest}' has {fewest} item{'' if fewest == 1 else 's'}, too few for {folds} folds; "
+            + (f"give --folds {fewest}" if fewest > 1 else "add items of this class, or remove it")
+        )
+    fold_of_item = draw_folds(labels, folds, seed)
+    for fold, (others, own) in enumerate(paths):
+        write_items(numbers[fold_of_item != fold].tolist(), others)
+        write_items(numbers[fold_of_item == fold].tolist(), own)
+
+
+def draw_folds(labels: Labels, folds: int, seed: int) -> Labels:
+    """Return the fold of each item. The numbers of items in two folds differ by at most one, and so do those of each
+    class."""
+    random = np.random.default_rng(seed)
+    by_class = [random.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
+    fold_of_item = np.empty(len(labels), np.int64)
+    fold_of_item[np.concatenate(by_class)] = np.arange(len(labels)) % folds
+    return fold_of_item

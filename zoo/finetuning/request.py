@@ -110,6 +110,7 @@ class FineTuneRequest:
     replaced: Mapping[str, int | None] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()  # name patterns of layers
     share: float = 0.1  # share of the items to test on
+    folds: int | None = None  # number of folds of a cross-validation
     recipe: Recipe = field(default_factory=Recipe)
     workers: WorkerCount | None = None
     strategy: Strategy | None = None

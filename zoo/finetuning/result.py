@@ -30,12 +30,15 @@ ONNX, RUN = "model.onnx", "run"  # the run's folder, inside the model's folder
 
 @dataclass(frozen=True)
 class FineTuned:
-    """The result: the files, the accuracy on held-out items, and the largest differences of exports."""
+    """The result: the files, the accuracy, and the largest differences of exports.
+
+    The accuracy is that of the model on held-out items or, after a cross-validation, that of all folds.
+    """
 
     folder: Path
     files: tuple[Path, ...]
     accuracy: float
-    measured: MeasuredAccuracy  # the same accuracy with its interval, compared with baselines
+    measured: MeasuredAccuracy  # the same accuracy with its interval and folds, compared with baselines
     differences: dict[str, float]  # by file, relative to the outputs' spread
     notices: tuple[str, ...] = ()  # missing files, and the reasons
 
@@ -47,8 +50,12 @@ def write_model_folder(
     solver: SolverSettings,
     weights: Path,
     accuracy: float,
+    cross_validated: MeasuredAccuracy | None = None,
 ) -> FineTuned:
-    """Write the best model as a folder. Each export is verified against the trained net."""
+    """Write the best model as a folder. Each export is verified against the trained net.
+
+    `accuracy` is that of the model on held-out items. `cross_validated` replaces it where the result is described.
+    """
     trained = add_weights(solver.net_to_train, [weights])
     model = deploy_model(trained, batch=1)
     folder = request.output
@@ -71,17 +78,18 @@ def write_model_folder(
         if report is not None:
             differences[ONNX] = report.difference
         files.append(folder / ONNX)
-    measured = MeasuredAccuracy.of(accuracy, data.test_count, baselines_of(data.train, data.tests), "--test-data")
-    notes = [*notes, f"On held-out data, its accuracy is {measured.sentence} (95% interval)."]
-    write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
+    held_out = MeasuredAccuracy.of(accuracy, data.test_count, baselines_of(data.train, data.tests), "--test-data")
+    measured = cross_validated or held_out
+    card = _card_of_result(request, data, [*notes, _accuracy_in_words(measured)], model, solver, measured)
+    write_pieces(folder / CARD, [card_text(card).encode()])
     try:
         recorded = read_run(folder / RUN, solver, trained)
-        write_report(replace(recorded, baselines=measured.baselines), folder / REPORT)
+        write_report(replace(recorded, baselines=held_out.baselines), folder / REPORT)
     except MissingExtraError as problem:
         notices.append(f"{REPORT} isn't written: {problem}")
     else:
         files.append(folder / REPORT)
-    return FineTuned(folder, (*files, folder / CARD), accuracy, measured, differences, tuple(notices))
+    return FineTuned(folder, (*files, folder / CARD), measured.accuracy, measured, differences, tuple(notices))
 
 
 def _settings_for_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:
@@ -95,7 +103,7 @@ def _card_of_result(
     notes: Sequence[str],
     model: Model,
     solver: SolverSettings,
-    accuracy: float,
+    measured: MeasuredAccuracy,
 ) -> Card:
     base = described_model(Path(request.model), request.weights)
     card = base.card if base is not None else Card(Path(request.model).stem)
@@ -109,13 +117,26 @@ def _card_of_result(
         input=image_input(tests.transform_param),
         labels=LABELS,
         parameters=sum(array.size for arrays in model.weights.values() for array in arrays),
-        results=(Result("accuracy", f"{accuracy:.2%}", f"{data.test_count:,} held-out items", "zoo finetune"),),
+        results=(Result("accuracy", f"{measured.accuracy:.2%}", _tested_items(measured), "zoo finetune"),),
         license=card.license,
         citation=card.citation,
         caffemodel=WEIGHTS,
         sha256=file_hash(request.output / WEIGHTS) or "",
         text=_card_text(request, data.classes, notes),
     )
+
+
+def _tested_items(measured: MeasuredAccuracy) -> str:
+    if measured.folds:
+        return f"{measured.items:,} items, {len(measured.folds)}-fold cross-validation"
+    return f"{measured.items:,} held-out items"
+
+
+def _accuracy_in_words(measured: MeasuredAccuracy) -> str:
+    if not measured.folds:
+        return f"On held-out data, its accuracy is {measured.sentence} (95% interval)."
+    scores = f"Accuracy on each fold: {measured.scores_of_folds}."
+    return f"{measured.sentence} (95% interval). {scores} {measured.meaning_of_folds}"
 
 
 def _card_text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:

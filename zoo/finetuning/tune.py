@@ -26,7 +26,7 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     backend = backend_of(request)
     output = Path(request.resume or request.output or default_output(str(request.model)))
     if not backend.supervises:
-        return train(output, None, backend)
+        return train(output, None, backend, folds=request.folds)
     with backend.leading():
         begun = load(output) if request.resume is not None else _start_fine_tuning(request, output, backend, listen)
     listen(RunBegins())
@@ -35,6 +35,7 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
         begun,
         backend,
         listeners=[listen],
+        on_fold=listen,
         requested=lambda: next_action(listen),
         command=request.command,
     )
@@ -57,6 +58,7 @@ def _start_fine_tuning(request: TuneRequest, output: Path, backend: Backend, lis
         replaced=request.replaced,
         frozen=request.frozen,
         share=request.held_out,
+        folds=request.folds,
         recipe=Recipe(epochs, request.batch, request.base_lr, request.seed),
         workers=request.workers,
         strategy=None if request.strategy is None else parse(request.strategy),

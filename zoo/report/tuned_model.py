@@ -10,6 +10,7 @@ import msgspec
 from caffe_proto.errors import few
 from netdsl.data.sources.open_source import parse_source
 from netdsl.errors import DataError
+from zoo.accuracy import MeasuredAccuracy
 from zoo.cards import CARD
 
 REQUEST = "finetune.json"  # in the model's folder, next to the run's
@@ -33,6 +34,7 @@ class _Data:
 class _StoredTuning:
     request: _Request
     data: _Data
+    cross_validated: MeasuredAccuracy | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class TunedModel:
     data: str
     classes: tuple[str, ...]
     is_written: bool  # whether the fine-tuning has ended and written the model
+    cross_validated: MeasuredAccuracy | None = None
 
     @property
     def title(self) -> str:
@@ -69,4 +72,11 @@ def read_tuned_model(run_folder: Path) -> TunedModel | None:
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     request = stored.request
-    return TunedModel(request.model, request.weights, request.data, stored.data.classes, (folder / CARD).is_file())
+    return TunedModel(
+        request.model,
+        request.weights,
+        request.data,
+        stored.data.classes,
+        (folder / CARD).is_file(),
+        stored.cross_validated,
+    )

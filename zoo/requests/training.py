@@ -284,6 +284,10 @@ class TuneRequest(ByWorkers):
         "Data to test on, instead of a share of the training data.", default=None, metavar="SOURCE"
     )
     held_out: float = option("Share of each class to test on.", default=0.1, least=0.01, most=0.9, metavar="SHARE")
+    folds: int | None = option(
+        "Number of folds of a cross-validation, which tests every item of the data once.",
+        default=None, least=2, metavar="K",
+    )  # fmt: skip
     weights: tuple[str, ...] = option("Weights to begin with, instead of the model's own.", default=(), metavar="FILE")
     replaced: Mapping[str, int | None] = option(
         "Layer to replace with one of N outputs; by default the layer that predicts, with an output for each class.",
@@ -317,3 +321,19 @@ class TuneRequest(ByWorkers):
             raise RequestError("Give a MODEL and --data, or --resume FOLDER.")
         if self.resume is not None and (self.model or self.data):
             raise RequestError("--resume continues with the settings of the fine-tuning; remove MODEL and --data.")
+        if self.resume is not None and self.folds is not None:
+            raise RequestError("--resume continues with the folds of the fine-tuning; remove --folds.")
+        check_folds(self.folds, self.test_data)
+
+
+def check_folds(folds: int | None, test_data: str | None) -> None:
+    """Refuse a cross-validation with less than two folds, or with other test data."""
+    if folds is None:
+        return
+    if folds < 2:
+        raise RequestError(f"--folds is {folds}; set it to 2 or more.", "folds")
+    if test_data is not None:
+        raise RequestError(
+            "--folds tests on every item of --data, so other test data aren't used; remove --test-data, or remove "
+            "--folds to test on it."
+        )

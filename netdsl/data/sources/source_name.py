@@ -177,8 +177,8 @@ class SourceName:
         return replace(self, split=split) if self.form.has_splits and self.split is None else self
 
     def with_items(self, items: Path) -> SourceName:
-        """Return the name with a file of the items that are used."""
-        return self._with_option(_ITEMS, str(items))
+        """Return the name with a file of the items that are used, in place of the items that the name chooses."""
+        return self._with_option(_ITEMS, str(items), _PART)
 
     def without_proposals(self) -> tuple[SourceName, str | None]:
         """Return the name without its option for region proposals, and the file in that option, or `None`."""
@@ -201,8 +201,8 @@ class SourceName:
             return train, test
         return train._with_option(_PART, DataSplit.TRAIN.value), test._with_option(_PART, DataSplit.TEST.value)
 
-    def _with_option(self, option: str, value: str) -> SourceName:
-        others = [pair for pair in self._pairs.items() if pair[0] != option]
+    def _with_option(self, option: str, value: str, *removed: str) -> SourceName:
+        others = [pair for pair in self._pairs.items() if pair[0] not in (option, *removed)]
         return replace(self, query=urlencode([*others, (option, value)], safe="/,:"))
 
     def open(

@@ -39,6 +39,11 @@ class SourceView:
     def __len__(self) -> int:
         return len(self._indices)
 
+    @property
+    def numbers(self) -> Indices:
+        """The numbers of the items in the whole source, which can itself be seen through a view."""
+        return numbers_of(self._source)[self._indices]
+
     def fetch(self, index: int) -> Any:
         """Return one item in its stored form."""
         return self._source.fetch(int(self._indices[index]))
@@ -90,6 +95,11 @@ class ColorView(SourceView):
         """Return the arrays of a fetched item."""
         image, *others = super().item(fetched)
         return in_color(image, self._color, rgb=self._rgb) if image.ndim == 3 else image, *others
+
+
+def numbers_of(source: Source) -> Indices:
+    """Return the numbers of a source's items in the whole source, if the source is a view of it."""
+    return source.numbers if isinstance(source, SourceView) else np.arange(len(source))
 
 
 def array_names_of(source: Source, count: int) -> tuple[str, ...]:

@@ -203,9 +203,43 @@ def test_a_stopped_run_resumes(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(np.array_equal(*pair) for pair in zip(weights["ip2_photos"], expected["ip2_photos"], strict=True))
 
 
+def test_every_fold_is_tested_by_a_model_of_the_other_folds(zoo) -> None:
+    photos("photos", "ring", "cross", each=20)
+    settings = ("--epochs", "1", "--base-lr", "0.001")
+    done = json.loads(zoo("finetune", "shapes", "--data", "photos", "--folds", "2", *settings, "--json").out)
+    measured = done["measured"]
+    assert (measured["items"], len(measured["folds"])) == (40, 2)
+    items = "folder:photos?items=shapes_tuned/folds/fold_2_{}_items.txt"
+    zoo("finetune", "shapes", "--data", items.format("train"), *settings, "-o", "fold")
+    assert counted_accuracy(zoo, "fold", items.format("test")) == pytest.approx(measured["folds"][1], abs=1e-6)
+    assert done["accuracy"] == measured["accuracy"] == pytest.approx(sum(measured["folds"]) / 2, abs=1e-6)
+    card, page = read_card("shapes_tuned/README.md"), Path("shapes_tuned/report.html").read_text()
+    assert card.results[0].data == "40 items, 2-fold cross-validation"
+    assert card.results[0].value == f"{done['accuracy']:.2%}"
+    sentence = re.search(r"Cross-validation: [\d.]+% of 40 items, 2 folds, between [\d.]+% and [\d.]+%", card.text)
+    assert sentence is not None and sentence[0] in page
+    assert "these numbers belong to the way of training" in card.text and "the way of training" in page
+    assert zoo("report", "shapes_tuned/run", "-o", "again.html").code == 0
+    assert sentence[0] in Path("again.html").read_text()
+    assert not [path for path in Path("shapes_tuned/folds").iterdir() if path.is_dir()]
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
+        (
+            ["shapes", "--data", "photos", "--folds", "2", "--test-data", "photos"],
+            "--folds tests on every item of --data, so other test data aren't used; remove --test-data",
+        ),
+        (["shapes", "--data", "photos", "--folds", "1"], "1 is not in the range x>=2"),
+        (
+            ["shapes", "--data", "photos", "--folds", "5"],
+            "has 4 items, too few for 5 folds; give --folds 4",
+        ),
+        (
+            ["--resume", "nothing", "--folds", "5"],
+            "continues with the folds of the fine-tuning; remove --folds",
+        ),
         (
             ["squeezenet-1.1", "--data", "photos"],
             "squeezenet-1.1: the model has no weights to begin with; `zoo pull squeezenet-1.1` downloads its published "

@@ -8,14 +8,14 @@ import pytest
 
 from netdsl.solver import events
 from netdsl.solver.events import Action, Output, SnapshotSaved
-from zoo.finetuning.fine_tune import _BestSnapshot
+from zoo.finetuning.best_snapshot import BestSnapshot
 
 
 def listener_after(
     folder: Path, results: list[tuple[float, float]], patience: int | None = 2
-) -> tuple[_BestSnapshot, list[Action]]:
+) -> tuple[BestSnapshot, list[Action]]:
     """Return the listener after tests with these accuracies and losses, and its requests."""
-    best, requests = _BestSnapshot(2, {"loss": 1.0}, folder / "first"), list[Action]()
+    best, requests = BestSnapshot(2, {"loss": 1.0}, folder / "first"), list[Action]()
     for iteration, (accuracy, loss) in enumerate(results):
         outputs = (Output("accuracy", (accuracy,)), Output("loss", (loss,), 1.0))
         best(events.TestFinished(iteration, 0, None, outputs))
@@ -44,7 +44,7 @@ def test_the_lower_loss_wins_among_equal_scores(tmp_path: Path, results: list[tu
 
 @pytest.mark.parametrize(("accuracies", "kept"), [([0.8, 0.8, 0.7], "first"), ([0.8, 0.9, 0.7], "1.caffemodel")])
 def test_the_model_at_the_beginning_can_be_the_best(tmp_path: Path, accuracies: list[float], kept: str) -> None:
-    best = _BestSnapshot(None, {}, tmp_path / "first")
+    best = BestSnapshot(None, {}, tmp_path / "first")
     for iteration, accuracy in enumerate(accuracies):
         best(events.TestFinished(iteration, 0, None, (Output("accuracy", (accuracy,)),)))
         if iteration:

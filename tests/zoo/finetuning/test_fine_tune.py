@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -15,15 +17,16 @@ from netdsl import Action, Net, finetune
 from netdsl.data.sources.shapes import ShapesSource
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Event, Notice
+from netdsl.solver.events import Event, Notice, TrainingStarted
 from tests.patience import PATIENCE
 from zoo.cards import read_card
+from zoo.requests.request import RequestError
 
 PROGRAM = """
 from netdsl import finetune
 
 if __name__ == "__main__":
-    net = finetune("shapes", "photos", workers={workers}, epochs=1, strategy="averaging:tau=1")
+    net = finetune("shapes", "photos", workers={workers}, epochs=1, folds={folds}, strategy="averaging:tau=1")
     print("rank ends", net.forward(data=net.get_weights()["ip1"][0].sum() * 0 + {ones})["prob"].argmax().item())
 """
 
@@ -65,6 +68,40 @@ def test_a_run_that_a_callback_stopped_resumes(photos: Path) -> None:
     assert "ip2_photos" in net.get_weights()
 
 
+def test_a_cross_validation_resumes_at_the_interrupted_fold(photos: Path) -> None:
+    lines, trainings = list[str](), list[Event]()
+
+    def stop_in_the_second_fold(event: Event) -> Action | None:
+        trainings.extend([event] if isinstance(event, TrainingStarted) else [])
+        return Action.STOP if len(trainings) == 2 else None
+
+    def note(event: Event) -> None:
+        lines.extend([event.text] if isinstance(event, Notice) and event.text.startswith("fold") else [])
+
+    settings: dict[str, Any] = {"epochs": 1, "base_lr": 0.003, "folds": 2}
+    with pytest.raises(DistributedError, match="stopped before its end"):
+        finetune("shapes", photos, "new", **settings, callbacks=[stop_in_the_second_fold])
+    first = Path("new/folds/fold_1.json")
+    before = first.stat().st_mtime_ns
+    assert not Path("new/folds/fold_2.json").exists() and not Path("new/README.md").exists()
+    finetune("shapes", photos, "new", resume=True, callbacks=[note])
+    assert first.stat().st_mtime_ns == before
+    assert lines[1] == "fold 2 of 2: the data are the 10 items of the other folds"
+    assert re.fullmatch(r"fold 2 of 2: [\d.]+% of 10 items: between [\d.]+% and [\d.]+%", lines[-1])
+    finetune("shapes", photos, "undisturbed", **settings)
+    texts = [Path(folder, "README.md").read_text() for folder in ("new", "undisturbed")]
+    sentences = [re.search(r"Cross-validation: .*", text) for text in texts]
+    assert sentences[0] is not None and sentences[1] is not None and sentences[0][0] == sentences[1][0]
+
+
+def test_folds_that_make_no_sense_are_refused(photos: Path) -> None:
+    with pytest.raises(RequestError, match="--folds is 1; set it to 2 or more"):
+        finetune("shapes", photos, folds=1)
+    with pytest.raises(RequestError, match="remove --test-data"):
+        finetune("shapes", photos, folds=2, test_data=photos)
+    assert not Path("shapes_tuned").exists()
+
+
 def test_a_training_that_diverges_begins_once_again_with_a_lower_rate(photos: Path) -> None:
     notices = list[str]()
 
@@ -77,11 +114,12 @@ def test_a_training_that_diverges_begins_once_again_with_a_lower_rate(photos: Pa
     assert any("begins again from the first weights with a learning rate of 1e+29" in notice for notice in notices)
 
 
+@pytest.mark.parametrize("folds", [None, 2])
 @pytest.mark.parametrize("launcher", ["mpiexec", "torchrun"])
-def test_the_ranks_of_a_program_fine_tune_together(photos: Path, launcher: str) -> None:
+def test_the_ranks_of_a_program_fine_tune_together(photos: Path, launcher: str, folds: int | None) -> None:
     program = photos.parent / "program.py"
     program.write_text(
-        "import numpy as np\n" + PROGRAM.format(workers=None, ones="np.ones((1, 3, 40, 40), np.float32)")
+        "import numpy as np\n" + PROGRAM.format(workers=None, folds=folds, ones="np.ones((1, 3, 40, 40), np.float32)")
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
     scripts = Path(sys.executable).parent
@@ -99,7 +137,9 @@ def test_the_ranks_of_a_program_fine_tune_together(photos: Path, launcher: str) 
         text=True,
     ).stdout
     assert said.count("rank ends") == 2
-    assert (photos.parent / "shapes_tuned" / "model.onnx").is_file()
+    tuned = photos.parent / "shapes_tuned"
+    assert (tuned / "model.onnx").is_file()
+    assert ("Cross-validation: " in (tuned / "README.md").read_text()) == (folds is not None)
 
 
 def test_ranks_end_when_the_first_rank_stops_on_request(photos: Path) -> None:

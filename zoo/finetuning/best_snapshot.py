@@ -1,0 +1,111 @@
+"""The choice of the best model of a fine-tuning, by its tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import EVENTS, read_moments
+from netdsl.solver.events import Action, Event, SnapshotSaved, TestFinished, as_numbers, read_event_log
+from netdsl.solver.snapshot_files import resume_path_of
+from netdsl.tuning.new_head import ACCURACY, loss_weights
+
+_DIVERGED = 3.0  # times the loss of the first test
+_LOWER = 0.99  # a test's loss counts as progress if it is lower than this part of the lowest one
+
+
+class BestSnapshot:
+    """A listener that keeps only the files of the best snapshot, and asks to stop when tests no longer improve.
+
+    The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
+    the same iterations. `first` is the model at iteration 0, which may be the best one too; its file stays. In a
+    resumed training, `tests` contains the outputs of earlier tests by iteration. `losses` are the weights of the
+    outputs that are losses.
+    """
+
+    def __init__(
+        self,
+        patience: int | None,
+        losses: Mapping[str, float],
+        first: Path,
+        tests: Iterable[tuple[int, Mapping[str, float]]] = (),
+    ) -> None:
+        self._patience, self._losses, self._first = patience, losses, first
+        self._tests = {iteration: self._result_of(outputs) for iteration, outputs in tests}
+        self._snapshots: dict[int, SnapshotSaved] = {}
+
+    def _result_of(self, outputs: Mapping[str, float]) -> tuple[float, float]:
+        """Return the accuracy and the loss of a test, in which numbers that aren't finite are the worst."""
+        accuracy = outputs.get(ACCURACY, 0.0)
+        loss = sum(weight * outputs.get(name, 0.0) for name, weight in self._losses.items())
+        return accuracy if math.isfinite(accuracy) else 0.0, loss if math.isfinite(loss) else math.inf
+
+    def __call__(self, event: Event) -> None:
+        """Record a test, or remove the files of all snapshots except the best."""
+        if isinstance(event, TestFinished):
+            self._tests[event.iteration] = self._result_of(as_numbers(event.outputs))
+        elif isinstance(event, SnapshotSaved):
+            self._snapshots[event.iteration] = event
+            for iteration in [number for number in self._snapshots if number != self._best_iteration()]:
+                _remove_snapshot(self._snapshots.pop(iteration))
+
+    def _best_iteration(self) -> int | None:
+        """Return the iteration of the best existing model, or of the first of equally good ones."""
+
+        def quality(iteration: int) -> tuple[float, float, int]:
+            accuracy, loss = self._tests.get(iteration, (-1.0, math.inf))
+            return accuracy, -loss, -iteration
+
+        return max([*self._snapshots, *([0] if 0 in self._tests else [])], key=quality, default=None)
+
+    @property
+    def model(self) -> Path | None:
+        """The best model, or `None`."""
+        best = self._best_iteration()
+        return None if best is None else self._snapshots[best].model if best in self._snapshots else self._first
+
+    @property
+    def accuracy(self) -> float:
+        """The accuracy of the best model in its test."""
+        best = self._best_iteration()
+        return 0.0 if best is None else self._tests.get(best, (0.0, math.inf))[0]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the loss of the newest test is far above that of the first one, without a gain in accuracy."""
+        if len(self._tests) < 2:
+            return False
+        (first_accuracy, first), (accuracy, loss) = self._tests[min(self._tests)], self._tests[max(self._tests)]
+        return not loss <= _DIVERGED * first and accuracy <= first_accuracy
+
+    def requested(self) -> Action:
+        """Return a request to stop if the training diverged, or if the newest tests improved neither score nor loss."""
+        if self.diverged:
+            return Action.STOP
+        accuracy, loss, waited = -1.0, math.inf, 0
+        for iteration in sorted(self._tests):
+            new_accuracy, new_loss = self._tests[iteration]
+            waited = 0 if new_accuracy > accuracy or new_loss < _LOWER * loss else waited + 1
+            accuracy, loss = max(accuracy, new_accuracy), min(loss, new_loss)
+        return Action.NONE if self._patience is None or waited < self._patience else Action.STOP
+
+
+def _remove_snapshot(snapshot: SnapshotSaved) -> None:
+    for path in (snapshot.model, snapshot.state, resume_path_of(snapshot.state)):
+        path.unlink(missing_ok=True)
+
+
+def best_so_far(folder: Path, patience: int | None, run: Run) -> BestSnapshot:
+    """Return the snapshots and tests in the log of a run, which are none if it begins."""
+    log, (first,) = folder / EVENTS, run.weights
+    losses = loss_weights(run.solver.net_to_train.net)
+    if not log.exists():
+        return BestSnapshot(patience, losses, Path(first))
+    tests = [(moment.iteration, moment.tested) for moment in read_moments(log) if ACCURACY in moment.tested]
+    best = BestSnapshot(patience, losses, Path(first), tests)
+    for line in read_event_log(log):
+        if line.get("event") == "snapshot" and Path(line["model"]).is_file():
+            best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))
+    return best
