@@ -10,14 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from netdsl.errors import DecoderError
-from netdsl.prediction.decoders.decoder import Decoder, Outputs, Points, Size
-
-
-class PointOrder(Enum):
-    """The order of coordinates in a vector: x and y of each point, or all x before all y."""
-
-    XY = "xy"
-    XXYY = "xxyy"
+from netdsl.prediction.decoders.decoder import Decoder, Outputs, PointOrder, Points, Size
 
 
 class PointUnit(Enum):

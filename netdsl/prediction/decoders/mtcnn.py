@@ -11,8 +11,14 @@ import numpy as np
 
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import Numbers, sides_of, suppressed
-from netdsl.prediction.decoders.decoder import LARGEST_LIST, LARGEST_SIZE, Detections, finite_blob, require_range
-from netdsl.prediction.decoders.landmarks import PointOrder
+from netdsl.prediction.decoders.decoder import (
+    LARGEST_LIST,
+    LARGEST_SIZE,
+    Detections,
+    PointOrder,
+    finite_blob,
+    require_range,
+)
 
 BatchNet = Callable[[Numbers], Mapping[str, Numbers]]  # runs a net on a batch of any size and any height and width
 

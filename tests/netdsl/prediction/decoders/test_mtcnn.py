@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netdsl.errors import DecoderError
-from netdsl.prediction.decoders.landmarks import PointOrder
+from netdsl.prediction.decoders.decoder import PointOrder
 from netdsl.prediction.decoders.mtcnn import Mtcnn, _crops, _squares, _whole
 
 
