@@ -256,8 +256,8 @@ def most_frequent_class(trained: Labels, tested: Labels, names: Sequence[str]) -
 
 
 def baselines_of(train: str, tests: str) -> list[Baseline]:
-    """Return the accuracies of plain baselines on the test items: the most frequent class and, for images, a linear model
-    of tiny pixels. The list is empty if the data can't be opened here or have no labels."""
+    """Return the accuracies of plain baselines on the test items: the most frequent class and, for images, a linear
+    model of tiny pixels. The list is empty if the data can't be opened here or have no labels."""
     try:
         with closing(open_source(train)) as trained, closing(open_source(tests)) as tested:
             return _baselines(trained, tested)
@@ -296,8 +296,8 @@ def _labels_of(source: Source, sample: _TinyImages | None) -> Labels | None:
     return labels.astype(np.int64) if np.array_equal(labels, labels.astype(np.int64)) and labels.min() >= 0 else None
 
 
-def _sample_of(source: Source, end: float) -> _TinyImages | None:
-    """Return evenly spread items of a source, or `None` if they aren't labeled images or can't be read in time."""
+def _sample_of(source: Source) -> _TinyImages | None:
+    """Return evenly spread items of a source, or `None` if they aren't labeled images."""
     pixels, labels = list[NDArray[np.float64]](), list[float]()
     for index in np.unique(np.linspace(0, len(source) - 1, _MOST_ITEMS).round().astype(int)).tolist():
         item = source.item(source.fetch(index))

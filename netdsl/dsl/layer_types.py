@@ -29,6 +29,7 @@ __all__ = [
     "Convolution",
     "ConvolutionDepthwise",
     "Crop",
+    "CropCenter",
     "Data",
     "DataHeatmap",
     "Deconvolution",
@@ -93,6 +94,7 @@ __all__ = [
     "Pooling",
     "Power",
     "PriorBox",
+    "PriorBoxClustered",
     "Proposal",
     "Python",
     "RNN",
@@ -171,6 +173,7 @@ ContrastiveLoss = Constructor("ContrastiveLoss", LayerFacts('Computes the mean o
 Convolution = Constructor("Convolution", LayerFacts("Convolves the bottom with learned filters and adds a bias.\n\nAt each position, a filter's value is the sum of its products with a window of the bottom.", pb.ConvolutionParameter))
 ConvolutionDepthwise = Constructor("ConvolutionDepthwise", LayerFacts('Convolves each channel with its own filters. `num_output` may be left out.', pb.ConvolutionParameter))
 Crop = Constructor("Crop", LayerFacts('Crops the first bottom to the size of the second one from `axis` on. The part starts at `offset`.', pb.CropParameter))
+CropCenter = Constructor("CropCenter", LayerFacts('Removes `crop_size` values at both ends of each axis.', pb.CropCenterParameter))
 Data = Constructor("Data", LayerFacts('Reads images from a database, and labels if there is a second top.', pb.DataParameter))
 DataHeatmap = Constructor("DataHeatmap", LayerFacts('Reads square parts of RGB images, and a map with a Gaussian for each joint.', pb.HeatmapDataParameter))
 Deconvolution = Constructor("Deconvolution", LayerFacts('Computes a transposed convolution with learned filters and adds a bias.\n\nEach value of the bottom scales the filters, which are added to a window of the top. The padding is cut off the\nresult.', pb.ConvolutionParameter))
@@ -235,6 +238,7 @@ Permute = Constructor("Permute", LayerFacts('Reorders axes: axis `order[i]` beco
 Pooling = Constructor("Pooling", LayerFacts('Computes the maximum or the average of each window, or a random value with a probability proportional to it.\n\nThe second top of MAX contains the positions of the maxima.', pb.PoolingParameter))
 Power = Constructor("Power", LayerFacts('Computes (shift + scale * x) ** power.', pb.PowerParameter))
 PriorBox = Constructor("PriorBox", LayerFacts("Outputs boxes relative to the image's size in the first channel, and their variances in the second.\n\nAt each position, each `min_size` has a square, a larger square if it has a `max_size`, and one box for each aspect\nratio. With Synopsys' `tf`, the larger square is the last one. Its `yx_order` puts y before x, which then applies to\neverything computed from the boxes.", pb.PriorBoxParameter))
+PriorBoxClustered = Constructor("PriorBoxClustered", LayerFacts('Outputs boxes as PriorBox does. Each has a `width` and a `height`, which were found by clustering marked objects.\n\nWithout `height`, boxes are squares.', pb.PriorBoxParameter))
 Proposal = Constructor("Proposal", LayerFacts("Outputs the regions (image, x1, y1, x2, y2) that survive non-maximum suppression, and their scores, best first.\n\nThe bottoms are scores (background first), box predictions, and the image's height, width and scale, or separate\nscales for height and width. An anchor's `scale` is relative to `base_size`; in happynear's Caffe, it is in pixels.\nRegions that are too small get a score of 0 but are kept. The number of regions is known only when the layer runs.\nUntil then, the shape has the largest possible number.", pb.ProposalParameter))
 Python = Constructor("Python", LayerFacts("Calls `setup`, `reshape`, `forward` and `backward` of a user's class with numpy arrays, as pycaffe does.\n\nA net can name any module, so only modules in `allowed` are imported. Without an installed Caffe, `import caffe` in\nsuch a module returns netdsl.pycaffe. Exceptions of the class are raised unchanged.", pb.PythonParameter))
 RNN = Constructor("RNN", LayerFacts("Computes h = tanh(W_hh h' + W_xh x + b_h) for each step. The top is tanh(W_ho h + b_o).", pb.RecurrentParameter))

@@ -31,6 +31,7 @@ __all__ = [
     "Convolution",
     "ConvolutionDepthwise",
     "Crop",
+    "CropCenter",
     "Data",
     "DataHeatmap",
     "Deconvolution",
@@ -95,6 +96,7 @@ __all__ = [
     "Pooling",
     "Power",
     "PriorBox",
+    "PriorBoxClustered",
     "Proposal",
     "Python",
     "RNN",
@@ -593,6 +595,9 @@ class CorrelationParameterDict(TypedDict, total=False):
 
 class CropAndResizeParameterDict(TypedDict, total=False):
     pass
+
+class CropCenterParameterDict(TypedDict, total=False):
+    crop_size: int | Sequence[int] | None
 
 class CropParameterDict(TypedDict, total=False):
     axis: int | None
@@ -1398,6 +1403,7 @@ class LayerParameterDict(TypedDict, total=False):
     heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter | None
     visualise: bool | None
     visualise_channel: int | None
+    crop_center_param: CropCenterParameterDict | pb.CropCenterParameter | None
 
 class LocalParameterDict(TypedDict, total=False):
     num_output: int | None
@@ -1784,6 +1790,8 @@ class PriorBoxParameterDict(TypedDict, total=False):
     box_height: float | Sequence[float] | None
     tf: bool | None
     yx_order: bool | None
+    width: float | Sequence[float] | None
+    height: float | Sequence[float] | None
 
 class ProposalParameterDict(TypedDict, total=False):
     feat_stride: int | None
@@ -2802,6 +2810,7 @@ class LayerSettings(TypedDict, total=False):
     heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter | None
     visualise: bool | None
     visualise_channel: int | None
+    crop_center_param: CropCenterParameterDict | pb.CropCenterParameter | None
 
 class AllLayerSettings(LayerSettings, total=False):
     engine: str | None
@@ -3412,6 +3421,21 @@ def Crop(
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
     """Crops the first bottom to the size of the second one from `axis` on. The part starts at `offset`."""
+
+def CropCenter(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    crop_size: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Removes `crop_size` values at both ends of each axis."""
 
 def Data(
     name: str | None,
@@ -4999,6 +5023,8 @@ def PriorBox(
     box_height: float | Sequence[float] | None = ...,
     tf: bool | None = ...,
     yx_order: bool | None = ...,
+    width: float | Sequence[float] | None = ...,
+    height: float | Sequence[float] | None = ...,
     engine: str | None = ...,
     nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
     resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
@@ -5012,6 +5038,43 @@ def PriorBox(
     At each position, each `min_size` has a square, a larger square if it has a `max_size`, and one box for each aspect
     ratio. With Synopsys' `tf`, the larger square is the last one. Its `yx_order` puts y before x, which then applies to
     everything computed from the boxes.
+    """
+
+def PriorBoxClustered(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    min_size: float | Sequence[float] | None = ...,
+    max_size: float | Sequence[float] | None = ...,
+    aspect_ratio: float | Sequence[float] | None = ...,
+    flip: bool | None = ...,
+    clip: bool | None = ...,
+    variance: float | Sequence[float] | None = ...,
+    img_size: int | None = ...,
+    img_h: int | None = ...,
+    img_w: int | None = ...,
+    step: float | None = ...,
+    step_h: float | None = ...,
+    step_w: float | None = ...,
+    offset: float | None = ...,
+    faceboxes: bool | None = ...,
+    box_width: float | Sequence[float] | None = ...,
+    box_height: float | Sequence[float] | None = ...,
+    tf: bool | None = ...,
+    yx_order: bool | None = ...,
+    width: float | Sequence[float] | None = ...,
+    height: float | Sequence[float] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Outputs boxes as PriorBox does. Each has a `width` and a `height`, which were found by clustering marked objects.
+
+    Without `height`, boxes are squares.
     """
 
 def Proposal(

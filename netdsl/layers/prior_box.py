@@ -42,7 +42,7 @@ class PriorBox(HasOnnxForm):
                 f"the bottoms must be feature maps of (batch, channels, height, width), not {list(bottoms[0])}; "
                 "connect the tops of convolutions"
             )
-        self.sides = list(_sides(p))
+        self.sides = list(self.sides_of(p))
         self.variances = _variances(p)
         self.clip, self.offset, self.y_first = p.clip, p.offset, p.yx_order
 
@@ -62,6 +62,11 @@ class PriorBox(HasOnnxForm):
     def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
         sizes = ([g.length(bottom, axis) for axis in range(2, len(g.shape(bottom)))] for bottom in bottoms)
         return g.constant(self.forward(*(torch.empty(1, 1, *size) for size in sizes)).numpy())
+
+    def sides_of(self, p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
+        """Yield the width and height of each box, and the part of the image by which each side is inset."""
+        refuse(p, "width", "height")
+        return _sides(p)
 
     def _centers(self, x: Tensor, count: int, step: float) -> Tensor:
         return (torch.arange(count, dtype=torch.float64, device=x.device) + self.offset) * step

@@ -130,7 +130,8 @@ def guess_sentence(data: Mapping[str, DataShape]) -> str:
         f"{dimensions(shape.item)}{', which is one of the shapes that fit the weights' * shape.fits_weights}"
         for name, shape in guesses.items()
     )
-    return f"the shape of the data is unknown: {taken}; to set it, use {shape_advice(guesses)}" if guesses else ""
+    advice = f"{shape_advice(guesses)}, or `input` in a card"
+    return f"the shape of the data is unknown: {taken}; to set it, use {advice}" if guesses else ""
 
 
 def shape_advice(blobs: Collection[str]) -> str:

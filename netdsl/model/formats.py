@@ -71,7 +71,14 @@ class FileModel:
     path: Path
     weights: tuple[Path, ...] = ()
     solver: None = None
-    image_item: None = None
+
+    @property
+    def image_item(self) -> tuple[int, ...] | None:
+        """The channels, height and width of images in the file's card, or `None` if it has none."""
+        if not self.path.is_file():
+            return None
+        described: NamedModel | None = _imported(_CARD, f"{self.path}: to read its card")(self.path)
+        return None if described is None else described.image_item
 
     @property
     def origin(self) -> str:
@@ -102,6 +109,7 @@ FormatReader = Callable[[Path], "Model"]
 CAFFE_SUFFIXES = (".prototxt", *WEIGHTS_SUFFIXES, ".solverstate", ".binaryproto")
 _ONNX = ".onnx"
 _ZOO = "zoo.names:find_model"  # finds the model of a name or a folder; it is imported when it is needed
+_CARD = "zoo.model_folder:model_of_file"  # finds the model of a file with a card
 
 FORMATS: Registry[FormatReader | str] = Registry("format", dict.fromkeys(CAFFE_SUFFIXES, "netdsl.model.opening"))
 FORMATS.register(_ONNX, "converters.onnx_import:from_onnx", "netdsl.model.formats.onnx")

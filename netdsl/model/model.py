@@ -261,9 +261,11 @@ def _items_beside(named: NamedModel, net: Path | pb.NetParameter, images: Collec
         if stated.keys() >= set(images):
             return stated
     with suppress(CaffeError):
-        model = named_model(net.parent) if isinstance(named, FileModel) and isinstance(net, Path) else named
-        if model.image_item is not None and len(images) == 1:
-            return dict.fromkeys(images, model.image_item)
+        item = named.image_item
+        if item is None and isinstance(named, FileModel) and isinstance(net, Path):
+            item = named_model(net.parent).image_item
+        if item is not None and len(images) == 1:
+            return dict.fromkeys(images, item)
     return {}
 
 

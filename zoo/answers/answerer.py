@@ -53,6 +53,7 @@ from zoo.answers.images import (
     image_of,
     open_images,
 )
+from zoo.answers.layer_settings import describe_unknown, layer_settings
 from zoo.answers.outputs import NetOutput, StatedOutput, features_output, find_output, keeps_apart
 from zoo.answers.readers import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.card_input import short_side_of, transform_of, unlike_layer
@@ -94,7 +95,9 @@ class Answerer:
         self._named = described_model(Path(request.model), request.weights)
         self._origin = request.model
         self.card = Card(Path(request.model).stem) if self._named is None else self._named.card
-        self._named_for_images = described_model(Path(request.features_net)) if request.features_net else self._named
+        image_net = Path(request.features_net or request.model)
+        self._named_for_images = described_model(image_net) if request.features_net else self._named
+        self._image_folder = image_net if image_net.is_dir() else image_net.parent
         if notice := known_card_notice(self._named):
             listen(Notice(f"{request.model}: {notice}"))
         model, image_model = _open_models(request, self._named_for_images)
@@ -190,24 +193,23 @@ class Answerer:
         blob = self._image.blob.name
         if self._sizes:
             return self._preparation_by_short_side(listen)
-        named = self._named_for_images
+        named, folder = self._named_for_images, self._image_folder
         channels, height, width = self._predictor.built.shapes[self._image.edge][1:]
         if named is not None and named.card.input is not None:
             image = named.card.input
             with suppress(CaffeError):  # the training net may have errors, and isn't needed
-                for note in unlike_layer(image, _transform_param(model, named, blob)):
+                layer = layer_settings(model, named, folder, blob)
+                for note in unlike_layer(image, None if layer is None else layer.transform):
                     listen(Notice(note))
             if known_card_notice(named) and image.size != (height, width):
                 image = replace(image, size=(height, width), resize=None)
                 listen(Notice(f"the net reads images of {height}x{width}, so it doesn't get the size in the card"))
             return LayerPreparation(transform_of(image, named.path), image.channels, standardized=image.standardized)
-        param = _transform_param(model, named, blob)
-        settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
+        layer = layer_settings(model, named, folder, blob)
+        param = pb.TransformationParameter() if layer is None else layer.usable()
+        settings = settings_in_tests(param, channels, (height, width))
         preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
-        if param is None:
-            text = f"neither a card nor a data layer describes how images become the input; they are {preparation}"
-        else:
-            text = f"no card describes how images become the input; as in the net's data layer, they are {preparation}"
+        text = describe_unknown(preparation, folder) if layer is None else layer.describe(preparation)
         listen(Notice(text))
         return preparation
 
@@ -368,17 +370,6 @@ def _size_numbers(placement: Placement, count: int) -> list[float]:
     or for each side."""
     assert placement.scale is not None
     return [float(side) for side in placement.resized] + [placement.scale] * (count - 2)
-
-
-def _transform_param(model: Model, named: ZooModel | None, blob: str) -> pb.TransformationParameter | None:
-    """Return the transformation settings of the data layer that produces a blob for testing, or `None` if there is no
-    such layer."""
-    trained = model if named is None else open_net(named.net)
-    for graph in trained.graphs:
-        for node in graph.nodes:
-            if not node.bottoms and blob in node.layer.top and node.layer.HasField("transform_param"):
-                return node.layer.transform_param
-    return None
 
 
 def answer_images(

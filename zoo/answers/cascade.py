@@ -8,7 +8,7 @@ from pathlib import Path
 
 from caffe_proto.errors import in_file
 from netdsl.data.tables.table import BlobColumn
-from netdsl.errors import DecoderError, NetError
+from netdsl.errors import DecoderError, GraphError, NetError
 from netdsl.model.data_shapes import DataShape
 from netdsl.prediction.cascade import FaceCascade
 from netdsl.prediction.decoders.mtcnn import Mtcnn
@@ -54,9 +54,18 @@ class CascadeAnswerer(Answerer):
         self.card = read_card(path) if has_card(path) else card or Card(folder.resolve().name)
         stated = card_cascade(self.card, str(path))
         if stated is None:
-            listen(Notice(f"{folder}: no card describes the output; det1, det2 and det3 are read as MTCNN's cascade"))
+            listen(
+                Notice(
+                    f"{folder}: no card describes the output; det1, det2 and det3 are read as MTCNN's cascade, whose "
+                    "nets read images with height and width exchanged; for others, set `transposed: false` in a card"
+                )
+            )
         self._settings = stated or Mtcnn()
-        self._cascade = FaceCascade(folder, self._settings, request.device)
+        try:
+            self._cascade = FaceCascade(folder, self._settings, request.device)
+        except GraphError as problem:
+            advice = f"set `scores`, `boxes` and `landmarks` in the field `output` of {path}"
+            raise NetError(f"{folder}: {problem}; {advice}") from None
         self.preparation = _WholeImages(Channels.BGR)
         self.batch = 1  # image sizes differ
         self.data: Mapping[str, DataShape] = {}

@@ -34,7 +34,7 @@ class Pictures:
         if answers not in _DRAWN:
             raise NetError(
                 "the model predicts neither boxes nor segments, points or pictures, so there is nothing to draw; "
-                "remove --draw"
+                "remove --draw, or read an output as a picture with --as picture"
             )
         self._folder, self._names = folder, Counter[str]()
         try:

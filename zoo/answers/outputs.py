@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from netdsl.data.transforms.decode import COLORS, GRAY
 from netdsl.errors import DecoderError, NetError
 from netdsl.layer import Layer, Shape
 from netdsl.layer.tops import MakesDetections, MakesIndices, MakesRegions, Meaning
@@ -21,6 +22,7 @@ from netdsl.net.build import Built, reshape
 from netdsl.net.graph import Graph
 from netdsl.prediction.decoders import DECODERS, recognize
 from netdsl.prediction.decoders.decoder import Decoder
+from netdsl.prediction.decoders.picture import PictureDecoder
 from netdsl.prediction.meanings import KnownMeaning, Meanings, maker_of, vector_length
 from netdsl.prediction.predictor import Predictor
 from zoo.answers.answer import ImageSize
@@ -182,7 +184,8 @@ class NetOutput:
         if known is not None and known.meaning is Meaning.EMBEDDING and length > 1:
             return View.EMBEDDING, _reason(blob, known)
         if known is not None and (known.meaning is Meaning.VALUES or length == 1):
-            return View.VALUES, _reason(blob, known)
+            advice = "; if they are a picture, use --as picture" if could_be_picture(shape) else ""
+            return View.VALUES, _reason(blob, known) + advice
         if known is None and fits and len(self.stated.names) == shape[1]:
             return fits, f"blob '{blob}' is read as classes, because the net's labels name {shape[1]} of them"
         if known is None and fits is View.SEGMENTS and self.stated.classes == shape[1]:
@@ -339,8 +342,10 @@ def _unknown(blob: str, shape: Shape, known: KnownMeaning | None) -> str:
         problem = f"blob '{blob}' contains {known.meaning.value}, but in shape {list(shape[1:])}"
     else:
         problem = f"nothing shows what blob '{blob}' contains"
-    others = [View.CLASSES, View.EMBEDDING] if vector_length(shape) > 1 else [View.SEGMENTS] if is_map(shape) else []
-    choices = ", ".join(f"--as {view.value}" for view in others)
+    others = [View.CLASSES.value, View.EMBEDDING.value] if vector_length(shape) > 1 else []
+    others += [View.SEGMENTS.value] if is_map(shape) and shape[1] > 1 else []
+    others += [PictureDecoder.name] if could_be_picture(shape) else []
+    choices = ", ".join(f"--as {name}" for name in others)
     advice = f"{choices} or the field `output` of a card" if choices else "the field `output` of a card"
     return f"{problem}, so its {count:,} {values} shown without a meaning; to read it otherwise, use {advice}"
 
@@ -367,3 +372,8 @@ def _are_codes(channels: int, of_both: Collection[int]) -> bool:
 def is_map(shape: Shape) -> bool:
     """Return whether a blob is a map of channels, height and width for each item, with more than one place."""
     return len(shape) == 4 and math.prod(shape[2:]) > 1
+
+
+def could_be_picture(shape: Shape) -> bool:
+    """Return whether a blob is a map with the channels of a gray or a color picture."""
+    return is_map(shape) and shape[1] in (GRAY, COLORS)

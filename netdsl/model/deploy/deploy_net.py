@@ -13,7 +13,7 @@ from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE
-from netdsl.model.data_shapes import Items, Known, shape_advice
+from netdsl.model.data_shapes import DataShape, Items, Known, dimensions, shape_advice
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import (
     Kind,
@@ -65,7 +65,7 @@ def deploy_model(
     shapes_by_top = _shapes_by_top(fitting.settled(graph.phase, stub_unknown=True).built, guesses)
     net = _deploy_graph(graph, nodes, shapes_by_top, batch, predictions, ends)
     deployed = replace(model, net=net, items={}, known=data, level=0, stages=())
-    _check_weights(deployed, model, sorted(guesses))
+    _check_weights(deployed, model, data)
     inputs = {top for layer in net.layer if not layer.bottom for top in layer.top}
     warn_of_guesses(net.name, {name: shape for name, shape in guesses.items() if name in inputs})
     return deployed
@@ -92,7 +92,7 @@ def _fitting(model: Model, graph: Graph, needed: Iterable[Node]) -> Model:
     return replace(model, net=net_of(graph.net, (node.layer for node in needed)), level=0, stages=())
 
 
-def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
+def _check_weights(deployed: Model, model: Model, data: Mapping[str, DataShape]) -> None:
     """Raise a `WeightsError` unless every layer has weights of its shapes. Layers of unknown types can't be checked."""
     built = deployed.settled(Phase.TEST, stub_unknown=True).built
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
@@ -103,11 +103,21 @@ def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> Non
             "contains it with --weights"
         )
     if report.mismatched:
-        advice = (
-            f"; the net doesn't state the shape of {', '.join(map(repr, guessed))}, and no typical shape fits: "
-            f"set it with `zoo export {shape_advice(guessed)}`"
+        raise WeightsError(f"{'; '.join(map(str, report.mismatched))}{_advice_about_shapes(data)}")
+
+
+def _advice_about_shapes(data: Mapping[str, DataShape]) -> str:
+    """Return a clause about the data whose shapes the net doesn't state, and don't fit its weights."""
+    guessed = [name for name, shape in sorted(data.items()) if shape.known is Known.GUESSED]
+    if guessed:
+        return (
+            f"; the net doesn't state the shape of {', '.join(map(repr, guessed))}, and no typical shape fits: set "
+            f"`input` in a card, or use `zoo export` with {shape_advice(guessed)}"
         )
-        raise WeightsError(f"{'; '.join(map(str, report.mismatched))}{advice if guessed else ''}")
+    beside = [
+        f"{name!r} {dimensions(shape.item)}" for name, shape in sorted(data.items()) if shape.known is Known.BESIDE
+    ]
+    return f"; a card or a net in the folder makes {', '.join(beside)}: correct it" if beside else ""
 
 
 def _deploy_graph(

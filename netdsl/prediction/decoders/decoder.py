@@ -68,6 +68,13 @@ class People:
     limbs: tuple[tuple[int, int], ...] = ()
 
 
+class PointOrder(Enum):
+    """The order of coordinates in a vector: x and y of each point, or all x before all y."""
+
+    XY = "xy"
+    XXYY = "xxyy"
+
+
 class PictureKind(Enum):
     """The meaning of the channels of a picture."""
 

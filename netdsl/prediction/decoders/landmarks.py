@@ -15,6 +15,7 @@ from netdsl.prediction.decoders.decoder import (
     AttributeGroup,
     Decoder,
     Outputs,
+    PointOrder,
     Points,
     Size,
     part_of,
@@ -22,13 +23,6 @@ from netdsl.prediction.decoders.decoder import (
     require_groups,
     require_range,
 )
-
-
-class PointOrder(Enum):
-    """The order of coordinates in a vector: x and y of each point, or all x before all y."""
-
-    XY = "xy"
-    XXYY = "xxyy"
 
 
 class PointUnit(Enum):

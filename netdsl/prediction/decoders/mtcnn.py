@@ -11,7 +11,14 @@ import numpy as np
 
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import Numbers, sides_of, suppressed
-from netdsl.prediction.decoders.decoder import LARGEST_LIST, LARGEST_SIZE, Detections, finite_blob, require_range
+from netdsl.prediction.decoders.decoder import (
+    LARGEST_LIST,
+    LARGEST_SIZE,
+    Detections,
+    PointOrder,
+    finite_blob,
+    require_range,
+)
 
 BatchNet = Callable[[Numbers], Mapping[str, Numbers]]  # runs a net on a batch of any size and any height and width
 
@@ -45,6 +52,7 @@ class Mtcnn:
     scores: tuple[str, str, str] = ("prob1", "prob1", "prob1")  # the blobs of each net
     boxes: tuple[str, str, str] = ("conv4-2", "conv5-2", "conv6-2")
     landmarks: str = "conv6-3"
+    order: PointOrder = PointOrder.XXYY  # of the landmarks' coordinates
     names: tuple[str, ...] = ("face",)
 
     def __post_init__(self) -> None:
@@ -81,7 +89,10 @@ class Mtcnn:
         boxes, scores, outputs = self._passed(image, boxes, scores, 2, finish, _LAST)
         if not len(boxes):
             return Detections(boxes, scores, np.empty(0, np.int64), np.empty((0, _POINTS, 2)), self.names)
-        parts = outputs[self.landmarks].reshape(-1, 2, _POINTS).transpose(0, 2, 1)  # all x come before all y
+        values = outputs[self.landmarks]
+        if self.order is PointOrder.XXYY:
+            values = values.reshape(-1, 2, _POINTS).transpose(0, 2, 1)
+        parts = values.reshape(-1, _POINTS, 2)
         points = boxes[:, None, :2] + parts * sides_of(boxes)[:, None]
         boxes = _moved(boxes, outputs[self.boxes[2]])
         kept = self._suppressed(boxes, scores, _PER_STAGE, of_smaller=True)

@@ -18,11 +18,12 @@ _CHANNELS = {
     PictureKind.LUMA: 1,
     PictureKind.CHROMA: 2,
 }
+_USUAL = {1: PictureKind.GRAY, 3: PictureKind.BGR}  # by the number of channels
 
 
 @dataclass(frozen=True, kw_only=True)
 class PictureDecoder(Decoder):
-    """Reads a map as a picture.
+    """Reads a map as a picture. Without a `kind`, one channel is gray and three channels are BGR.
 
     With `residual`, the net's input is added first. Then values are multiplied by `scale`, and `mean` is added, which
     is one value or one for each channel. Both undo the card's `input`, so that the picture has values from 0 to 255.
@@ -31,27 +32,28 @@ class PictureDecoder(Decoder):
     name = "picture"
     published: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": (), "input": ()}
 
-    kind: PictureKind = PictureKind.BGR
+    kind: PictureKind | None = None
     residual: bool = False
     scale: float = 1.0
     mean: tuple[float, ...] = (0.0,)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.mean) not in (1, _CHANNELS[self.kind]):
-            raise DecoderError(
-                f"mean has {len(self.mean)} values for {_CHANNELS[self.kind]} channels; give one value for each, or "
-                "only one"
-            )
-
     def decode(self, outputs: Outputs, size: Size) -> Picture:
         """Return the picture."""
         values = self.maps(outputs, "picture", 1)[0].astype(np.float64)
-        if len(values) != _CHANNELS[self.kind]:
+        kind, blob = self.kind or _USUAL.get(len(values)), self.names_of("picture")[0]
+        if kind is None:
             raise DecoderError(
-                f"kind: a picture of kind {self.kind.value} has {_CHANNELS[self.kind]} channels, but blob "
-                f"'{self.names_of('picture')[0]}' has {len(values)}; set `kind` in the card to one with that "
-                "many channels, or name another blob"
+                f"blob '{blob}': a picture has 1 or 3 channels, but the blob has {len(values)}; name another blob, or "
+                "set `kind`"
+            )
+        if len(values) != _CHANNELS[kind]:
+            raise DecoderError(
+                f"kind: a picture of kind {kind.value} has {_CHANNELS[kind]} channels, but blob '{blob}' has "
+                f"{len(values)}; set `kind` in the card to one with that many channels, or name another blob"
+            )
+        if len(self.mean) not in (1, len(values)):
+            raise DecoderError(
+                f"mean has {len(self.mean)} values for {len(values)} channels; give one value for each, or only one"
             )
         if self.residual:
             pixels = self.maps(outputs, "input", 1)[0]
@@ -61,4 +63,4 @@ class PictureDecoder(Decoder):
                     "can't be added; remove `residual`"
                 )
             values = values + pixels
-        return Picture(values * self.scale + np.reshape(self.mean, (-1, 1, 1)), self.kind)
+        return Picture(values * self.scale + np.reshape(self.mean, (-1, 1, 1)), kind)

@@ -46,6 +46,8 @@ CASES = {
     "ChannelScale": (f"{IMAGE}; 2 1 9 7", ""),
     "Concat": (f"{IMAGE}; 2 5 3 4", "concat_param { per_fla_fuse: true }"),
     "ConvolutionDepthwise": (IMAGE, "convolution_param { kernel_size: 3 pad: 1 weight_filler { type: 'xavier' } }"),
+    "CropCenter": (IMAGE, "crop_center_param { crop_size: [0, 1, 2, 0] }"),
+    "PriorBoxClustered": (f"{IMAGE}; 2 3 40 50", "prior_box_param { width: 9.5 width: 20 height: 15 height: 8 }"),
     "DepthwiseConvolution": (
         IMAGE,
         "convolution_param { num_output: 6 kernel_size: 3 stride: 2 weight_filler { type: 'xavier' } }",

@@ -1,4 +1,4 @@
-"""PriorBox compared with plain loops over places and sizes."""
+"""PriorBox and PriorBoxClustered compared with plain loops over places and sizes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from netdsl.layers import LAYERS
 from tests.nets import layer_of
 
 
-def boxes(settings: str, image: tuple[int, int] = (50, 60), height: int = 2, width: int = 3) -> np.ndarray:
+def boxes(
+    settings: str, image: tuple[int, int] = (50, 60), height: int = 2, width: int = 3, kind: str = "PriorBox"
+) -> np.ndarray:
     text = f'bottom: "x" bottom: "image" top: "y" prior_box_param {{ {settings} }}'
     shapes = [(2, 4, height, width), (2, 3, *image)]
-    layer = layer_of("PriorBox", text, *shapes)
+    layer = layer_of(kind, text, *shapes)
     top = layer(*(torch.zeros(shape) for shape in shapes))
     assert layer.top_shapes(shapes) == [tuple(top.shape)] == [(1, 2, top.numel() // 2)]
     return top.numpy().reshape(2, -1, 4)
@@ -85,11 +87,28 @@ def test_boxes_are_clipped_and_repeated_ratios_dropped():
         ("min_size: 3 img_size: 4 img_h: 5", "or remove the other two"),
         ("min_size: 3 step_h: 5", "step_h or step_w isn't positive"),
         ("min_size: 3 faceboxes: true", "faceboxes"),
+        ("min_size: 3 width: 4", "width"),
     ],
 )
 def test_wrong_settings_are_refused(settings, says):
     with pytest.raises(NetError, match=says):
         boxes(settings)
+
+
+def test_clustered_boxes_have_the_given_sides():
+    got, variances = boxes(
+        "width: 9.4 width: 77 height: 15 height: 60.5 step: 16 variance: 0.2", kind="PriorBoxClustered"
+    )
+    np.testing.assert_allclose(got, plain([(9.4, 15), (77, 60.5)], (50, 60), (16, 16), 0.5), atol=1e-6)
+    assert (variances == np.float32(0.2)).all()
+    squares, _ = boxes("width: 9", kind="PriorBoxClustered")
+    np.testing.assert_allclose(squares, plain([(9, 9)], (50, 60), (25, 20), 0.5), atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", ["", "width: 3 width: 4 height: 5", "width: 0"])
+def test_clustered_boxes_need_positive_sides(settings):
+    with pytest.raises(NetError, match="give one of each for each box, above 0"):
+        boxes(settings, kind="PriorBoxClustered")
 
 
 def test_the_image_may_be_missing_only_if_its_size_is_given():

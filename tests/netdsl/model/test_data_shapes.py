@@ -4,6 +4,7 @@ guessed, but never invented."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl import Net
-from netdsl.errors import NetError, ShapeWarning
+from netdsl.errors import NetError, ShapeWarning, WeightsError
 from netdsl.model.data_shapes import DataShape, Known, guess_sentence, plain_data
+from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
 from netdsl.model.weights.match import Weights
@@ -95,6 +97,20 @@ def test_a_net_for_use_in_the_same_folder_states_the_shape(tmp_path: Path) -> No
         "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: [1, 2, 21, 33] } } }" + BODY
     )
     assert shape_of(open_model(tmp_path / "train_val.prototxt")) == ((2, 21, 33), Known.BESIDE)
+
+
+def test_the_card_of_a_single_net_states_the_shape(tmp_path: Path) -> None:
+    (tmp_path / "other.prototxt").write_text(DATA % ("", "nowhere") + BODY)
+    (tmp_path / "other.card.md").write_text("---\nname: other\ninput: {size: [21, 33]}\n---\n")
+    assert shape_of(open_model(tmp_path / "other.prototxt")) == ((3, 21, 33), Known.BESIDE)
+
+
+def test_a_stated_shape_that_does_not_fit_the_weights_is_named(tmp_path: Path) -> None:
+    (tmp_path / "other.prototxt").write_text(DATA % ("", "nowhere") + BODY)
+    (tmp_path / "other.card.md").write_text("---\nname: other\ninput: {size: [21, 33]}\n---\n")
+    opened = replace(open_model(tmp_path / "other.prototxt"), weights=weights_for(3, 1))
+    with pytest.raises(WeightsError, match="a card or a net in the folder makes 'data' 3x21x33: correct it"):
+        deploy_model(replace(opened, weights={**opened.weights, "ip": [np.zeros((5, 7)), np.zeros(5)]}))
 
 
 def test_a_guess_is_reported_in_one_line_and_a_net_is_built_with_it() -> None:

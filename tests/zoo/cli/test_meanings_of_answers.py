@@ -53,7 +53,17 @@ def test_a_vector_of_unknown_meaning_is_shown_as_values_with_the_commands_that_r
 def test_a_map_of_unknown_meaning_is_not_segments(zoo) -> None:
     plain, told = answer(zoo, model(ConvLayer("picture", ["data"], kernel=1, num_filters=3)), photo("a.png"))
     assert plain["shape"] == [3, 4, 6] and "segments" not in plain
-    assert "nothing shows what blob 'picture' contains" in told and "use --as segments" in told
+    assert "nothing shows what blob 'picture' contains" in told and "use --as segments, --as picture or" in told
+
+
+def test_a_trained_map_with_the_channels_of_a_picture_is_read_as_one_on_request(zoo) -> None:
+    label = RDDLayer("label", shape=[1, 1, 4, 6])
+    net = model(label, ConvLayer("sum", ["data"], kernel=1, num_filters=1), EuclideanLoss("loss", ["sum", "label"]))
+    plain, told = answer(zoo, net, photo("a.png"))
+    assert plain["shape"] == [1, 4, 6] and "if they are a picture, use --as picture" in told
+    drawn = zoo("predict", net, "a.png", "--draw", "drawn")
+    assert drawn.code == 2 and "read an output as a picture with --as picture" in drawn.err
+    assert answer(zoo, net, "a.png", "--as", "picture")[0]["picture"]["kind"] == "gray"
 
 
 @pytest.mark.parametrize(("word", "key"), [("classes", "classes"), ("values", "values"), ("embedding", "norm")])
@@ -416,6 +426,10 @@ def test_a_folder_with_mtcnns_nets_finds_faces_with_landmarks(zoo) -> None:
     (folder / "README.md").write_text(card.replace("24", "big"))
     refused = zoo("predict", "mtcnn", "a.png")
     assert refused.code == 2 and "mtcnn/README.md: output.smallest_face: expected `float`" in refused.err
+    (folder / "README.md").write_text(card.replace("}", ", landmarks: points}"))
+    refused = zoo("predict", "mtcnn", "a.png")
+    assert refused.code == 2 and "doesn't have the blob 'points'; name one of data, score" in refused.err
+    assert "set `scores`, `boxes` and `landmarks` in the field `output` of mtcnn/README.md" in refused.err
 
 
 def test_one_blob_is_shown_as_points_and_attributes(zoo) -> None:

@@ -153,8 +153,8 @@ def test_a_users_own_net_decides_how_images_are_prepared(zoo, tmp_path) -> None:
     Path("my/train_val.prototxt").unlink()
     weights = "--weights", "lenet_iter_1.caffemodel"
     plain = zoo("predict", "my", *weights, file, "--json")
-    assert "neither a card nor a data layer describes how images become the input; they are gray" in plain.err
-    assert lines(plain.out) != lines(done.out)
+    assert "as in the data layer of the net in lenet_iter_1.caffemodel, they are gray" in plain.err
+    assert "resized to 28x28" in plain.err and lines(plain.out)[0] == lines(done.out)[0]
 
 
 def test_boxes_are_in_the_images_own_pixels_and_drawn_on_it(zoo, tmp_path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from netdsl.errors import DecoderError
+from netdsl.prediction.decoders.decoder import PointOrder
 from netdsl.prediction.decoders.mtcnn import Mtcnn, _crops, _squares, _whole
 
 
@@ -52,6 +53,19 @@ def test_faces_are_found_with_their_landmarks():
     assert found.points is not None
     np.testing.assert_allclose(found.points[order[0], 0], [left + 0.25 * (right - left), top + 0.4 * (bottom - top)])
     np.testing.assert_allclose(found.points[order[0], 4], [left + 0.7 * (right - left), top + 0.8 * (bottom - top)])
+
+
+def test_x_and_y_of_landmarks_may_alternate():
+    image, nets = image_with_faces((30, 20, 40)), (first_net, later_net, later_net)
+    expected = Mtcnn(threshold=(0.5, 0.5, 0.5)).detect(image, nets)
+
+    def alternating(batch: np.ndarray) -> dict[str, np.ndarray]:
+        outputs = later_net(batch)
+        return {**outputs, "conv6-3": outputs["conv6-3"].reshape(-1, 2, 5).transpose(0, 2, 1).reshape(-1, 10)}
+
+    found = Mtcnn(threshold=(0.5, 0.5, 0.5), order=PointOrder.XY).detect(image, (first_net, later_net, alternating))
+    assert len(found.boxes) == 1
+    np.testing.assert_array_equal(found.points, expected.points)
 
 
 def test_nets_read_transposed_images_in_rgb():

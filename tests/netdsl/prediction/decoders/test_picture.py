@@ -26,16 +26,22 @@ def test_a_residual_is_added_to_the_input_before_scaling() -> None:
     assert decoded(np.ones((3, 2, 2)), residual="true", scale="10").values[0, 0, 0] == 30
 
 
+@pytest.mark.parametrize(("channels", "kind"), [(1, PictureKind.GRAY), (3, PictureKind.BGR)])
+def test_the_channels_show_the_usual_kind(channels, kind) -> None:
+    assert decoded(np.ones((channels, 2, 2))).kind is kind
+
+
 @pytest.mark.parametrize(
     ("shape", "settings", "message"),
     [
-        ((1, 4, 4), {}, "kind: a picture of kind BGR has 3 channels, but blob 'sum' has 1"),
+        ((1, 4, 4), {"kind": "BGR"}, "kind: a picture of kind BGR has 3 channels, but blob 'sum' has 1"),
+        ((4, 4, 4), {}, "blob 'sum': a picture has 1 or 3 channels, but the blob has 4"),
         (
             (3, 4, 4),
             {"residual": "true"},
             "residual: the net's output has shape (3, 4, 4), but its input has",
         ),
-        ((3, 4, 4), {"mean": ["1", "2"]}, "output.mean has 2 values for 3 channels"),
+        ((3, 4, 4), {"mean": ["1", "2"]}, "mean has 2 values for 3 channels"),
         ((3, 4), {}, "blob 'sum': the blob of picture must be (channels, height, width)"),
     ],
 )
