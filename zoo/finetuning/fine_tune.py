@@ -27,6 +27,8 @@ from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError, DivergedError, NetError, WeightsError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
+from netdsl.net.graph import Phase
+from netdsl.net.learning import losses_of
 from netdsl.solver.events import (
     Action,
     Event,
@@ -48,7 +50,7 @@ from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.net import Net
 from netdsl.training.with_workers import Team
 from netdsl.tuning.beginning import find_rate, scaled_heads
-from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, loss_weights, tunable_model, with_head_rates
+from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model, with_head_rates
 from zoo.cards import Channels
 from zoo.devices import training_devices
 from zoo.finetuning.held_out import LabelledData, hold_out
@@ -412,13 +414,14 @@ def train(
         return None
     tuning, run = begun
     asked: list[Action] = []
+    losses = _losses_in_tests(run.solver.net_to_train)
 
     def next_action() -> Action:
         asked.append(requested())
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
     while True:
-        best = _best_so_far(folder, tuning.request.patience, loss_weights(run.solver.net_to_train.net))
+        best = _best_so_far(folder, tuning.request.patience, losses)
         try:
             ended = job.train(
                 folder,
@@ -484,6 +487,12 @@ def _begun_slower(
 def _store(tuning: FineTuning) -> None:
     kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
     write_pieces(tuning.request.output / REQUEST, [kept])
+
+
+def _losses_in_tests(model: Model) -> dict[str, float]:
+    """Return the weights of the losses in tests, by the names of their tops."""
+    built = model.layers(Phase.TEST)
+    return {built.graph.blobs[edge]: weight for edge, weight in losses_of(built).items()}
 
 
 def _best_so_far(folder: Path, patience: int | None, losses: Mapping[str, float]) -> _BestSnapshot:
