@@ -27,6 +27,8 @@ from caffe_proto.summary import summarize
 from docs.error_messages import error_page
 from netdsl.layer.capabilities import Capabilities, DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
+from netdsl.training.net import Net
+from netdsl.training.weighted_net import WeightedNet
 from zoo.cards import Card
 from zoo.cli.commands import COMMANDS
 from zoo.cli.request_command import Command, loaded
@@ -173,6 +175,7 @@ decorators that register extensions, see [plugins.md](plugins.md). For pycaffe's
 [pycaffe.md](pycaffe.md).
 """
 PUBLIC = ("netdsl", "netdsl.spark", "converters", "zoo")
+PARTS: dict[object, tuple[type, ...]] = {Net: (WeightedNet,)}  # base classes that are described with their class
 
 
 def python_names() -> str:
@@ -191,7 +194,8 @@ def _described(package: ModuleType, name: str) -> str:
         return f"`{name}`: the constant {int(thing)}.\n"
     parts = [f"### {name}\n\n{_call_of(name, thing)}\n{inspect.getdoc(thing) or ''}\n"]
     if inspect.isclass(thing) and not issubclass(thing, Enum):
-        for method, function in vars(thing).items():
+        members = {name: member for part in (*PARTS.get(thing, ()), thing) for name, member in vars(part).items()}
+        for method, function in members.items():
             if inspect.isfunction(function) and not method.startswith("_") and inspect.getdoc(function):
                 parts.append(f"{_call_of(f'{name}.{method}', function)}\n{inspect.getdoc(function)}\n")
     return "\n".join(parts)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from netdsl import __version__
-from netdsl.own_packages import PACKAGES
+from netdsl.own_packages import IMPORTABLE_CAFFE, PACKAGES
 from requirements.installation import SOURCES, copy_to
 
 ROOT = Path(__file__).parent.parent
@@ -88,6 +88,7 @@ def test_the_wheel_carries_schema_types_and_licence(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     data = ["caffe_proto/caffe.proto", "caffe_proto/caffe_pb2.pyi", "caffe_proto/dialects/ssd.toml"]
     data += ["netdsl/dsl/layer_types.pyi", "zoo/catalogue/cards/lenet.md", "zoo/known/vanface.md"]
+    data += [f"{IMPORTABLE_CAFFE.relative_to(ROOT).as_posix()}/caffe/__init__.py"]
     for name in data:
         assert name in names
     assert all(f"{package}/py.typed" in names for package in PACKAGES)

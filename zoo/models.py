@@ -125,7 +125,7 @@ def fetch(request: FetchRequest, listen: Listen) -> list[PulledModel]:
         return [pull_locked(store, locked, settings) for locked in read_lock(request.locked).models]
     expected = ExpectedFile(request.sha256)
     source = open_model_source(str(request.model), ANY_FILE if request.weights else expected)
-    pulled = pull(store, PullRequest(source, request.name, request.weights, expected), settings)
+    pulled = pull(store, PullRequest(source, request.name, request.weights, expected, own=request.own), settings)
     if request.lock is not None:
         add_to_lock(request.lock, pulled.record)
     return [pulled]

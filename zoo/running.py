@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from netdsl.own_packages import IMPORTABLE_CAFFE
 from zoo.requests.events import Listen
@@ -37,9 +35,7 @@ def run(request: RunRequest, listen: Listen) -> None:
 
         run_as_rank(program, folder, deadline=request.deadline)
     else:
-        with ExitStack() as stack:
-            logs = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zoo-run-")))
-            run_locally(program, logs, workers=workers, deadline=request.deadline)
+        run_locally(program, folder, workers=workers, deadline=request.deadline)
 
 
 def _make_caffe_importable() -> None:

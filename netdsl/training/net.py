@@ -14,27 +14,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.locations import unlocated
-from netdsl.closing import ClosedAtEnd
 from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_data import AnyData, UserData, begin_again, is_of_spark, user_data_of
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.dsl.constructors import assign
-from netdsl.errors import DataError, GradientWarning, NetError, WeightsError, WeightsWarning
+from netdsl.errors import DataError, GradientWarning, NetError, WeightsError
 from netdsl.model.collection import WeightCollection
-from netdsl.model.model import Model, NetSource, in_state, open_net
-from netdsl.model.opening import check_names, copy_model, load_weights, open_caffe_files, open_model, with_dialect_of
-from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
-from netdsl.model.weights.match import LoadReport, Weights
-from netdsl.net.build import Built, running
+from netdsl.model.model import Model, in_state
+from netdsl.model.opening import copy_model
+from netdsl.model.weights.match import Weights
+from netdsl.net.build import Built
 from netdsl.net.caffe_memory import memory_notes
-from netdsl.net.graph import Phase, phase_of, state_of
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase, state_of
 from netdsl.solver import state
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import as_numbers
@@ -46,6 +41,7 @@ from netdsl.solver.trainable_net import Compute, ModuleNet, Positions
 from netdsl.training.backends import HERE, Backend, chosen_backend
 from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.job import DISPLAYS
+from netdsl.training.weighted_net import WeightedNet
 from netdsl.training.with_workers import Lesson, Team, train_with_team
 
 if TYPE_CHECKING:
@@ -55,7 +51,6 @@ _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "mome
 
 # Arguments of `Net.train` in addition to a solver's settings.
 _ARGUMENTS = "steps", "epochs", "batch", "test_data", "workers", "backend", "strategy", "run", "callbacks", "on_round"
-Paths = str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True)
@@ -132,7 +127,7 @@ class _NetState:
         return net
 
 
-class Net(ClosedAtEnd):
+class Net(WeightedNet):
     """A net for one phase, from a description, a message or a file of any format. The file can also contain weights.
 
     `module` is the torch module. `forward(data=x)` runs it without gradients. `dialect` is the fork of Caffe that the
@@ -142,39 +137,8 @@ class Net(ClosedAtEnd):
     A net that trains or tests loads its data in threads, which end when it is closed, as by `with Net(...) as net:`.
     """
 
-    def __init__(
-        self,
-        net: NetSource,
-        *,
-        weights: Weights | Paths | None = None,
-        phase: Phase | str = Phase.TEST,
-        level: int = 0,
-        stages: Sequence[str] = (),
-        shapes: Mapping[str, tuple[int, ...]] | None = None,
-        dialect: str | None = None,
-        caffe_gradients: bool = False,
-    ) -> None:
-        model = open_model(net, dialect=dialect) if weights is None else open_net(net, dialect=dialect)
-        paths = [] if weights is None or isinstance(weights, Mapping) else _paths(weights)
-        files = open_caffe_files(paths)
-        own = replace(with_dialect_of(model, files), items=shapes or {}, level=level, stages=stages)
-        known_weights = dict(own.weights)  # weights can reveal the shapes of data
-        for file in files:
-            known_weights |= file.weights if isinstance(file, Model) else {}
-        model = replace(own, weights=known_weights | dict(weights if isinstance(weights, Mapping) else {}))
-        self._make(model, phase_of(phase), model.layers(phase_of(phase)), caffe_gradients=caffe_gradients)
-        reports = [copy_model(own, self.module.built)] if own.weights else []
-        if weights is not None:
-            reports.append(self.set_weights(weights) if isinstance(weights, Mapping) else self._load(files))
-        report = LoadReport.of_all(reports) if reports else None
-        if report is not None and report.missing:
-            warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
-
     def _make(self, model: Model, phase: Phase, built: Built, *, caffe_gradients: bool) -> None:
-        """Initialize the net from a model and its layers, with new weights."""
-        self._net = model.net
-        self.phase, self._level, self._stages = phase, model.level, model.stages
-        self._caffe_gradients = caffe_gradients
+        super()._make(model, phase, built, caffe_gradients=caffe_gradients)
         self._given: dict[Phase, _GivenData] = {}
         self._settings: Mapping[str, Any] = _DEFAULT_SETTINGS
         self.history = History()  # of the training that the last call of `train` started or continued
@@ -182,8 +146,6 @@ class Net(ClosedAtEnd):
         self._solver: Solver | None = None
         self._copied_place: state.SolverPlace | None = None  # where the training of the copied net was
         self._tested: Positions | None = None  # the same for the test data
-        self._closed = False
-        self.module = NetModule(built.with_own_blobs()).allocate()
 
     @property
     def form(self) -> NetForm:
@@ -233,100 +195,11 @@ class Net(ClosedAtEnd):
         now = self._state()
         return _NetState.open, (replace(now, given={phase: data.for_others() for phase, data in now.given.items()}),)
 
-    def __repr__(self) -> str:
-        module = self.module
-        inputs, outputs = (module.built.blob_text(edges.values()) for edges in (module.inputs, module.outputs))
-        return f"Net({self._size()}: {inputs or 'data of its own'} -> {outputs or 'nothing'})"
-
-    def _repr_html_(self) -> str:
-        return self.module.built.html(f"Net {self._size()}")
-
-    def _size(self) -> str:
-        """Return the net's name, phase, number of layers and of weights, and device."""
-        return f"'{self.message.name}', {self.module.built.size_text()} on {self.device}"
-
-    @property
-    def message(self) -> pb.NetParameter:
-        """A copy of the net as Caffe's message, in the current format and without weights."""
-        return unlocated(self._net)
-
-    def forward(self, **inputs: Any) -> dict[str, Tensor]:
-        """Return the outputs, by name, for inputs by name. Inputs are tensors or arrays of any type and batch size."""
-        self._check_open()
-        tensors = {name: self._input(name, value) for name, value in inputs.items()}
-        edges = self.module.edges_of(**tensors)
-        with torch.no_grad(), running(self.module.built, edges):
-            outputs: dict[str, Tensor] = self.module(**tensors)
-        return outputs
-
-    def _input(self, name: str, value: Any) -> Tensor:
-        """Return an input as a tensor. It must have the same number of axes as the net's input, but can have other
-        lengths."""
-        like = self._like()
-        try:
-            tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
-        except (ValueError, TypeError) as problem:
-            raise NetError(
-                f"input '{name}' isn't an array of numbers: {problem}; convert it, as with np.asarray(values, "
-                "np.float32)"
-            ) from None
-        shape = self._shape(name)
-        if shape and tensor.dim() != len(shape):
-            raise NetError(
-                f"input '{name}' has shape {list(tensor.shape)}; give an array with {len(shape)} axes, as {list(shape)}"
-            )
-        return tensor.to(like.device, like.dtype)
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape that the net states for an input. The shape is empty if it states none, or if there is no
-        such input."""
-        return self.module.built.shapes[self.module.inputs[name]] if name in self.module.inputs else ()
-
-    def _like(self) -> Tensor:
-        """Return a tensor that has the device and the type of the weights."""
-        tensors = (*self.module.parameters(), *self.module.buffers())
-        return next((tensor for tensor in tensors if tensor.is_floating_point()), torch.empty(0))
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the weights."""
-        return self._like().device
-
     def to(self, device: torch.device | str) -> Self:
         """Move the net to a device. Training continues there with a new solver, whose history is empty."""
         self.module.to(device)
         self._close(*Phase)
         return self
-
-    def get_weights(self) -> WeightCollection:
-        """Return a copy of all weights, including statistics. A shared parameter appears in each of its layers."""
-        layers = learned_layers(self.module.built)
-        return WeightCollection.of(
-            {name: [array_of(tensor) for tensor in layer.blob_tensors()] for name, layer in layers.items()}
-        )
-
-    def set_weights(self, weights: Weights, *, partial: bool = False) -> LoadReport:
-        """Copy weights into the layers with the same names. With `partial`, layers whose shapes differ are skipped.
-
-        If layers share a parameter, the values for the last of these layers win. Raises a `WeightsError` if no layer
-        has one of these names.
-        """
-        if weights:
-            check_names(weights, learned_layers(self.module.built), self._net.name)
-        return copy_weights(self.module.built, weights, partial=partial)
-
-    def load(self, weights: Paths, *, partial: bool = False) -> LoadReport:
-        """Load weights from files of any format, one after the other. A text can name several files: "a,b".
-
-        Layers that a file doesn't contain keep their values. Raises a `WeightsError` if a file contains none of the
-        net's layers.
-        """
-        return self._load(_paths(weights), partial=partial)
-
-    def _load(self, files: Sequence[str | Path | Model], *, partial: bool = False) -> LoadReport:
-        if not files:
-            raise WeightsError("no weights file is named; name at least one, such as a .caffemodel")
-        return LoadReport.of_all([load_weights(file, self.module.built, partial=partial) for file in files])
 
     def set_training_data(self, data: AnyData, *, batch: int | None = None) -> None:
         """Set the data to train on.
@@ -650,10 +523,6 @@ class Net(ClosedAtEnd):
         net = self._net_with_weights(Phase.TEST)
         return net, self._epoch(Phase.TEST).iterations_of(1) if batches is None else batches
 
-    def save(self, path: str | Path) -> None:
-        """Write the net with its weights, as in Caffe's snapshots."""
-        save_net(self.module.built, path)
-
     def close(self) -> None:
         """End the threads that load data, and close the files that they read.
 
@@ -662,12 +531,6 @@ class Net(ClosedAtEnd):
         self._close(*Phase)
         self._given.clear()
         self._closed = True
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise NetError(
-                f"net '{self._net.name}' is closed, so only its weights can be used; create another net to run it"
-            )
 
 
 def solver_param(settings: Mapping[str, Any]) -> pb.SolverParameter:
@@ -708,10 +571,3 @@ def _data_and_count(
     if data is None and batch is not None:
         raise NetError("batch= is the batch size of data in the same call; give data, too")
     return data, count
-
-
-def _paths(weights: Paths) -> list[str | Path]:
-    """Return a list of paths. As in Caffe, commas separate files."""
-    if isinstance(weights, str):
-        return [name.strip() for name in weights.split(",") if name.strip()]
-    return [weights] if isinstance(weights, Path) else [path for item in weights for path in _paths(item)]

@@ -90,12 +90,13 @@ class PrivateFiles:
 
 
 @contextmanager
-def private_files() -> Iterator[None]:
-    """Make this rank's file changes private inside the context.
+def private_files(within: str | None = None) -> Iterator[None]:
+    """Make this rank's file changes private inside the context. They are kept in a folder within the given one, or with
+    other temporary files.
 
     This covers `open`, `torch.save` and everything that uses them, such as numpy, and also removing and renaming files.
     """
-    with TemporaryDirectory(prefix="zoo-run-") as folder:
+    with TemporaryDirectory(prefix="zoo-run-", dir=within) as folder:
         files = PrivateFiles(Path(folder))
         opened, saved, loaded, status_of = io.open, torch.save, torch.load, os.stat
         target_of = storage.target_of

@@ -7,6 +7,7 @@ import sys
 import traceback
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import torch
@@ -33,13 +34,17 @@ COMMAND = [sys.executable, "-P", "-m", "netdsl.transparent.worker_process"]
 _HASHES = "PYTHONHASHSEED"  # determines the order of sets of strings, which must be the same for all ranks
 
 
-def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) -> None:
-    """Run a script as several processes on this machine. Their logs are in the folder."""
-    plan = ScriptPlan(script, workers, _transport_between(workers, workers), share_of_cores(workers), deadline)
-    plan.save(folder)
+def run_locally(script: Script, folder: Path | None, *, workers: int, deadline: float) -> None:
+    """Run a script as several processes on this machine. Their logs are in the folder, if there is one."""
     os.environ.setdefault(_HASHES, "0")
     shown = Shown.ALL if script.all_output else Shown.FIRST
-    watch(folder, plan, LocalLauncher(COMMAND, shown))
+    # The launcher kills ranks, which then can't remove their files themselves.
+    with TemporaryDirectory(prefix="zoo-run-") as temporary:
+        transport, cores = _transport_between(workers, workers), share_of_cores(workers)
+        plan = ScriptPlan(script, workers, transport, cores, deadline, temporary)
+        logs = folder or Path(temporary)
+        plan.save(logs)
+        watch(logs, plan, LocalLauncher(COMMAND, shown))
 
 
 def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
@@ -79,6 +84,7 @@ class ScriptPlan(msgspec.Struct, frozen=True):
     transport: Transport
     threads: int
     deadline: float
+    private: str | None = None  # the folder for files that only one rank sees, which is removed afterwards
     fewest: None = None  # a script can't continue without a lost worker
     memberships: tuple[Membership, ...] = ()
     keeping: Retention = Retention()
@@ -108,7 +114,7 @@ def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) 
                 )
             try:
                 with working_together(), compute_threads(plan.threads):
-                    run_script(plan.script, communicator)
+                    run_script(plan.script, communicator, plan.private)
                 communicator.barrier()  # until here, others may still send requests to the first worker
             finally:
                 communicator.close()

@@ -49,8 +49,11 @@ def run_alone(script: Script) -> None:
     runpy.run_path(str(path), run_name="__main__")
 
 
-def run_script(script: Script, communicator: Communicator) -> None:
-    """Run a script as one of the ranks of a communicator. All ranks must end together."""
+def run_script(script: Script, communicator: Communicator, private: str | None = None) -> None:
+    """Run a script as one of the ranks of a communicator. All ranks must end together.
+
+    `private` is the folder for files that only one rank sees, if there is one.
+    """
     if communicator.size == 1:
         run_alone(script)
         return
@@ -58,7 +61,7 @@ def run_script(script: Script, communicator: Communicator) -> None:
     with ExitStack() as stack:
         stack.enter_context(transparent(ranks))
         if ranks.rank and not script.all_output:
-            stack.enter_context(private_files())
+            stack.enter_context(private_files(private))
         try:
             run_alone(script)
         except SystemExit as ending:

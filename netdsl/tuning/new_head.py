@@ -240,16 +240,6 @@ def label_of(model: Model) -> str:
     return labels[-1] if labels else _LABEL
 
 
-def loss_weights(net: pb.NetParameter) -> dict[str, float]:
-    """Return the weights of a net's losses, by the names of their tops."""
-    return {
-        top: weight
-        for layer in net.layer
-        if _is(layer, Loss)
-        for top, weight in zip(layer.top, layer.loss_weight or (1.0,), strict=False)
-    }
-
-
 def _image(model: Model) -> str:
     """Return the blob that the data layers produce in addition to labels."""
     layers = model.graphs[-1].net.layer

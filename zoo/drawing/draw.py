@@ -13,7 +13,7 @@ from netdsl.net.graph import Phase
 from netdsl.solver.events import Notice
 from zoo.drawing.layout import Direction
 from zoo.drawing.net_boxes import NetBoxes, boxes_of
-from zoo.drawing.picture import Picture, picture_of
+from zoo.drawing.net_drawing import NetDrawing, drawing_of
 from zoo.drawing.png import is_legible, png_of
 from zoo.drawing.svg import svg_of
 from zoo.requests.events import Listen
@@ -51,19 +51,19 @@ def draw(request: DrawRequest, listen: Listen) -> DrawnNet:
     picture_format = format_of(path)
     phase = None if request.phase is None else Phase[request.phase]
     boxes = boxes_of(open_net(request.net, dialect=request.dialect), phase)
-    picture = picture_of(boxes, Direction(request.direction))
+    drawing = drawing_of(boxes, Direction(request.direction))
     if picture_format is PictureFormat.SVG:
-        data = svg_of(picture).encode()
+        data = svg_of(drawing).encode()
     else:
-        data = png_of(picture)
-        if not is_legible(picture):
+        data = png_of(drawing)
+        if not is_legible(drawing):
             listen(Notice("the net is too long for a readable PNG; write an .svg to see all of it"))
     write_pieces(path, [data])
-    return DrawnNet(path, _summary_line(boxes, picture))
+    return DrawnNet(path, _summary_line(boxes, drawing))
 
 
-def _summary_line(boxes: NetBoxes, picture: Picture) -> str:
+def _summary_line(boxes: NetBoxes, drawing: NetDrawing) -> str:
     layers = sum(1 + len(box.folded) for box in boxes.boxes)
-    size = f"{picture.size.width:,.0f} x {picture.size.height:,.0f} pixels"
+    size = f"{drawing.size.width:,.0f} x {drawing.size.height:,.0f} pixels"
     name = boxes.name or "a net without a name"
     return f"{name}, phase {boxes.phase.name}: {layers:,} layers in {len(boxes.boxes):,} boxes, {size}"

@@ -6,25 +6,36 @@ from xml.sax.saxutils import escape
 
 from zoo.drawing.layout import Direction, Point, Route
 from zoo.drawing.net_boxes import LayerBox, LayerKind
-from zoo.drawing.picture import BAR, COLORS, LINE, MARGIN, PADDING, SWATCH, LegendEntry, Picture, lines_of, printable
+from zoo.drawing.net_drawing import (
+    BAR,
+    COLORS,
+    LINE,
+    MARGIN,
+    PADDING,
+    SWATCH,
+    LegendEntry,
+    NetDrawing,
+    lines_of,
+    printable,
+)
 
 _BASELINE = 11.0  # baseline of a text line
 
 
-def svg_of(picture: Picture) -> str:
+def svg_of(drawing: NetDrawing) -> str:
     """Return the picture as a complete SVG document, which can also be embedded in a page."""
-    width, height = (_number_text(length) for length in (picture.size.width, picture.size.height))
-    name = _xml_text(f"net {picture.net.name or 'without a name'}, phase {picture.net.phase.name}")
+    width, height = (_number_text(length) for length in (drawing.size.width, drawing.size.height))
+    name = _xml_text(f"net {drawing.net.name or 'without a name'}, phase {drawing.net.phase.name}")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="net-drawing" role="img" aria-label="{name}: '
-        f'{len(picture.net.boxes)} boxes" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f'{len(drawing.net.boxes)} boxes" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<title>{name}</title><style>{_STYLE}</style>",
         f'<rect class="nd-page" width="{width}" height="{height}"/>',
-        *(_legend_svg(entry) for entry in picture.legend),
-        f'<g transform="translate({_number_text(picture.origin[0])} {_number_text(picture.origin[1])})">',
-        *(_route_svg(route, picture.layout.direction) for route in picture.layout.routes),
+        *(_legend_svg(entry) for entry in drawing.legend),
+        f'<g transform="translate({_number_text(drawing.origin[0])} {_number_text(drawing.origin[1])})">',
+        *(_route_svg(route, drawing.layout.direction) for route in drawing.layout.routes),
         "</g>",
-        *(_box_svg(box, picture, index) for index, box in enumerate(picture.net.boxes)),
+        *(_box_svg(box, drawing, index) for index, box in enumerate(drawing.net.boxes)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -40,8 +51,8 @@ def _route_svg(route: Route, direction: Direction) -> str:
     return f'{path}<polygon class="nd-head" points="{corners}"/>'
 
 
-def _box_svg(box: LayerBox, picture: Picture, index: int) -> str:
-    (x, y), size = picture.corner(index), picture.sizes[index]
+def _box_svg(box: LayerBox, drawing: NetDrawing, index: int) -> str:
+    (x, y), size = drawing.corner(index), drawing.sizes[index]
     whole = "\n".join([f"{box.name} ({box.type})", *box.settings, *(f"+ {text}" for text in box.folded), *box.tops])
     lines = [
         f'<text class="nd-{line.style}" x="{_number_text(BAR + PADDING)}" '

@@ -10,7 +10,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.solver.events import Action, Event, SnapshotSaved, TestFinished, as_numbers, read_event_log
 from netdsl.solver.snapshot_files import resume_path_of
-from netdsl.tuning.new_head import ACCURACY, loss_weights
+from netdsl.tuning.new_head import ACCURACY
 
 _DIVERGED = 3.0  # times the loss of the first test
 _LOWER = 0.99  # a test's loss counts as progress if it is lower than this part of the lowest one
@@ -97,10 +97,9 @@ def _remove_snapshot(snapshot: SnapshotSaved) -> None:
         path.unlink(missing_ok=True)
 
 
-def best_so_far(folder: Path, patience: int | None, run: Run) -> BestSnapshot:
+def best_so_far(folder: Path, patience: int | None, run: Run, losses: Mapping[str, float]) -> BestSnapshot:
     """Return the snapshots and tests in the log of a run, which are none if it begins."""
     log, (first,) = folder / EVENTS, run.weights
-    losses = loss_weights(run.solver.net_to_train.net)
     if not log.exists():
         return BestSnapshot(patience, losses, Path(first))
     tests = [(moment.iteration, moment.tested) for moment in read_moments(log) if ACCURACY in moment.tested]

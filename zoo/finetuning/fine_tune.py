@@ -26,6 +26,8 @@ from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError, DivergedError, NetError, WeightsError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
+from netdsl.net.graph import Phase
+from netdsl.net.learning import losses_of
 from netdsl.solver.events import (
     Action,
     Listener,
@@ -471,13 +473,14 @@ def _best_of_training(
     tuning, run = begun
     folder = tuning.request.output / RUN
     asked: list[Action] = []
+    losses = _losses_in_tests(run.solver.net_to_train)
 
     def next_action() -> Action:
         asked.append(requested())
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
     while True:
-        best = best_so_far(folder, tuning.request.patience, run)
+        best = best_so_far(folder, tuning.request.patience, run, losses)
         try:
             ended = job.train(
                 folder,
@@ -540,3 +543,9 @@ def _begun_slower(
 def _store(tuning: FineTuning) -> None:
     kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
     write_pieces(tuning.request.output / REQUEST, [kept])
+
+
+def _losses_in_tests(model: Model) -> dict[str, float]:
+    """Return the weights of the losses in tests, by the names of their tops."""
+    built = model.layers(Phase.TEST)
+    return {built.graph.blobs[edge]: weight for edge, weight in losses_of(built).items()}

@@ -19,7 +19,7 @@ from netdsl.net.graph import Phase
 from netdsl.planner.timing import LayerTime, time_net
 from zoo.accuracy import Baseline, MeasuredAccuracy, baselines_of
 from zoo.drawing.net_boxes import boxes_of
-from zoo.drawing.picture import picture_of
+from zoo.drawing.net_drawing import drawing_of
 from zoo.drawing.svg import svg_of
 from zoo.logs.summary import RunCurves, WorkerSummary
 from zoo.report.facts import (
@@ -172,7 +172,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         planned=tuple(planned_figures(recorded)),
         plan_reasons=() if recorded.plan is None else recorded.plan.reasons,
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
-        drawing=svg_of(picture_of(boxes_of(model, Phase.TRAIN))),
+        drawing=svg_of(drawing_of(boxes_of(model, Phase.TRAIN))),
         charts=tuple(_charts_of(recorded)),
         classification=_answer(tested, lambda tested: _classification(recorded, tested, items)),
         scores=_answer(tested, lambda tested: tested.scores(items)),

@@ -77,6 +77,9 @@ class FetchRequest(Request):
     weights: tuple[str, ...] = option(
         "Additional weights, for a net without weights next to it.", default=(), metavar="FILE|URL"
     )
+    own: bool = option(
+        "The --weights are your own, so the hash and the results in the card don't apply to them.", default=False
+    )
     sha256: str = option("Expected SHA-256 of the URL's file, or of the --weights file.", default="", metavar="HASH")
     lock: Path | None = option("Lock file that pins the model: source, version, hashes.", default=None, metavar="FILE")
     locked: Path | None = option("Lock file whose models are pulled exactly as pinned.", default=None, metavar="FILE")
@@ -87,14 +90,18 @@ class FetchRequest(Request):
     )
 
     def check(self) -> None:
-        """Refuse options that contradict a lock file."""
+        """Refuse options that contradict each other."""
         if (self.model is None) == (self.locked is None):
             raise RequestError("Give a MODEL, or --locked FILE for the models that it pins.")
-        if self.locked is not None and (self.name or self.weights or self.sha256 or self.lock):
+        if self.locked is not None and (self.name or self.weights or self.own or self.sha256 or self.lock):
             raise RequestError(
                 "--locked already sets everything about its models; add no other options than --offline, "
                 "--timeout and --json."
             )
+        if self.own and not (len(self.weights) == 1 and self.name):
+            raise RequestError("--own is about one --weights FILE under another name; give both, as with --as NAME.")
+        if self.own and self.lock is not None:
+            raise RequestError("--lock pins published files; leave it out, or remove --own.")
         if self.sha256 and not self.weights and "://" not in str(self.model):
             raise RequestError(
                 "--sha256 is about the file of a URL or of --weights; give one of these, or remove --sha256."

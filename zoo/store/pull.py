@@ -30,6 +30,13 @@ from zoo.store.records import LockedModel, StoredFile, StoreRecord, now, read_re
 from zoo.store.sources import ModelSource, is_local, open_model_source, taken_name
 from zoo.store.transfers import ANY_FILE, ExpectedFile, TransferSettings
 
+NOT_PUBLISHED = {
+    "caffemodel_size": "",
+    "caffemodel_url": "",
+    "mirrors": "",
+    "sha1": "",
+}  # fields of a card whose weights are others
+
 _OTHER_CARD = "published-card.md"  # a card in another format
 _FRONT_MATTER = re.compile(r"\A\ufeff?\s*---[ \t]*\n(?P<front>.*?)(?P<end>^---[ \t]*$)", re.DOTALL | re.MULTILINE)
 
@@ -76,6 +83,7 @@ class PullRequest:
     name: str = ""  # by default the source's name
     weights: tuple[str, ...] = ()  # files and addresses
     expected: ExpectedFile = ANY_FILE  # about the weights
+    own: bool = False  # whether the weights are another training than the one in the card
     locked: LockedModel | None = None
 
     @property
@@ -130,6 +138,8 @@ def _collect_model(store: Store, name: str, request: PullRequest, settings: Tran
     try:
         revision = _collect_files(folder, request)
         folder.keep_only_files()
+        if request.own:
+            _describe_own_weights(folder, name, request.weights[0])
         _check_card_and_weights(folder, _settle_card(folder, name))
         folder.check_card()
         files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
@@ -162,6 +172,15 @@ def _collect_files(folder: IncomingFolder, request: PullRequest) -> str:
     return revision
 
 
+def _describe_own_weights(folder: IncomingFolder, name: str, weights: str) -> None:
+    """Replace the facts in a folder's card about the published weights with those about the user's own."""
+    _settle_card(folder, name)
+    file = folder.files[_weights_name(weights)]
+    facts = {**NOT_PUBLISHED, "results": "", "caffemodel": file.name, "sha256": file.sha256}
+    text = (folder.path / CARD).read_text(encoding="utf-8", errors="replace")
+    folder.receive(CARD, [with_fields(text, facts).encode()], CARD)
+
+
 def _check_card_and_weights(folder: IncomingFolder, card: Card) -> None:
     """Raise an error if the card's weights would be outside the folder, or don't match the collected weights."""
     _weights_of(card, folder.path)
@@ -171,19 +190,20 @@ def _check_card_and_weights(folder: IncomingFolder, card: Card) -> None:
 
 
 def _add_weights(folder: IncomingFolder, weights: str, expected: ExpectedFile) -> None:
+    name = _weights_name(weights)
     if is_local(weights):
-        copy = folder.copy(Path(weights), _weights_name(Path(weights).name, weights))
+        copy = folder.copy(Path(weights), name)
         difference = hash_file(copy).difference(expected)
         if difference is not None:
             raise StoreError(f"{weights}: {difference}")
         return
-    name = PurePosixPath(unquote(urlsplit(weights).path)).name
-    folder.download(_weights_name(name, weights), [weights], expected)
+    folder.download(name, [weights], expected)
 
 
-def _weights_name(name: str, where: str) -> str:
-    if kind_of(taken_name(name, where)) is not FileKind.WEIGHTS:
-        raise StoreError(f"{where}: not a weights file; name one such as .caffemodel or .safetensors")
+def _weights_name(weights: str) -> str:
+    name = Path(weights).name if is_local(weights) else PurePosixPath(unquote(urlsplit(weights).path)).name
+    if kind_of(taken_name(name, weights)) is not FileKind.WEIGHTS:
+        raise StoreError(f"{weights}: not a weights file; name one such as .caffemodel or .safetensors")
     return name
 
 
@@ -282,8 +302,8 @@ def _prove_weights(path: Path, card: Card) -> None:
     difference = hash_file(path).difference(expected) if expected.is_proof else None
     if difference is not None:
         raise StoreError(
-            f"{path}: {difference} by the card in README.md; write the file's own hash into the card, or "
-            "download the file again"
+            f"{path}: {difference} by the card in README.md; replace the file, or store weights of your own under "
+            "another name with `zoo pull MODEL --weights FILE --own --as NAME`"
         )
 
 

@@ -14,7 +14,7 @@ from zoo.model_folder import ModelFolder
 from zoo.store.errors import StoreError
 from zoo.store.hub import HubSource, upload
 from zoo.store.incoming_folder import hash_file, is_kept, stored_name
-from zoo.store.pull import expected_weights, with_fields
+from zoo.store.pull import NOT_PUBLISHED, expected_weights, with_fields
 from zoo.store.sources import HUB
 
 _WHAT_TO_WRITE = (
@@ -72,7 +72,7 @@ def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -
             f"{weights}: the file differs from the card, so the card's hashes are replaced and its addresses of "
             "weights are removed"
         )
-        changes |= {"sha1": "", "caffemodel_size": "", "caffemodel_url": "", "mirrors": ""}
+        changes |= NOT_PUBLISHED
     return _checked_card_text(with_fields(text, changes), folder.path / CARD)
 
 

@@ -13,7 +13,7 @@ from netdsl.model.deploy.deploy_layers import prediction_layer, replacement_laye
 from netdsl.net.graph import Graph, Node
 
 Kind = type[Layer] | None
-TypedNode = tuple[int, Node, type[Layer]]  # the index of a layer in its graph, its node, and its type
+LossNode = tuple[int, Node, type[Loss]]  # the index of a loss in its graph, its node, and its type
 
 
 @dataclass(frozen=True)
@@ -167,29 +167,31 @@ def _predictions(kind: type[Layer]) -> tuple[int, ...]:
     return kind.predictions if issubclass(kind, NotDeployed) else ()
 
 
-def _losses(graph: Graph) -> list[TypedNode]:
+def _losses(graph: Graph) -> list[LossNode]:
     pairs = enumerate(zip(graph.nodes, kinds_of(graph), strict=True))
     return [(index, node, kind) for index, (node, kind) in pairs if kind is not None and issubclass(kind, Loss)]
 
 
-def _heaviest(losses: Sequence[TypedNode]) -> list[TypedNode]:
+def _heaviest(losses: Sequence[LossNode]) -> list[LossNode]:
     """Return the losses that count.
 
     Among losses with the same labels, these have the largest weight. The others only help training.
     """
     largest: dict[tuple[int, ...], float] = {}
-    for _, node, kind in losses:
-        labels = _labels(node, kind)
-        largest[labels] = max(largest.get(labels, 0.0), _weight(node))
-    counting = [loss for loss in losses if _weight(loss[1]) >= largest[_labels(loss[1], loss[2])]]
-    return sorted(counting, key=lambda loss: (-_weight(loss[1]), -loss[0]))
+    for loss in losses:
+        labels = _labels(loss)
+        largest[labels] = max(largest.get(labels, 0.0), _weight(loss))
+    counting = [loss for loss in losses if _weight(loss) >= largest[_labels(loss)]]
+    return sorted(counting, key=lambda loss: (-_weight(loss), -loss[0]))
 
 
-def _weight(loss: Node) -> float:
-    return loss.layer.loss_weight[0] if loss.layer.loss_weight else 1.0
+def _weight(loss: LossNode) -> float:
+    _, node, kind = loss
+    return node.layer.loss_weight[0] if node.layer.loss_weight else kind.unset_weight
 
 
-def _labels(loss: Node, kind: type[Layer]) -> tuple[int, ...]:
+def _labels(loss: LossNode) -> tuple[int, ...]:
     """Return the bottoms of a loss that aren't predictions. If all can be predictions, this is the last one."""
-    labels = tuple(edge for place, edge in enumerate(loss.bottoms) if place not in _predictions(kind))
-    return labels or loss.bottoms[-1:]
+    _, node, kind = loss
+    labels = tuple(edge for place, edge in enumerate(node.bottoms) if place not in kind.predictions)
+    return labels or node.bottoms[-1:]

@@ -56,9 +56,11 @@ class Fit:
         session = session_of(data)
         backend = SessionBackend(session)
         with self._run_folder(session) as folder, _ONE_RUN:
-            run = job.begin_or_resume(self._prepared_run(data, folder, backend), folder, backend)
+            prepared = self._prepared_run(data, folder, backend)
+            net = _net_with_shapes(prepared)  # raises an error if the rows don't fit the net, before workers begin
+            run = job.begin_or_resume(prepared, folder, backend)
             job.train(folder, backend, run=run, listeners=[_log_warnings])
-            return NetModel(_net_with_shapes(run), folder / MODEL, history=read_moments(folder / EVENTS))
+            return NetModel(net, folder / MODEL, history=read_moments(folder / EVENTS))
 
     @contextmanager
     def _run_folder(self, session: SparkSession) -> Iterator[Path]:
@@ -91,9 +93,7 @@ class Fit:
         solver = self._solver_with_defaults(run.solver)
         if testing is not None:
             solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
-        prepared = replace(run, solver=solver, tables=tables)
-        _net_with_shapes(prepared)  # raises an error if the rows don't fit the net, before workers begin
-        return prepared
+        return replace(run, solver=solver, tables=tables)
 
     def _solver_with_defaults(self, solver: SolverSettings) -> SolverSettings:
         """Return the settings with defaults for unset fields. Without rows for validation, they have no tests."""

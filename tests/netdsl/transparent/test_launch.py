@@ -87,11 +87,16 @@ def test_only_the_first_rank_prints_and_writes(tmp_path: Path) -> None:
         ("sys.exit()", "rank 1 has reached the end of the script"),
     ],
 )
-def test_a_lost_rank_ends_the_run_and_is_named(tmp_path: Path, what: str, sentence: str) -> None:
+def test_a_lost_rank_ends_the_run_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, sentence: str
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     text = f"import os, signal, sys, torch\n{RANK}if rank == 1:\n    {what}\nBatchTensor.ranks.mean(torch.ones(1))\n"
     done = zoo_run(tmp_path, program(tmp_path, text), *(["--deadline", "5"] if "SIGSTOP" in what else []))
     assert done.returncode == 2
     assert sentence in done.stderr
+    assert not [*(tmp_path / "temporary").iterdir()]
 
 
 def test_an_error_in_the_script_is_shown_as_in_python(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import Compute
 from netdsl.tuning.beginning import find_rate, fitted_heads
-from netdsl.tuning.new_head import DataLayers, heads_of, loss_weights, tunable_model, with_head_rates
+from netdsl.tuning.new_head import DataLayers, heads_of, tunable_model, with_head_rates
 
 
 def tuned(name: str, classes: int, size: int, channels: int = 3) -> tuple[SolverSettings, list[str], Model]:
@@ -97,8 +97,3 @@ def test_the_found_rate_is_near_a_useful_one(usual: float) -> None:
     initial = [weights.with_weights(fitted_heads(settings, heads, [weights], Compute(), 60).weights)]
     found = find_rate(settings.with_fields(base_lr=usual), initial, Compute()).rate
     assert found > usual if usual < 1 else found < usual
-
-
-def test_the_weights_of_losses_are_found() -> None:
-    settings, _, _ = tuned("shapes", 3, 40)
-    assert loss_weights(settings.net_to_train.net) == {"loss": 1.0}

@@ -391,12 +391,31 @@ def test_weights_that_do_not_match_the_card_are_refused(tmp_path: Path, store: S
     (tmp_path / "deploy.prototxt").write_bytes(NET)
     (tmp_path / "w.caffemodel").write_bytes(b"other")
     (tmp_path / "README.md").write_bytes(card(sha256=SHA256))
-    with pytest.raises(StoreError, match=rf"but {SHA256} is expected by the card in README.md"):
+    with pytest.raises(StoreError, match=rf"but {SHA256} is expected by the card in README.md; .* --own --as NAME"):
         pulled(store, str(tmp_path), told, name="x")
     (tmp_path / "README.md").write_bytes(card(sha256="123"))
     with pytest.raises(StoreError, match=r"the card of Some Net: '123' isn't a sha256; write 64 digits"):
         pulled(store, str(tmp_path), told, name="x")
     assert leftovers(store) == set()
+
+
+def test_weights_of_a_users_own_are_stored_under_another_name(
+    server: FileServer, tmp_path: Path, store: Store, told: Told, zoo_model: str
+) -> None:
+    (tmp_path / "mine.caffemodel").write_bytes(b"another training")
+    server.put("/models/some_net/readme.md", card(
+        caffemodel="some.caffemodel", caffemodel_url=server.url("/dl/some.caffemodel"), sha256=SHA256,
+        results="[{metric: accuracy, value: 0.9, data: digits, source: a paper}]",
+    ))  # fmt: skip
+    weights = (str(tmp_path / "mine.caffemodel"),)
+    request = PullRequest(open_model_source(zoo_model), "mine", weights, own=True)
+    model = pull(store, request, told.settings())
+    stored = store.model("mine")
+    assert stored is not None and stored.weights == (model.folder / "mine.caffemodel",)
+    described = stored.card
+    assert described.name == "Some Net" and described.results == () and described.caffemodel_url == ""
+    assert check_model(store, "mine").problems == () and server.asked_for("/dl/some.caffemodel") == []
+    assert not pull(store, request, told.settings(offline=True)).is_new
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "a b", "", "x" * 101])

@@ -89,6 +89,16 @@ def test_a_branch_that_only_training_needs_is_removed() -> None:
     assert [name for _, name, *_ in types(equal)] == ["data", "ip", "aux", "aux_prob", "ip_prob"]
 
 
+def test_a_loss_without_a_weight_has_the_weight_of_its_type() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "feature" type: "InnerProduct" bottom: "data" top: "feature"
+                 inner_product_param {{ num_output: 3 }} }}
+        layer {{ name: "near" type: "CenterLoss" bottom: "feature" bottom: "label"
+                 center_loss_param {{ num_output: 5 }} }}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" }}"""
+    assert [name for _, name, *_ in types(deploy(read(text)))] == ["data", "ip", "prob"]
+
+
 def test_losses_with_different_labels_all_stay_whatever_their_weights() -> None:
     text = """layer { name: "d" type: "HDF5Data" top: "data" top: "kind" top: "age" hdf5_data_param { batch_size: 4 } }
         layer { name: "one" type: "InnerProduct" bottom: "data" top: "one" inner_product_param { num_output: 5 } }

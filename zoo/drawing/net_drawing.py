@@ -1,4 +1,4 @@
-"""The picture of a net, which is written as SVG or PNG: boxes in their places, their lines and colors, and a
+"""The drawing of a net, which is written as SVG or PNG: boxes in their places, their lines and colors, and a
 legend."""
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class LegendEntry:
 
 
 @dataclass(frozen=True)
-class Picture:
+class NetDrawing:
     """All parts of the drawing, in pixels from the upper left corner."""
 
     net: NetBoxes
@@ -139,7 +139,7 @@ class Picture:
         return self.net.boxes
 
 
-def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
+def drawing_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> NetDrawing:
     """Lay out a net."""
     sizes = tuple(_size_of(box) for box in net.boxes)
     layout = lay_out(sizes, net.wires, direction)
@@ -148,7 +148,7 @@ def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
     above = MARGIN + (legend[-1].top + _LEGEND_LINE if legend else 0.0)
     origin = (MARGIN + (width - layout.size.width) / 2, above + 6)
     size = Size(width + 2 * MARGIN, origin[1] + layout.size.height + MARGIN)
-    return Picture(net, sizes, layout, tuple(legend), origin, size)
+    return NetDrawing(net, sizes, layout, tuple(legend), origin, size)
 
 
 def _legend_entries(kinds: Sequence[LayerKind], width: float) -> list[LegendEntry]:
