@@ -69,7 +69,7 @@ class UltraFace(DetectionDecoder):
         require_count("strides and min_boxes", len(codes), self.count(size))
         require_count("strides and min_boxes", len(scores), self.count(size))
         variances = np.repeat([self.center_variance, self.size_variance], 2)
-        boxes = decoded_boxes(BoxCode.CENTER_SIZE, codes, self._priors(size), variances) * (size[::-1] * 2)
+        boxes = decoded_boxes(BoxCode.CENTER_SIZE, codes, self.priors(size), variances) * (size[::-1] * 2)
         return self.best(boxes, scores[:, 1], np.zeros(len(boxes), np.int64))
 
     @classmethod
@@ -91,7 +91,7 @@ class UltraFace(DetectionDecoder):
     def _grids(self, size: Size) -> list[Size]:
         return [(math.ceil(size[0] / stride), math.ceil(size[1] / stride)) for stride in self.strides]
 
-    def _priors(self, size: Size) -> Numbers:
+    def priors(self, size: Size) -> Numbers:
         """Return the priors as fractions of the input. As in the published program, centers and sides are at most 1."""
         parts = list[Numbers]()
         for (height, width), stride, sizes in zip(self._grids(size), self.strides, self.min_boxes, strict=True):
