@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from converters.lengths import Lengths, LengthSource, changing_lengths, length_sources
+from converters.onnx.decoders import OutputDecoding, add_decoder, verify_decoder
 from converters.onnx.files import SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
@@ -71,18 +72,29 @@ def export_onnx(
     external: bool | None = None,
     verify: bool = True,
     tolerance: float = TOLERANCE,
+    decoding: OutputDecoding | None = None,
     work: Work = unreported,
 ) -> Report | None:
     """Write a net as an ONNX model and return the report of its verification.
 
+    With `decoding`, the model's outputs are the decoder's answer for one image instead of the net's outputs.
     With `verify`, the written model is run before it takes its place, and must compute the same values as the net.
     `external` puts the weights into a separate file, which is the default above 2 GB.
     """
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
-            message = write_model(_model_of(module_of(net).built, opset, metadata), staged, external=external)
+            built = module_of(net).built
+            plain = _model_of(built, opset, metadata, fixed=decoding is not None)
+            message = write_model(plain, staged, external=external)
         written = WrittenModel(staged, message, str(path))
         report = verify_onnx(written, net, tolerance=tolerance, work=work) if verify else None
+        if decoding is not None and (report is None or report.passed):
+            joined = plain.joined()
+            shapes = dict(zip(edge_names(built), built.shapes, strict=True))
+            message = write_model(add_decoder(plain, decoding, shapes), staged, external=external)
+            if report is not None:
+                written = WrittenModel(staged, message, str(path))
+                report = replace(report, decoded=verify_decoder(written, joined, decoding, module_of(net).built))
         if report is not None and not report.passed:
             raise ConversionError(
                 f"{path}: the model wasn't written because {report}; export it with another --opset, or with a "
@@ -91,17 +103,18 @@ def export_onnx(
     return report
 
 
-def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel:
+def _model_of(built: Built, opset: int | None, metadata: Metadata, *, fixed: bool = False) -> SplitModel:
+    """Return the model of a net. With `fixed`, its inputs have the net's own shapes."""
     _check_exportable(built)
     requested = None if opset is None else _check_opset(opset)
-    opset, fixed = requested or newest_opset(), set[str]()
+    opset, fixed_names = requested or newest_opset(), set[str]()
     while True:
-        open_lengths = _open_lengths(built, fixed)
+        open_lengths = {} if fixed else _open_lengths(built, fixed_names)
         try:
             graph, values = _graph(built, open_lengths, opset)
             break
         except FixedLengthError as problem:
-            fixed.add(problem.source.name)
+            fixed_names.add(problem.source.name)
         except UnsupportedOpsetError as problem:
             if requested is not None:
                 raise ConversionError(

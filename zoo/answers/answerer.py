@@ -107,7 +107,7 @@ class Answerer:
             parts = split_captioner(deployed)
             if parts is None:
                 stated = stated_output(request, self._named, model, deployed)
-                output = find_output(deployed, stated, _input_size(deployed))
+                output = find_output(deployed, stated, input_size(deployed))
             else:
                 output = features_output(parts)
             if output.note:
@@ -306,7 +306,7 @@ def _chosen_reading(read_as: str | None) -> tuple[View | None, Decoder | None]:
         ) from None
 
 
-def _input_size(deployed: Model) -> ImageSize | None:
+def input_size(deployed: Model) -> ImageSize | None:
     """Return the size of a net's only image input, or `None`."""
     built = deployed.settled(Phase.TEST, stub_unknown=True).built
     sizes = [built.shapes[edge][2:] for edge in built.input_edges() if len(built.shapes[edge]) == 4]

@@ -44,6 +44,7 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
         "Tolerance of all comparisons, instead of each one's default.", default=None, least=0, metavar="T"
     )
     opset: int | None = option("ONNX opset; by default the newest one that runs here.", default=None, metavar="N")
+    decode: bool = option("Also decode the outputs in the ONNX model, as `zoo predict` does.", default=False)
     batch: int | None = option(
         "Batch size of all inputs; 1 if the net doesn't set it.", default=None, least=1, metavar="N"
     )
@@ -70,6 +71,8 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
             raise RequestError("--data-lmdb needs --train-val or --solver; add one of them, or leave --data-lmdb out")
         if self.target != "onnx" and self.opset is not None:
             raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
+        if self.target != "onnx" and self.decode:
+            raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
         if not self.verify and self.tolerance is not None:
             raise RequestError("--tolerance has no effect with --no-verify; remove --tolerance, or remove --no-verify")
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
 
-_LARGEST_EXPONENT = 20.0  # larger exponents can't describe a box in an image, and would overflow later
+LARGEST_EXPONENT = 20.0  # larger exponents can't describe a box in an image, and would overflow later
 
 
 class BoxCode(Enum):
@@ -52,7 +52,7 @@ def softmax(x: Numbers, axis: int) -> Numbers:
 
 def bounded_exp(x: Numbers) -> Numbers:
     """Return exp(x). Exponents have a limit, so that the result is finite."""
-    return np.asarray(np.exp(np.minimum(x, _LARGEST_EXPONENT)))
+    return np.asarray(np.exp(np.minimum(x, LARGEST_EXPONENT)))
 
 
 def corners(centers: Numbers, sides: Numbers) -> Numbers:

@@ -46,18 +46,18 @@ class ColorizationDecoder(Decoder):
                 f"points: blob '{self.names_of('colors')[0]}' has the scores of {len(values)} colors; name the file "
                 "with a and b of each color"
             )
-        if len(self._colors) != len(values):
+        if len(self.colors) != len(values):
             raise DecoderError(
-                f"points: {self.points} has {len(self._colors)} colors, but blob '{self.names_of('colors')[0]}' "
-                f"has {len(values)} channels; name the file of colors that belongs to the net"
+                f"points: {self.points} has {len(self.colors)} colors, but blob '{self.names_of('colors')[0]}' has "
+                f"{len(values)} channels; name the file of colors that belongs to the net"
             )
         weights = softmax(values * self.sharpness, 0) if self.softmax else values
         total = weights.sum(0)
-        mean = np.einsum("nc,nhw->chw", self._colors, weights) / np.where(total == 0, 1, total)
+        mean = np.einsum("nc,nhw->chw", self.colors, weights) / np.where(total == 0, 1, total)
         return Picture(mean, PictureKind.CHROMA)
 
     @cached_property
-    def _colors(self) -> Numbers:
+    def colors(self) -> Numbers:
         """The colors in the file, as (colors, 2)."""
         path = Path(self.points)
         with file_errors(path), regular_file(path).open("rb") as file:

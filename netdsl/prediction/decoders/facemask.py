@@ -74,7 +74,7 @@ class FaceMask(DetectionDecoder):
         codes = self.rows(outputs, "boxes", 4)
         require_count("feature_maps and the anchors", len(codes), self.count)
         scores = self.rows(outputs, "scores", len(codes)).reshape(len(codes), -1)
-        boxes = decoded_boxes(BoxCode.CENTER_SIZE, codes, self._anchors(), np.asarray(self.variances))
+        boxes = decoded_boxes(BoxCode.CENTER_SIZE, codes, self.anchors(), np.asarray(self.variances))
         return self.best_of_classes(boxes * (size[::-1] * 2), scores)
 
     @classmethod
@@ -86,7 +86,8 @@ class FaceMask(DetectionDecoder):
             return None
         return Recognized(decoder, f"the outputs have the names of FaceMask's branches and its {decoder.count} anchors")
 
-    def _anchors(self) -> Numbers:
+    def anchors(self) -> Numbers:
+        """Return the anchors as fractions of the input."""
         parts = list[Numbers]()
         for (height, width), sizes, ratios in zip(
             self.feature_maps, self.anchor_sizes, self.anchor_ratios, strict=True

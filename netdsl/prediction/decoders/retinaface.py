@@ -79,10 +79,10 @@ class RetinaFace(DetectionDecoder):
         scores, codes = self.maps(outputs, "scores", maps), self.maps(outputs, "boxes", maps)
         landmarks = self.maps(outputs, "landmarks", maps) if self.names_of("landmarks") else []
         boxes, sure, points = list[Numbers](), list[Numbers](), list[Numbers]()
-        for index, stride in enumerate(self.strides):
+        for index in range(maps):
             sides = self._sides(index)
             height, width = self._checked_map("scores", scores[index], 2 * len(sides))
-            anchors = boxes_on_grid(height, width, (stride, stride), sides) + (self.base_size - stride) / 2
+            anchors = self.anchors(index, height, width)
             sure.append(_per_anchor(scores[index][len(sides) :], len(sides)).ravel())
             self._checked_map("boxes", codes[index], 4 * len(sides), (height, width))
             own = _per_anchor(codes[index], len(sides))
@@ -110,6 +110,11 @@ class RetinaFace(DetectionDecoder):
         if any(shapes.get(name) != shape for name, shape in expected.items()):
             return None
         return Recognized(cls(), "the net's outputs have the names and shapes of RetinaFace's heads")
+
+    def anchors(self, index: int, height: int, width: int) -> Numbers:
+        """Return the anchors of a map in pixels, by position."""
+        stride = self.strides[index]
+        return boxes_on_grid(height, width, (stride, stride), self._sides(index)) + (self.base_size - stride) / 2
 
     def _sides(self, index: int) -> Numbers:
         """Return the width and height of a map's anchors, which are rounded before they are scaled."""

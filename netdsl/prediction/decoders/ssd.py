@@ -130,7 +130,7 @@ class Ssd(DetectionDecoder):
         codes = self._flat(outputs, "locations").reshape(-1, 4)
         if self.priors:
             require_count("priors", len(codes), sum(each.count for each in self.priors))
-        boxes, variances = self._described_priors(size) if self.priors else self._priors_blob(outputs)
+        boxes, variances = self.described_priors(size) if self.priors else self._priors_blob(outputs)
         variances = np.asarray(self.variances) if self.variances else variances
         require_count("the blob of priors", len(codes), len(boxes))
         scores = self._flat(outputs, "scores")
@@ -158,7 +158,8 @@ class Ssd(DetectionDecoder):
             return self.rows(outputs, role, 4 if role == "locations" else 1).ravel()
         return np.concatenate([blob.transpose(1, 2, 0).ravel() for blob in self.maps(outputs, role)])
 
-    def _described_priors(self, size: Size) -> tuple[Numbers, Numbers]:
+    def described_priors(self, size: Size) -> tuple[Numbers, Numbers]:
+        """Return the boxes of the priors that the settings describe, as fractions of the input, and the variances."""
         return np.concatenate([each.boxes(size) for each in self.priors]), np.asarray(_VARIANCES)
 
     def _priors_blob(self, outputs: Outputs) -> tuple[Numbers, Numbers]:

@@ -89,7 +89,7 @@ class UltraFace(DetectionDecoder):
                 f"blob '{self.names_of('scores')[0]}': scores are from {scores.min():g} to {scores.max():g}, so they "
                 "aren't probabilities; set `activation: softmax` in the field `output` of a card"
             )
-        priors, scale = self._priors(size), np.asarray(size[::-1])
+        priors, scale = self.priors(size), np.asarray(size[::-1])
         variances = np.repeat([self.center_variance, self.size_variance], 2)
         boxes = decoded_boxes(BoxCode.CENTER_SIZE, codes["boxes"], priors, variances) * np.tile(scale, 2)
         points = None
@@ -129,7 +129,7 @@ class UltraFace(DetectionDecoder):
     def _grids(self, size: Size) -> list[Size]:
         return [(math.ceil(size[0] / stride), math.ceil(size[1] / stride)) for stride in self.strides]
 
-    def _priors(self, size: Size) -> Numbers:
+    def priors(self, size: Size) -> Numbers:
         """Return the priors as fractions of the input."""
         parts = list[Numbers]()
         for (height, width), stride, sizes in zip(self._grids(size), self.strides, self.min_boxes, strict=True):
