@@ -129,8 +129,8 @@ def verify_decoder(written: Any, plain: Any, decoding: OutputDecoding, built: Bu
 
 
 def _difference_on_blobs(decoding: OutputDecoding, drawn: Arrays, changing: Collection[str], opset: int) -> float:
-    """Return the largest difference on the drawn blobs, and on blobs whose changing values are all -1 unless the decoder
-    refuses these."""
+    """Return the largest difference on the drawn blobs, and on blobs whose changing values are all -1, which some
+    decoders refuse."""
     shapes = {name: values.shape for name, values in drawn.items()}
     outputs = _output_names(decoding, shapes)
     blobs = {name: f"{name}/{_NET}" if name in outputs else name for name in shapes}
