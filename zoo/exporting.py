@@ -13,7 +13,7 @@ from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
-from converters.onnx import Metadata, OutputDecoding, Report, export_onnx
+from converters.onnx import Metadata, Report, export_onnx
 from converters.rewriting import Proof, Rewrites, rewrite
 from converters.running import TOLERANCE, Agreement, Work
 from converters.torch_program import export_torch
@@ -27,6 +27,7 @@ from netdsl.model.opening import open_model
 from netdsl.model.weights.tensor_files import Precision
 from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Phase
+from netdsl.prediction.decoders.decoder import Decoder
 from zoo.answers.answerer import AnswererRequest, input_size, stated_output
 from zoo.answers.outputs import find_output
 from zoo.cards import card_cascade
@@ -59,7 +60,7 @@ class _Written:
     difference: float | None
     unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    decoder: tuple[OutputDecoding, float | None] | None = None  # with its difference, if verified
+    decoder: tuple[Decoder, float | None] | None = None  # with its difference, if verified
 
 
 @answers(ExportRequest)
@@ -87,8 +88,8 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
         raise type(problem)(in_file(request.net, problem)) from None
     proofs += [Proof(f"as {request.target}", written.difference, _tolerance(request))]
     if written.decoder is not None:
-        decoding, difference = written.decoder
-        proofs.append(Proof(f"decoder '{decoding.decoder.name}'", difference, _tolerance(request)))
+        decoder, difference = written.decoder
+        proofs.append(Proof(f"decoder '{decoder.name}'", difference, _tolerance(request)))
     inputs = {
         top: tuple(shape.dim)
         for layer in model.net.layer
@@ -150,7 +151,7 @@ def _notes(training: CaffeTraining) -> tuple[str, ...]:
 def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.onnx")
     classes = _classes(request)
-    decoding = _decoding(model, trained, request) if request.decode else None
+    decoder = _decoder(model, trained, request) if request.decode else None
     report = export_onnx(
         model,
         path,
@@ -158,29 +159,29 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         metadata=Metadata(labels=classes),
         verify=request.verify,
         tolerance=_tolerance(request),
-        decoding=decoding,
+        decoder=decoder,
         work=reported,
     )
     written = _written(_with_labels(path, classes), report)
-    return written if decoding is None else replace(written, decoder=(decoding, report.decoded if report else None))
+    return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
 
 
-def _decoding(model: Model, trained: Model, request: ExportRequest) -> OutputDecoding:
+def _decoder(model: Model, trained: Model, request: ExportRequest) -> Decoder:
     """Return the decoder that the card names, or that is recognized by the net's outputs."""
-    size, named = input_size(model), described_model(Path(request.net), request.weights)
+    named = described_model(Path(request.net), request.weights)
     if named is not None and card_cascade(named.card, named.origin) is not None:
         raise NetError(
             "a cascade cuts images between its nets, so it can't be one ONNX model; leave --decode out to export the "
             "nets one by one"
         )
     stated = stated_output(AnswererRequest(request.net, request.weights), named, trained)
-    decoder = find_output(model, stated, size).decoder
-    if decoder is None or size is None:
+    decoder = find_output(model, stated, input_size(model)).decoder
+    if decoder is None:
         raise NetError(
             "no decoder is known for the net's outputs; name one in the field `output` of a card, or leave --decode "
             "out if the net's own layers compute the answer"
         )
-    return OutputDecoding(decoder, (size.height, size.width))
+    return decoder
 
 
 def _to_torch(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:

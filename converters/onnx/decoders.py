@@ -21,8 +21,8 @@ from converters.onnx.session import WrittenModel, open_onnx_session
 from converters.running import Arrays, difference, input_shapes
 from netdsl.errors import ConversionError, DecoderError
 from netdsl.layer import Shape
+from netdsl.layer.onnx_boxes import corners_onnx, decode_onnx, suppressed_onnx
 from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, scaled, transposed
-from netdsl.layers._boxes import corners_onnx, decode_onnx, suppressed_onnx
 from netdsl.net.build import Built
 from netdsl.net.sample_inputs import sample_inputs
 from netdsl.prediction.decoders.attributes import AttributeDecoder
@@ -62,6 +62,7 @@ from netdsl.prediction.decoders.yolo import AnchorUnit, Yolo
 Values = dict[str, str]  # the values of the graph by the names of the model's outputs
 
 _NAME = "decoder"  # of the graph's nodes
+_IMAGE_AXES = 4  # batch, channels, height and width
 _FLOAT = 1  # TensorProto.FLOAT
 _NET = "net"  # added to blobs that have the name of an output
 _CODES = {
@@ -77,6 +78,17 @@ class OutputDecoding:
 
     decoder: Decoder
     size: Size
+
+    @classmethod
+    def of(cls, decoder: Decoder, built: Built) -> OutputDecoding:
+        """Return the decoding of the outputs of a net, which must read images."""
+        shapes = [shape for shape in input_shapes(built).values() if len(shape) == _IMAGE_AXES]
+        if len(shapes) != 1:
+            raise ConversionError(
+                f"the net has {len(shapes)} inputs for images, but a decoder needs one; export the net without "
+                "a decoder"
+            )
+        return cls(decoder, (shapes[0][2], shapes[0][3]))
 
     def decoded(self, blobs: Arrays) -> Arrays:
         """Return what the decoder computes in numpy from blobs with a batch of one, by the names of outputs."""

@@ -26,6 +26,7 @@ from netdsl.model.weights.files import array_of
 from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
+from netdsl.prediction.decoders.decoder import Decoder
 
 PRODUCER = "netdsl"
 
@@ -72,18 +73,19 @@ def export_onnx(
     external: bool | None = None,
     verify: bool = True,
     tolerance: float = TOLERANCE,
-    decoding: OutputDecoding | None = None,
+    decoder: Decoder | None = None,
     work: Work = unreported,
 ) -> Report | None:
     """Write a net as an ONNX model and return the report of its verification.
 
-    With `decoding`, the model's outputs are the decoder's answer for one image instead of the net's outputs.
+    With `decoder`, the model's outputs are the decoder's answer for one image instead of the net's outputs.
     With `verify`, the written model is run before it takes its place, and must compute the same values as the net.
     `external` puts the weights into a separate file, which is the default above 2 GB.
     """
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             built = module_of(net).built
+            decoding = None if decoder is None else OutputDecoding.of(decoder, built)
             plain = _model_of(built, opset, metadata, fixed=decoding is not None)
             message = write_model(plain, staged, external=external)
         written = WrittenModel(staged, message, str(path))

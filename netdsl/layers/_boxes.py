@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph
-from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
+from netdsl.layer.onnx_boxes import Code
+from netdsl.layer.onnx_form import UNKNOWN, reshaped
 from netdsl.layers._constants import constants
 
-Code = pb.PriorBoxParameter.CodeType
 _BLOCK, _DEVICE_BLOCK = 256, 4096  # how many boxes are compared with each other at once, on a CPU and on other devices
 _CROWDED = (
     0.5  # if a smaller share of a CPU's block is kept, the remaining boxes are compared with the kept ones right away
@@ -178,47 +177,6 @@ def _thresholds(threshold: float, eta: float) -> list[float]:
     return thresholds
 
 
-def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: str | None = None) -> str:
-    """Return the boxes that predictions encode relative to priors. Corners and codes are on the last axis."""
-    codes = codes if variances is None else g.node("Mul", codes, variances)
-    first, last = _halves(g, priors)
-    sides = g.node("Sub", last, first)
-    if code == pb.PriorBoxParameter.CENTER_SIZE:
-        shift, growth = _halves(g, codes)
-        half = g.constant(0.5)
-        middle = g.node("Mul", g.node("Add", first, last), half)
-        centers = g.node("Add", g.node("Mul", shift, sides), middle)
-        halves = g.node("Mul", g.node("Mul", g.node("Exp", growth), sides), half)
-        return g.node("Concat", g.node("Sub", centers, halves), g.node("Add", centers, halves), axis=-1)
-    if code == pb.PriorBoxParameter.CORNER_SIZE:
-        codes = g.node("Mul", codes, g.node("Concat", sides, sides, axis=-1))
-    return g.node("Add", priors, codes)
-
-
-def corners_onnx(g: OnnxGraph, centers: str, sizes: str) -> str:
-    """Return the corners (left, top, right, bottom) of boxes given by center and size."""
-    halves = g.node("Mul", sizes, g.constant(0.5))
-    return g.node("Concat", g.node("Sub", centers, halves), g.node("Add", centers, halves), axis=-1)
-
-
-def suppressed_onnx(
-    g: OnnxGraph, boxes: str, scores: str, threshold: float, *, limit: int, least: float = -np.inf, pixel: float = 0
-) -> tuple[str, str]:
-    """Return the group and the index of each box that survives non-maximum suppression, both of shape (count, 1).
-
-    `boxes` is (groups, boxes, 4) and `scores` is (groups, boxes). The result is sorted by group and falling score. Only
-    boxes whose score is above `least` are considered. `pixel` is 1 for boxes that include their last pixel.
-    """
-    if pixel:
-        boxes = g.node("Add", boxes, g.constant([0.0, 0.0, pixel, pixel]))
-    inputs = [boxes, g.node("Unsqueeze", scores, g.constant([1])), g.constant([limit])]
-    inputs.append(g.node("Cast", g.constant([min(float(threshold), 1.0)]), to=1))  # an overlap can't be more than 1
-    if np.isfinite(least):
-        inputs.append(g.node("Cast", g.constant([float(least)]), to=1))
-    chosen = g.node("NonMaxSuppression", *inputs)
-    return part(g, chosen, 1, 0, 1), part(g, chosen, 1, 2, 3)
-
-
 def picked(g: OnnxGraph, values: str, group: str, index: str) -> str:
     """Return the entries of `values` (groups, places, ...) at the given groups and places."""
     return g.node("GatherND", values, g.node("Concat", group, index, axis=1))
@@ -236,7 +194,3 @@ def detections_or_none(g: OnnxGraph, rows: str, like: str) -> str:
 
 def _six(g: OnnxGraph, like: str) -> str:
     return g.node("Concat", g.node("Shape", like, start=0, end=1), g.constant([6]), axis=0)
-
-
-def _halves(g: OnnxGraph, boxes: str) -> tuple[str, str]:
-    return part(g, boxes, -1, 0, 2), part(g, boxes, -1, 2, 4)

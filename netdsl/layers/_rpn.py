@@ -14,9 +14,10 @@ from torch import Tensor, arange, cat
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_boxes import decode_onnx
 from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, transposed
 from netdsl.layer.tops import Rows, TargetUnits
-from netdsl.layers._boxes import decode, decode_onnx, encode
+from netdsl.layers._boxes import decode, encode
 from netdsl.layers._constants import constants
 from netdsl.layers._settings import read_param_str
 

@@ -15,16 +15,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph
+from netdsl.layer.onnx_boxes import corners_onnx, suppressed_onnx
 from netdsl.layer.onnx_form import part, reshaped, transposed
-from netdsl.layers._boxes import (
-    best_first,
-    corners_onnx,
-    detections_or_none,
-    overlaps,
-    picked,
-    suppressed,
-    suppressed_onnx,
-)
+from netdsl.layers._boxes import best_first, detections_or_none, overlaps, picked, suppressed
 from netdsl.layers._constants import constants
 
 Kind = pb.Yolov3Parameter.IOU_LOSS

@@ -12,20 +12,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_boxes import decode_onnx, suppressed_onnx
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.tops import MakesDetections
-from netdsl.layers._boxes import (
-    LOWEST_FALLING,
-    best_first,
-    decode,
-    decode_onnx,
-    detections_or_none,
-    picked,
-    prior_boxes,
-    suppressed,
-    suppressed_onnx,
-)
+from netdsl.layers._boxes import LOWEST_FALLING, best_first, decode, detections_or_none, picked, prior_boxes, suppressed
 from netdsl.layers._settings import refuse
 
 _SSD = 4  # the most bottoms of SSD's own type: locations, scores, priors and an unused one

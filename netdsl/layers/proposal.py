@@ -11,10 +11,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_boxes import suppressed_onnx
 from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.tops import MakesRegions
-from netdsl.layers._boxes import best_first, picked, suppressed, suppressed_onnx
+from netdsl.layers._boxes import best_first, picked, suppressed
 from netdsl.layers._rpn import (
     Anchor,
     anchors,

@@ -11,7 +11,8 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from converters.onnx import OutputDecoding, export_onnx
+from converters.onnx import export_onnx
+from converters.onnx.decoders import OutputDecoding
 from converters.onnx.files import load_onnx
 from converters.onnx.session import open_onnx_session
 from converters.running import edge_values
@@ -172,7 +173,7 @@ def blobs_and_answer(
 def test_onnxruntime_gives_the_decoded_answer(case: str, tmp_path: Path) -> None:
     output, shapes = CASES[case]
     net, decoding = net_of(shapes), OutputDecoding(decoder_of(output), SIZE)
-    report = export_onnx(net, tmp_path / "net.onnx", decoding=decoding)
+    report = export_onnx(net, tmp_path / "net.onnx", decoder=decoding.decoder)
     assert report is not None and report.decoded is not None
     assert report.decoded < 1e-5
     blobs, answer = blobs_and_answer(tmp_path / "net.onnx", net, shapes, 1.0)
@@ -188,7 +189,7 @@ def test_onnxruntime_gives_the_decoded_answer(case: str, tmp_path: Path) -> None
 def test_an_image_without_objects_gives_empty_outputs(tmp_path: Path) -> None:
     output, shapes = CASES["yolo"]
     net = net_of(shapes)
-    export_onnx(net, tmp_path / "net.onnx", decoding=OutputDecoding(decoder_of({**output, "threshold": 1}), SIZE))
+    export_onnx(net, tmp_path / "net.onnx", decoder=decoder_of({**output, "threshold": 1}))
     _, answer = blobs_and_answer(tmp_path / "net.onnx", net, shapes, 0.0)
     assert {name: values.shape for name, values in answer.items()} == {"boxes": (0, 4), "scores": (0,), "labels": (0,)}
 
@@ -197,7 +198,7 @@ def test_a_score_that_equals_the_threshold_is_enough(tmp_path: Path) -> None:
     output, shapes = CASES["ultraface"]
     net = net_of(shapes)
     decoding = OutputDecoding(decoder_of({**output, "threshold": 0, "overlap": 1}), SIZE)
-    export_onnx(net, tmp_path / "net.onnx", decoding=decoding)
+    export_onnx(net, tmp_path / "net.onnx", decoder=decoding.decoder)
     _, answer = blobs_and_answer(tmp_path / "net.onnx", net, shapes, 0.0)
     assert len(answer["boxes"]) == 14
 
@@ -205,20 +206,28 @@ def test_a_score_that_equals_the_threshold_is_enough(tmp_path: Path) -> None:
 def test_a_decoder_without_an_onnx_form_is_refused(tmp_path: Path) -> None:
     decoding = OutputDecoding(decoder_of({"decoder": "text", "names": ["a", "b"]}), SIZE)
     with pytest.raises(ConversionError, match=r"decoder 'text' has no ONNX form, .* leave --decode out"):
-        export_onnx(net_of({"scores": (4, 2)}), tmp_path / "net.onnx", decoding=decoding)
+        export_onnx(net_of({"scores": (4, 2)}), tmp_path / "net.onnx", decoder=decoding.decoder)
     assert not (tmp_path / "net.onnx").exists()
 
 
 def test_a_batch_of_two_is_refused(tmp_path: Path) -> None:
-    text = """layer { name: "in" type: "Input" top: "data" input_param { shape { dim: [2, 8] } } }
+    text = """layer { name: "in" type: "Input" top: "data" input_param { shape { dim: [2, 3, 4, 4] } } }
         layer { name: "out" type: "Power" bottom: "data" top: "out" power_param { scale: 2 } }"""
     net = Net(from_text(text, pb.NetParameter))
     decoding = OutputDecoding(decoder_of({"decoder": "embedding", "blobs": {"embedding": "out"}}), SIZE)
     with pytest.raises(ConversionError, match="export the net with --batch 1"):
-        export_onnx(net, tmp_path / "net.onnx", decoding=decoding)
+        export_onnx(net, tmp_path / "net.onnx", decoder=decoding.decoder)
 
 
 def test_an_output_with_the_name_of_an_input_is_refused(tmp_path: Path) -> None:
     decoding = OutputDecoding(decoder_of({"decoder": "attributes", "groups": {"data": {"blob": "face"}}}), SIZE)
     with pytest.raises(ConversionError, match="has the name of an input of the net; rename"):
-        export_onnx(net_of({"face": (8,)}), tmp_path / "net.onnx", decoding=decoding)
+        export_onnx(net_of({"face": (8,)}), tmp_path / "net.onnx", decoder=decoding.decoder)
+
+
+def test_a_net_without_images_is_refused(tmp_path: Path) -> None:
+    text = """layer { name: "in" type: "Input" top: "data" input_param { shape { dim: [1, 8] } } }
+        layer { name: "out" type: "Power" bottom: "data" top: "out" power_param { scale: 2 } }"""
+    decoder = decoder_of({"decoder": "embedding", "blobs": {"embedding": "out"}})
+    with pytest.raises(ConversionError, match=r"0 inputs for images, .* export the net without a decoder"):
+        export_onnx(Net(from_text(text, pb.NetParameter)), tmp_path / "net.onnx", decoder=decoder)

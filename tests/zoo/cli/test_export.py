@@ -98,6 +98,23 @@ def test_constant_outputs_do_not_count_as_a_proof(zoo, value: float) -> None:
 
 
 @needs_onnx
+def test_the_decoder_of_a_card_is_exported_and_proved(zoo) -> None:
+    Path("small.card.md").write_text(
+        "---\nname: small\ninput: {size: [8, 8]}\noutput: {decoder: embedding, normalize: true}\n---\n"
+    )
+    words = ["export", "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx", "--decode"]
+    done = zoo(*words, "-o", "decoded.onnx")
+    assert (done.code, done.err) == (0, "")
+    shown = done.out.splitlines()
+    assert shown[1].startswith("as onnx: outputs differ by ")
+    assert shown[2].startswith("decoder 'embedding': outputs differ by ")
+    assert zoo(*words, "--no-verify").out.splitlines()[2] == "decoder 'embedding': not verified"
+    Path("small.card.md").write_text("---\nname: small\noutput: {decoder: mtcnn}\n---\n")
+    cascade = zoo(*words).err
+    assert "a cascade cuts images between its nets, so it can't be one ONNX model; leave --decode out" in cascade
+
+
+@needs_onnx
 def test_a_net_exported_to_onnx_computes_the_same(zoo) -> None:
     words = ["--weights", "small.caffemodel", "--to", "onnx", "--assume", "data=3x9x7", "--json"]
     code, out, err = zoo("export", "small.prototxt", *words)
@@ -206,6 +223,12 @@ def test_the_tolerance_applies_to_the_written_model_too(zoo) -> None:
         (["--to", "caffe", "--mean", "red"], 2, "'red' isn't a list of channel means"),
         (["--to", "onnx", "--train-val"], 2, "--train-val and --solver need --to caffe"),
         (["--to", "caffe", "--data-lmdb"], 2, "--data-lmdb needs --train-val or --solver"),
+        (["--to", "caffe", "--decode"], 2, "--decode needs --to onnx; add it, or leave --decode out"),
+        (
+            ["--to", "onnx", "--decode", "--weights", "small.caffemodel"],
+            2,
+            "small.prototxt: no decoder is known for the net's outputs; name one in the field `output` of a card",
+        ),
         (["--to", "caffe", "--opset", "3"], 2, "--opset needs --to onnx"),
         (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance has no effect with --no-verify"),
     ],
