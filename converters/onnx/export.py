@@ -84,19 +84,21 @@ def export_onnx(
     """
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
-            built = module_of(net).built
-            decoding = None if decoder is None else OutputDecoding.of(decoder, built)
-            plain = _model_of(built, opset, metadata, fixed=decoding is not None)
+            decoding = None if decoder is None else OutputDecoding.of(decoder, module_of(net).built)
+            plain = _model_of(module_of(net).built, opset, metadata, fixed=decoding is not None)
             message = write_model(plain, staged, external=external)
+            del plain  # the proof needs memory
         written = WrittenModel(staged, message, str(path))
         report = verify_onnx(written, net, tolerance=tolerance, work=work) if verify else None
         if decoding is not None and (report is None or report.passed):
+            built = module_of(net).built
+            plain = _model_of(built, opset, metadata, fixed=True)
             joined = plain.joined()
             shapes = dict(zip(edge_names(built), built.shapes, strict=True))
             message = write_model(add_decoder(plain, decoding, shapes), staged, external=external)
             if report is not None:
                 written = WrittenModel(staged, message, str(path))
-                report = replace(report, decoded=verify_decoder(written, joined, decoding, module_of(net).built))
+                report = replace(report, decoded=verify_decoder(written, joined, decoding, built))
         if report is not None and not report.passed:
             raise ConversionError(
                 f"{path}: the model wasn't written because {report}; export it with another --opset, or with a "

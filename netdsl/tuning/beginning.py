@@ -34,7 +34,7 @@ _RANGE = 100.0  # the range test's rates begin at the usual one divided by this,
 _STEPS = 48  # iterations of the range test
 _SMOOTHED = 5  # iterations whose mean loss the range test compares
 _WORSE = 2.0  # times the first loss; the range test ends there
-_SAFE = 10.0  # by which the rate with the lowest loss is divided, since the net follows a rising rate with a delay
+_SAFE = 4.0  # by which the rate with the lowest loss is divided, since the net follows a rising rate with a delay
 
 Features = NDArray[np.float64]
 
@@ -199,7 +199,7 @@ class RateTest:
 
 
 def find_rate(settings: SolverSettings, weights: Sequence[Model], compute: Compute) -> RateTest:
-    """Return a tenth of the learning rate at which the loss is lowest while the rate rises.
+    """Return a quarter of the learning rate at which the loss is lowest while the rate rises.
 
     The range test is a short training whose rate rises from a hundredth of the rate in the settings to a hundred times
     it, or until the loss rises far above its first value.

@@ -235,7 +235,8 @@ class TestWhatIsRefused:
         with pytest.raises(DataError, match=r"'data' has shape \[4, 5, 5, 3\], .* \[4, 3, 5, 5\]"):
             net.train(np.zeros((8, 5, 5, 3)), 1)
         with pytest.raises(
-            DataError, match=r"'data' has shape \[4, 3, 6, 5\], not \[4, 3, 5, 5\]; reshape .* layer 'ip'"
+            DataError,
+            match=r"'data' has shape \[4, 3, 6, 5\], not \[4, 3, 5, 5\]; give the data this shape, .* layer 'ip'",
         ):
             net.train(np.zeros((8, 3, 6, 5)), 1)
 

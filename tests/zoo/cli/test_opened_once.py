@@ -136,7 +136,8 @@ def test_training_opens_and_builds_once(run, examples: Path) -> None:
 
 
 def test_fine_tuning_with_workers_opens_each_file_once(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command builds the net that it starts from. It builds the net to train, to check that workers can train it.
+    """The command builds the net that it starts from. It builds the net to train with its tests, to fit the new head and
+    to check that workers can train it, and without them to find the learning rate.
     For the report it builds the part of that net that predicts. It builds the net for use, and builds it again as it
     was written. Workers build the nets that they run."""
     monkeypatch.chdir(tmp_path)
@@ -144,7 +145,7 @@ def test_fine_tuning_with_workers_opens_each_file_once(run, tmp_path: Path, monk
     command, *workers = run(tmp_path, "finetune", "shapes", "--data", "photos", "--workers", "2", "--epochs", "1")
     assert set(settings_and_nets(command.opened).values()) == {1}
     assert command.upgrades.total() == 2  # for the model that it starts from, and for the net that was written
-    assert (command.builds, command.for_use) == ({"TEST": 3, "TRAIN": 3}, {"TEST": 2})
+    assert (command.builds, command.for_use) == ({"TEST": 4, "TRAIN": 3}, {"TEST": 2})
     for worker in workers:
         assert set(settings_and_nets(worker.opened).values()) == {1}
         assert worker.upgrades.total() == 1

@@ -75,7 +75,7 @@ def test_sampling_depends_on_the_seed(zoo, model: str) -> None:
 def test_problems_are_reported(zoo, model: str) -> None:
     image = "images/a.png"
     for options, problem in (
-        ([image, "--beam", "2", "--temperature", "1"], "give one"),
+        ([image, "--beam", "2", "--temperature", "1"], "remove --beam"),
         ([image, "--vocabulary", "none.txt"], "none.txt: can't be opened"),
         (["table.parquet", "-o", "out.parquet", "--beam", "2"], "--beam is for images"),
     ):
