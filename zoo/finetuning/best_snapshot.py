@@ -7,12 +7,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import EVENTS, read_moments
-from netdsl.solver.events import Action, Event, SnapshotSaved, TestFinished, as_numbers, read_event_log
+from netdsl.distributed.run_log import EVENTS, Moment, read_moments
+from netdsl.solver.events import (
+    Action,
+    Event,
+    SnapshotSaved,
+    TestFinished,
+    TrainingProgress,
+    as_numbers,
+    read_event_log,
+)
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.tuning.new_head import ACCURACY
 
-_DIVERGED = 3.0  # times the loss of the first test
+_DIVERGED = 3.0  # times the first loss in training
 _LOWER = 0.99  # a test's loss counts as progress if it is lower than this part of the lowest one
 
 
@@ -21,8 +29,8 @@ class BestSnapshot:
 
     The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
     the same iterations. `first` is the model at iteration 0, which may be the best one too; its file stays. In a
-    resumed training, `tests` contains the outputs of earlier tests by iteration. `losses` are the weights of the
-    outputs that are losses.
+    resumed training, `earlier` contains the losses and tests until then. `losses` are the weights of the outputs that
+    are losses.
     """
 
     def __init__(
@@ -30,10 +38,15 @@ class BestSnapshot:
         patience: int | None,
         losses: Mapping[str, float],
         first: Path,
-        tests: Iterable[tuple[int, Mapping[str, float]]] = (),
+        earlier: Iterable[Moment] = (),
     ) -> None:
         self._patience, self._losses, self._first = patience, losses, first
-        self._tests = {iteration: self._result_of(outputs) for iteration, outputs in tests}
+        self._tests, self._trained = dict[int, tuple[float, float]](), dict[int, float]()
+        for moment in earlier:
+            if ACCURACY in moment.tested:
+                self._tests[moment.iteration] = self._result_of(moment.tested)
+            if moment.loss is not None:
+                self._trained[moment.iteration] = moment.loss
         self._snapshots: dict[int, SnapshotSaved] = {}
 
     def _result_of(self, outputs: Mapping[str, float]) -> tuple[float, float]:
@@ -43,9 +56,11 @@ class BestSnapshot:
         return accuracy if math.isfinite(accuracy) else 0.0, loss if math.isfinite(loss) else math.inf
 
     def __call__(self, event: Event) -> None:
-        """Record a test, or remove the files of all snapshots except the best."""
+        """Record a loss or a test, or remove the files of all snapshots except the best."""
         if isinstance(event, TestFinished):
             self._tests[event.iteration] = self._result_of(as_numbers(event.outputs))
+        elif isinstance(event, TrainingProgress):
+            self._trained[event.iteration] = event.loss
         elif isinstance(event, SnapshotSaved):
             self._snapshots[event.iteration] = event
             for iteration in [number for number in self._snapshots if number != self._best_iteration()]:
@@ -74,11 +89,9 @@ class BestSnapshot:
 
     @property
     def diverged(self) -> bool:
-        """Whether the loss of the newest test is far above that of the first one, without a gain in accuracy."""
-        if len(self._tests) < 2:
-            return False
-        (first_accuracy, first), (accuracy, loss) = self._tests[min(self._tests)], self._tests[max(self._tests)]
-        return not loss <= _DIVERGED * first and accuracy <= first_accuracy
+        """Whether the newest loss in training is far above the first one."""
+        losses = self._trained
+        return bool(losses) and not losses[max(losses)] <= _DIVERGED * losses[min(losses)]
 
     def requested(self) -> Action:
         """Return a request to stop if the training diverged, or if the newest tests improved neither score nor loss."""
@@ -102,8 +115,7 @@ def best_so_far(folder: Path, patience: int | None, run: Run, losses: Mapping[st
     log, (first,) = folder / EVENTS, run.weights
     if not log.exists():
         return BestSnapshot(patience, losses, Path(first))
-    tests = [(moment.iteration, moment.tested) for moment in read_moments(log) if ACCURACY in moment.tested]
-    best = BestSnapshot(patience, losses, Path(first), tests)
+    best = BestSnapshot(patience, losses, Path(first), read_moments(log))
     for line in read_event_log(log):
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))

@@ -493,7 +493,7 @@ def _best_of_training(
             )
             if not best.diverged:
                 break
-            problem = "the loss in tests is far above that at the beginning"
+            problem = "the loss is far above that at the beginning"
         except DivergedError as error:
             problem = str(error)
         tuning, run = _begun_slower(tuning.request.output, tuning, run, best.model, problem)

@@ -136,7 +136,7 @@ def test_training_opens_and_builds_once(run, examples: Path) -> None:
 
 
 def test_fine_tuning_with_workers_opens_each_file_once(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command builds the net that it starts from. It builds the net to train with its tests, to fit the new head and
+    """The command builds the net that it starts from. It builds the net to train with its tests to fit the new head and
     to check that workers can train it, and without them to find the learning rate.
     For the report it builds the part of that net that predicts. It builds the net for use, and builds it again as it
     was written. Workers build the nets that they run."""
