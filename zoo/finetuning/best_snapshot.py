@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import EVENTS, Moment, read_moments
 from netdsl.solver.events import (
     Action,
@@ -28,19 +27,17 @@ class BestSnapshot:
     """A listener that keeps only the files of the best snapshot, and asks to stop when tests no longer improve.
 
     The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
-    the same iterations. `first` is the model at iteration 0, which may be the best one too; its file stays. In a
-    resumed training, `earlier` contains the losses and tests until then. `losses` are the weights of the outputs that
-    are losses.
+    the same iterations. In a resumed training, `earlier` contains the losses and tests until then. `losses` are the
+    weights of the outputs that are losses.
     """
 
     def __init__(
         self,
         patience: int | None,
         losses: Mapping[str, float],
-        first: Path,
         earlier: Iterable[Moment] = (),
     ) -> None:
-        self._patience, self._losses, self._first = patience, losses, first
+        self._patience, self._losses = patience, losses
         self._tests, self._trained = dict[int, tuple[float, float]](), dict[int, float]()
         for moment in earlier:
             if ACCURACY in moment.tested:
@@ -67,19 +64,19 @@ class BestSnapshot:
                 _remove_snapshot(self._snapshots.pop(iteration))
 
     def _best_iteration(self) -> int | None:
-        """Return the iteration of the best existing model, or of the first of equally good ones."""
+        """Return the iteration of the best existing snapshot, or of the first of equally good ones."""
 
         def quality(iteration: int) -> tuple[float, float, int]:
             accuracy, loss = self._tests.get(iteration, (-1.0, math.inf))
             return accuracy, -loss, -iteration
 
-        return max([*self._snapshots, *([0] if 0 in self._tests else [])], key=quality, default=None)
+        return max(self._snapshots, key=quality, default=None)
 
     @property
     def model(self) -> Path | None:
         """The best model, or `None`."""
         best = self._best_iteration()
-        return None if best is None else self._snapshots[best].model if best in self._snapshots else self._first
+        return None if best is None else self._snapshots[best].model
 
     @property
     def accuracy(self) -> float:
@@ -110,12 +107,12 @@ def _remove_snapshot(snapshot: SnapshotSaved) -> None:
         path.unlink(missing_ok=True)
 
 
-def best_so_far(folder: Path, patience: int | None, run: Run, losses: Mapping[str, float]) -> BestSnapshot:
+def best_so_far(folder: Path, patience: int | None, losses: Mapping[str, float]) -> BestSnapshot:
     """Return the snapshots and tests in the log of a run, which are none if it begins."""
-    log, (first,) = folder / EVENTS, run.weights
+    log = folder / EVENTS
     if not log.exists():
-        return BestSnapshot(patience, losses, Path(first))
-    best = BestSnapshot(patience, losses, Path(first), read_moments(log))
+        return BestSnapshot(patience, losses)
+    best = BestSnapshot(patience, losses, read_moments(log))
     for line in read_event_log(log):
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))

@@ -480,7 +480,7 @@ def _best_of_training(
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
     while True:
-        best = best_so_far(folder, tuning.request.patience, run, losses)
+        best = best_so_far(folder, tuning.request.patience, losses)
         try:
             ended = job.train(
                 folder,
@@ -524,11 +524,11 @@ def _begun_slower(
             f"images or labels that are wrong, or start again in another folder with --base-lr {rate / _SLOWER:.1g}"
         )
     lower = float(f"{rate / _SLOWER:.2g}")
-    weights, is_later = run.weights, good is not None and str(good) not in run.weights
-    if good is not None and is_later:
+    weights = run.weights
+    if good is not None:
         shutil.copyfile(good, folder / _GOOD_WEIGHTS)
         weights = (str((folder / _GOOD_WEIGHTS).resolve()),)
-    where = "the best model so far" if is_later else "the first weights"
+    where = "the best model so far" if good is not None else "the first weights"
     notice = f"the training diverged ({problem}); it begins again from {where} with a learning rate of {lower:g}"
     tuning = replace(tuning, slowed=True, notices=(*tuning.notices, notice))
     run = replace(run, weights=weights, solver=run.solver.with_fields(base_lr=lower))

@@ -16,7 +16,7 @@ def listener_after(
     folder: Path, results: list[tuple[float, float]], patience: int | None = 2
 ) -> tuple[BestSnapshot, list[Action]]:
     """Return the listener after tests with these accuracies and losses, and its requests."""
-    best, requests = BestSnapshot(2, {"loss": 1.0}, folder / "first"), list[Action]()
+    best, requests = BestSnapshot(2, {"loss": 1.0}), list[Action]()
     for iteration, (accuracy, loss) in enumerate(results):
         outputs = (Output("accuracy", (accuracy,)), Output("loss", (loss,), 1.0))
         best(events.TestFinished(iteration, 0, None, outputs))
@@ -43,24 +43,13 @@ def test_the_lower_loss_wins_among_equal_scores(tmp_path: Path, results: list[tu
     assert [path.name for path in tmp_path.glob("*.caffemodel")] == [f"{kept}.caffemodel"]
 
 
-@pytest.mark.parametrize(("accuracies", "kept"), [([0.8, 0.8, 0.7], "first"), ([0.8, 0.9, 0.7], "1.caffemodel")])
-def test_the_model_at_the_beginning_can_be_the_best(tmp_path: Path, accuracies: list[float], kept: str) -> None:
-    best = BestSnapshot(None, {}, tmp_path / "first")
-    for iteration, accuracy in enumerate(accuracies):
-        best(events.TestFinished(iteration, 0, None, (Output("accuracy", (accuracy,)),)))
-        if iteration:
-            best(SnapshotSaved(iteration, tmp_path / f"{iteration}.caffemodel", tmp_path / f"{iteration}.solverstate"))
-    assert best.model == tmp_path / kept
-    assert best.accuracy == max(accuracies)
-
-
 def test_patience_lasts_while_the_score_or_the_loss_improves(tmp_path: Path) -> None:
     _, requests = listener_after(tmp_path, [(0.5, 1.0), (0.5, 0.9), (0.5, 0.8), (0.6, 0.9), (0.6, 0.9), (0.6, 0.85)])
     assert requests == [Action.NONE] * 5 + [Action.STOP]
 
 
 def test_a_loss_far_above_the_first_one_ends_the_training() -> None:
-    best = BestSnapshot(None, {}, Path("first"), [Moment(0, loss=1.4)])
+    best = BestSnapshot(None, {}, [Moment(0, loss=1.4)])
     best(events.TrainingProgress(8, 4.0, 0.1, ()))
     assert not best.diverged and best.requested() is Action.NONE
     best(events.TrainingProgress(16, 4.3, 0.1, ()))
