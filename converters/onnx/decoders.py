@@ -100,18 +100,18 @@ def add_decoder(model: SplitModel, decoding: OutputDecoding, shapes: Mapping[str
     opset, dtype = model.message.opset_import[0].version, _dtype(model.message)
     graph = model.message.graph
     read = _read_shapes(decoding, shapes)
-    outputs = _output_names(decoding, read)
-    if taken := outputs & {value.name for value in graph.input}:
+    expected = _answer_of_zeros(decoding, read)
+    if taken := expected.keys() & {value.name for value in graph.input}:
         raise ConversionError(
             f"the decoder's output '{min(taken)}' has the name of an input of the net; rename the input in the prototxt"
         )
-    blobs = {name: f"{name}/{_NET}" if name in outputs else name for name in read}
-    renamed = {name: f"{name}/{_NET}" for name in outputs}
+    renamed = {name: f"{name}/{_NET}" for name in expected}
+    blobs = {name: renamed.get(name, name) for name in read}
     for node in graph.node:
         for values in (node.input, node.output):
             values[:] = [renamed.get(value, value) for value in values]
     used = [value for node in graph.node for value in (*node.input, *node.output)] + [v.name for v in graph.initializer]
-    builder, ends = _decoder_graph(decoding, read, blobs, opset, dtype, used)
+    builder, ends = _decoder_graph(decoding, expected, read, blobs, opset, dtype, used)
     graph.node.extend(builder.all_nodes)
     graph.initializer.extend(builder.initializers)
     del graph.output[:]
@@ -144,9 +144,9 @@ def _difference_on_blobs(decoding: OutputDecoding, drawn: Arrays, changing: Coll
     """Return the largest difference on the drawn blobs, and on blobs whose changing values are all -1, which some
     decoders refuse."""
     shapes = {name: values.shape for name, values in drawn.items()}
-    outputs = _output_names(decoding, shapes)
-    blobs = {name: f"{name}/{_NET}" if name in outputs else name for name in shapes}
-    builder, ends = _decoder_graph(decoding, shapes, blobs, opset, np.float32, list(blobs.values()))
+    expected = _answer_of_zeros(decoding, shapes)
+    blobs = {name: f"{name}/{_NET}" if name in expected else name for name in shapes}
+    builder, ends = _decoder_graph(decoding, expected, shapes, blobs, opset, np.float32, list(blobs.values()))
     starts = [onnx().helper.make_tensor_value_info(blobs[name], _FLOAT, shape) for name, shape in shapes.items()]
     graph = onnx().helper.make_graph(builder.all_nodes, _NAME, starts, ends, initializer=builder.initializers)
     drawn = {name: values.astype(np.float32) for name, values in drawn.items()}
@@ -181,20 +181,22 @@ def _read_shapes(decoding: OutputDecoding, shapes: Mapping[str, Shape]) -> dict[
     return read
 
 
-def _output_names(decoding: OutputDecoding, read: Mapping[str, Shape]) -> set[str]:
-    return set(decoding.decoded({name: np.zeros(shape, np.float32) for name, shape in read.items()}))
+def _answer_of_zeros(decoding: OutputDecoding, read: Mapping[str, Shape]) -> Arrays:
+    """Return the answer for blobs of zeros, whose names and shapes are those of the model's outputs."""
+    return decoding.decoded({name: np.zeros(shape, np.float32) for name, shape in read.items()})
 
 
 def _decoder_graph(
     decoding: OutputDecoding,
+    expected: Arrays,
     read: Mapping[str, Shape],
     blobs: Mapping[str, str],
     opset: int,
     dtype: Any,
     used: Sequence[str],
 ) -> tuple[GraphBuilder, list[Any]]:
-    """Return the nodes of a decoder and the values that they end with. `blobs` are the blobs' names in the graph."""
-    expected = decoding.decoded({name: np.zeros(shape, np.float32) for name, shape in read.items()})
+    """Return the nodes of a decoder and the values that they end with, which have the names and shapes of the
+    `expected` answer. `blobs` are the blobs' names in the graph."""
     builder = GraphBuilder(opset, dtype, [*used, *expected])
     builder.begin(_NAME, {})
     writer = _Writer(builder, decoding.decoder, read, blobs)

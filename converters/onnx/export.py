@@ -85,9 +85,10 @@ def export_onnx(
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             decoding = None if decoder is None else OutputDecoding.of(decoder, module_of(net).built)
-            plain = _model_of(module_of(net).built, opset, metadata, fixed=decoding is not None)
-            message = write_model(plain, staged, external=external)
-            del plain  # the proof needs memory
+            fixed = decoding is not None
+            message = write_model(
+                _model_of(module_of(net).built, opset, metadata, fixed=fixed), staged, external=external
+            )
         written = WrittenModel(staged, message, str(path))
         report = verify_onnx(written, net, tolerance=tolerance, work=work) if verify else None
         if decoding is not None and (report is None or report.passed):

@@ -1,4 +1,4 @@
-"""Divides labelled items, class by class: into training items and a held-out share for tests, or into folds."""
+"""Divides labeled items, class by class: into training items and a held-out share for tests, or into folds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import open_source, parse_source
 from netdsl.data.sources.source import DataSplit, LabelledSource, Source
-from netdsl.data.sources.source_name import Content
+from netdsl.data.sources.source_name import Content, SourceName
 from netdsl.data.sources.view import numbers_of, write_items
 from netdsl.errors import DataError
 
@@ -48,9 +48,7 @@ def hold_out(
     if tests is not None or train != own_tests:
         others = own_tests if tests is None else parse_source(tests, Content.ITEMS).with_split(DataSplit.TEST)
         return _data_of_two_sources(str(train), str(others), progress)
-    with closing(name.open()) as source:
-        labels, numbers = labels_of(source, data, progress), numbers_of(source)
-        classes = classes_of(source) or _class_numbers(labels)
+    labels, numbers, classes = _opened(name, data, progress)
     train_items, test_items = draw(labels, share, seed)
     if not (len(train_items) and len(test_items)):
         raise DataError(
@@ -103,6 +101,13 @@ def _class_numbers(labels: Labels) -> tuple[str, ...]:
     return tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
 
 
+def _opened(name: SourceName, data: str, progress: Callable[[int], object]) -> tuple[Labels, Labels, tuple[str, ...]]:
+    """Return the labels of a source's items, their numbers in the whole data set, and the names of the classes."""
+    with closing(name.open()) as source:
+        labels = labels_of(source, data, progress)
+        return labels, numbers_of(source), classes_of(source) or _class_numbers(labels)
+
+
 def draw(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
     """Return the numbers of the training items and of the test items. The tests get a share of each class, and at least
     one item of each class with two or more."""
@@ -126,9 +131,7 @@ def divide(
             f"{data}: the data set has its own test part, and all models should be compared on it; leave out --folds, "
             f"or name the part to divide, as in --data {train}"
         )
-    with closing(name.open()) as source:
-        labels, numbers = labels_of(source, data, progress), numbers_of(source)
-        classes = classes_of(source) or _class_numbers(labels)
+    labels, numbers, classes = _opened(name, data, progress)
     present, counts = np.unique(labels, return_counts=True)
     fewest = int(counts.min())
     if fewest < folds:
