@@ -40,9 +40,9 @@ from netdsl.solver.events import as_numbers
 from netdsl.solver.flat import share_blobs
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import ModuleNet
-from zoo.finetuning.fine_tune import FineTuning, load
 from zoo.finetuning.held_out import labels_of
 from zoo.finetuning.result import RUN
+from zoo.finetuning.start import FineTuning, load
 
 RATES = 0.005, 0.01  # of the recipe; the better one counts
 

@@ -17,9 +17,10 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import open_source
-from netdsl.data.sources.source import EndlessSource, LabelledSource, LiveSource, Source
+from netdsl.data.sources.source import EndlessSource, LabeledSource, LiveSource, Source
 from netdsl.layer.tops import ComparesClasses
 from netdsl.layers import type_of
+from netdsl.linear_model import linear_model
 from netdsl.net.build import Built
 from netdsl.solver.events import NetCreated
 
@@ -30,7 +31,6 @@ _TOLERANCE = 0.05  # deviation of the accuracy that the advised number of items 
 _EASY = 0.98  # an accuracy of a baseline that shows that the items are easy
 _SIDE = 8  # side of the linear model's images in pixels
 _MOST_ITEMS = 500  # maximum number of items that the linear model learns from or is tested on
-_PENALTY = 0.01  # of the linear model's weights, relative to the number of items
 
 Labels = NDArray[np.int64]
 
@@ -289,7 +289,7 @@ class _TinyImages:
 
 def _labels_of(source: Source, sample: _TinyImages | None) -> Labels | None:
     """Return the labels of all items, or those of the sample if the source can't state them."""
-    known = source.labels() if isinstance(source, LabelledSource) else None
+    known = source.labels() if isinstance(source, LabeledSource) else None
     if known is None:
         return None if sample is None else sample.labels
     labels = np.asarray(known).reshape(-1)
@@ -311,10 +311,6 @@ def _sample_of(source: Source) -> _TinyImages | None:
 
 
 def _linear_accuracy(train: _TinyImages, test: _TinyImages) -> float:
-    """Return the accuracy of a linear model that fits the classes of the training images by least squares."""
-    mean, spread = train.pixels.mean(0), train.pixels.std(0) + 1e-6
-    inputs, test_inputs = (np.c_[(part.pixels - mean) / spread, np.ones(len(part.pixels))] for part in (train, test))
-    targets = np.eye(int(train.labels.max()) + 1)[train.labels]
-    penalty = _PENALTY * len(inputs) * np.eye(inputs.shape[1])
-    weights = np.linalg.solve(inputs.T @ inputs + penalty, inputs.T @ targets)
-    return float(((test_inputs @ weights).argmax(1) == test.labels).mean())
+    """Return the accuracy on the test images of a linear model that is fitted to the training images."""
+    model = linear_model(train.pixels, train.labels, int(train.labels.max()) + 1)
+    return float((model.scores(test.pixels).argmax(1) == test.labels).mean())

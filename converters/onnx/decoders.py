@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import name_advice
 from converters.onnx.files import SplitModel
 from converters.onnx.graph import GraphBuilder
 from converters.onnx.library import model_of, onnx
@@ -171,7 +172,7 @@ def _read_shapes(decoding: OutputDecoding, shapes: Mapping[str, Shape]) -> dict[
         )
     missing = [name for name in decoder.blob_names if name not in shapes]
     if missing:
-        raise ConversionError(f"the net has no blob '{missing[0]}', which the decoder reads; correct the card's blobs")
+        raise ConversionError(f"blobs: the net doesn't compute '{missing[0]}'; {name_advice(missing[0], shapes)}")
     read = {name: shapes[name] for name in decoder.blob_names}
     for name, shape in read.items():
         if shape[:1] != (1,):

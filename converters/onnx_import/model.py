@@ -11,7 +11,7 @@ import numpy as np
 
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.copies import copy_of
-from caffe_proto.errors import CaffeError
+from caffe_proto.errors import CaffeError, name_advice
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter, Value
 from converters.onnx.files import MOST_VALUES, load_onnx
 from converters.onnx.library import onnx, onnx_module
@@ -90,9 +90,8 @@ class Importer:
             )
         unknown = set(self.shapes) - {value.name for value in inputs}
         if unknown:
-            raise ConversionError(
-                f"the net doesn't have the input '{min(unknown)}'; name one of {[value.name for value in inputs]}"
-            )
+            advice = name_advice(min(unknown), [value.name for value in inputs])
+            raise ConversionError(f"the net doesn't have the input '{min(unknown)}'; {advice}")
         for value in inputs:
             self.values[value.name] = self.net.input(value.name, self._shape(value))
         for node in self.nodes:

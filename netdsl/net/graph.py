@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
+from caffe_proto.errors import name_advice
 from caffe_proto.locations import error_label
 from netdsl.errors import GraphError, NetError
 
@@ -54,8 +55,8 @@ class Graph:
     def edge_of(self, name: str) -> int:
         """Return the last edge with a name, after all layers that work in place, as Caffe does."""
         if name not in self.blobs:
-            blobs = ", ".join(dict.fromkeys(self.blobs))
-            raise GraphError(f"net '{self.net.name}' doesn't have the blob '{name}'; name one of {blobs}")
+            advice = name_advice(name, dict.fromkeys(self.blobs))
+            raise GraphError(f"net '{self.net.name}' doesn't have the blob '{name}'; {advice}")
         return len(self.blobs) - 1 - self.blobs[::-1].index(name)
 
 

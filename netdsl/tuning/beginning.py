@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from netdsl.layer import Layer
+from netdsl.linear_model import Values, factor_to_probabilities, linear_model
 from netdsl.model.model import Model
 from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import AnyArray
@@ -29,26 +30,48 @@ _MARGIN = 0.05  # the part of ln N by which a new head's scores of the right cla
 _SCORES = 0.1  # root mean square of a new head's scores if it can't be fitted
 _MOST_ITEMS = 2000  # that a head is fitted to
 _MOST_FEATURES = 20_000_000  # of all items together
-_PENALTIES = 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0  # of a linear model's weights, relative to the size of its features
 _RANGE = 100.0  # the range test's rates begin at the usual one divided by this, and end at the usual one times it
 _STEPS = 48  # iterations of the range test
 _SMOOTHED = 5  # iterations whose mean loss the range test compares
 _WORSE = 2.0  # times the first loss; the range test ends there
 _SAFE = 4.0  # by which the rate with the lowest loss is divided, since the net follows a rising rate with a delay
 
-Features = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class FittedHeads:
     """The initial weights of new heads, and the factors by which large features lower the weights' learning rates.
 
-    `fitted` contains the heads that predict the classes of the training items. The others have random weights.
+    `to_probabilities` contains the heads that predict the classes of the training items, with the factors of their
+    weights that make the softmax of their scores the probabilities of classes. The other heads have random weights.
     """
 
     weights: Mapping[str, list[AnyArray]]
     rates: Mapping[str, float]
-    fitted: tuple[str, ...]
+    to_probabilities: Mapping[str, float]
+
+    @property
+    def with_probabilities(self) -> dict[str, list[AnyArray]] | None:
+        """The weights of all heads, with scores whose softmax contains probabilities, or `None` if a head has random
+        weights."""
+        if self.to_probabilities.keys() != self.weights.keys():
+            return None
+        return {
+            name: [(blob * factor).astype(blob.dtype) for blob in self.weights[name]]
+            for name, factor in self.to_probabilities.items()
+        }
+
+    @property
+    def notices(self) -> list[str]:
+        """A sentence about the weights of each head."""
+        return [
+            f"the new layer '{name}' begins as "
+            + (
+                "the linear model that best predicts the classes from its features"
+                if name in self.to_probabilities
+                else "a layer with random weights, because it isn't a linear model of its features"
+            )
+            for name in self.weights
+        ]
 
 
 def fitted_heads(
@@ -78,15 +101,16 @@ def fitted_heads(
         )
         while sum(map(len, labels)) < min(items, _MOST_ITEMS) and all(sample.has_room for sample in samples.values()):
             net.forward()
-        blobs, fitted = dict[str, list[AnyArray]](), list[str]()
+        blobs, factors = dict[str, list[AnyArray]](), dict[str, float]()
         for name, layer in layers.items():
             sample, random = samples[name], [array_of(blob) for blob in layer.blob_tensors()]
             head = sample.fitted_head(np.concatenate(labels), random)
-            if head is not None:
-                fitted.append(name)
-            blobs[name] = head or [blob * _rounded(_SCORES / sample.score_size) for blob in random]
+            if head is None:
+                blobs[name] = [blob * _rounded(_SCORES / sample.score_size) for blob in random]
+            else:
+                blobs[name], factors[name] = head
     return FittedHeads(
-        blobs, {name: _rounded(1 / max(1.0, sample.feature_size)) for name, sample in samples.items()}, tuple(fitted)
+        blobs, {name: _rounded(1 / max(1.0, sample.feature_size)) for name, sample in samples.items()}, factors
     )
 
 
@@ -94,8 +118,8 @@ def fitted_heads(
 class _Sample:
     """What a head reads and computes for some items, each value averaged over the positions of an image."""
 
-    features: list[Features] = field(default_factory=list)
-    scores: list[Features] = field(default_factory=list)
+    features: list[Values] = field(default_factory=list)
+    scores: list[Values] = field(default_factory=list)
     feature_size: float = 1.0  # the root mean squares of the first batch's values
     score_size: float = 1.0
 
@@ -115,9 +139,10 @@ class _Sample:
         """Whether more items may be recorded."""
         return sum(values.size for values in self.features) < _MOST_FEATURES
 
-    def fitted_head(self, labels: NDArray[np.int64], blobs: Sequence[AnyArray]) -> list[AnyArray] | None:
-        """Return a head's blobs that predict the labels, or `None` if the head isn't a linear model of its features or
-        has another number of outputs."""
+    def fitted_head(self, labels: NDArray[np.int64], blobs: Sequence[AnyArray]) -> tuple[list[AnyArray], float] | None:
+        """Return a head's blobs that predict the labels, and the factor of the blobs that makes its scores
+        probabilities. Returns `None` if the head isn't a linear model of its features or has another number of
+        outputs."""
         features, scores, weight = np.concatenate(self.features), np.concatenate(self.scores), blobs[0]
         matrix = weight.reshape(len(weight), -1).astype(np.float64)
         bias = blobs[1].reshape(-1) if len(blobs) == 2 else np.zeros(len(weight))
@@ -126,18 +151,18 @@ class _Sample:
         gain = _gain(features @ matrix.T, scores - bias) if scores.shape == (len(features), len(weight)) else None
         if gain is None:
             return None
-        targets = np.eye(len(weight))[labels]
-        fitted, offset = _linear_model(features, targets, centered=len(blobs) == 2)
-        predicted = features @ fitted.T + offset
+        fitted = linear_model(features, labels, len(weight), with_offsets=len(blobs) == 2)
+        predicted = fitted.scores(features)
         margin = float((predicted[np.arange(len(labels)), labels] - predicted.mean(1)).mean())
         if not 0 < margin < math.inf:
             return None
         scale = _MARGIN * math.log(len(weight)) / margin
-        pair = [fitted * (scale / gain), offset * scale][: len(blobs)]
-        return [part.astype(blob.dtype).reshape(blob.shape) for part, blob in zip(pair, blobs, strict=True)]
+        pair = [fitted.weights * (scale / gain), fitted.offsets * scale][: len(blobs)]
+        head = [part.astype(blob.dtype).reshape(blob.shape) for part, blob in zip(pair, blobs, strict=True)]
+        return head, factor_to_probabilities(fitted.scores_of_others, labels) / scale
 
 
-def _gain(computed: Features, scores: Features) -> float | None:
+def _gain(computed: Values, scores: Values) -> float | None:
     """Return the factor between computed values and scores, or `None` if no factor explains the scores.
 
     It isn't 1 if a layer pads its images, because padding lowers averages over positions.
@@ -148,7 +173,7 @@ def _gain(computed: Features, scores: Features) -> float | None:
     return gain if gain > 0 and unexplained < 1e-4 * float(np.square(scores).sum()) else None
 
 
-def _values(batch: Tensor) -> Features:
+def _values(batch: Tensor) -> Values:
     return batch.detach().double().cpu().numpy().reshape(len(batch), -1)
 
 
@@ -161,33 +186,6 @@ def _size(values: Tensor) -> float:
 def _rounded(factor: float) -> float:
     """Return a factor with two digits, so that machines whose sums differ in the last bits find the same one."""
     return float(f"{factor:.2g}")
-
-
-def _linear_model(features: Features, targets: Features, *, centered: bool) -> tuple[Features, Features]:
-    """Return the weights and the offsets of the linear model with the least squared error, as ridge regression.
-
-    Of several penalties, the one counts that predicts most items correctly if each of them is left out in turn, or that
-    has the lower error among equals.
-    """
-    mean = features.mean(0) if centered else np.zeros(features.shape[1])
-    base = targets.mean(0) if centered else np.zeros(targets.shape[1])
-    spread = features.std(0)
-    spread[spread < 1e-6 * max(spread.max(), 1e-12)] = np.inf  # a constant feature gets no weight
-    inputs, outputs = (features - mean) / spread, targets - base
-    values, vectors = np.linalg.eigh(inputs @ inputs.T)
-    values = values.clip(min=0)
-    rotated = vectors.T @ outputs
-
-    def quality(penalty: float) -> tuple[float, float]:
-        shares = values / (values + penalty * inputs.size)
-        own = np.einsum("ij,j,ij->i", vectors, shares, vectors) + (1 / len(inputs) if centered else 0.0)
-        residuals = (outputs - vectors @ (shares[:, None] * rotated)) / np.maximum(1 - own, 1e-6)[:, None]
-        right = (targets - residuals).argmax(1) == targets.argmax(1)
-        return float(right.mean()), -float(np.square(residuals).mean())
-
-    penalty = max(_PENALTIES, key=quality)
-    weights = (inputs.T @ (vectors @ (rotated / (values + penalty * inputs.size)[:, None])) / spread[:, None]).T
-    return weights, base - weights @ mean
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import name_advice
 from netdsl.missing_gpu import sees_gpu
 from zoo.cli.gflags import FlagError, parse
 
@@ -122,7 +123,7 @@ def extract_features(words: Sequence[str], log: Log) -> None:
     net = pycaffe.Net(net_file, pycaffe.TEST, weights=weights)
     for name in names:
         if name not in net.blobs:
-            raise FlagError(f"extract_features: the net has no blob '{name}'; name one of {', '.join(net.blobs)}")
+            raise FlagError(f"extract_features: the net has no blob '{name}'; {name_advice(name, net.blobs)}")
     records = lmdb_records if backend == "lmdb" else leveldb_records
     counts = dict.fromkeys(names, 0)
     with ExitStack() as stack:

@@ -30,8 +30,8 @@ from zoo.cli.display import Display, data_line, weights_line
 from zoo.cli.output import can_show_bars, complain, stdout_is_terminal
 from zoo.cli.signals import signal_actions
 from zoo.finetuning.cross_validation import FoldProgress
-from zoo.finetuning.fine_tune import FineTuning
 from zoo.finetuning.result import FineTuned
+from zoo.finetuning.start import FineTuning
 from zoo.requests.events import RunBegins, WhatNext, WorkStarted
 from zoo.requests.request import Request
 from zoo.requests.training import TrainRequest, TuneRequest

@@ -19,6 +19,7 @@ from netdsl.solver.events import (
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.tuning.new_head import ACCURACY
 
+UNTRAINED = "untrained.caffemodel"  # the model before the training, which is a candidate too, in a run's folder
 _DIVERGED = 3.0  # times the first loss in training
 _LOWER = 0.99  # a test's loss counts as progress if it is lower than this part of the lowest one
 
@@ -28,7 +29,8 @@ class BestSnapshot:
 
     The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
     the same iterations. In a resumed training, `earlier` contains the losses and tests until then. `losses` are the
-    weights of the outputs that are losses.
+    weights of the outputs that are losses. `untrained` is the file of the model before the training, if it is a
+    candidate too. This file is kept.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class BestSnapshot:
         patience: int | None,
         losses: Mapping[str, float],
         earlier: Iterable[Moment] = (),
+        untrained: Path | None = None,
     ) -> None:
         self._patience, self._losses = patience, losses
         self._tests, self._trained = dict[int, tuple[float, float]](), dict[int, float]()
@@ -44,6 +47,7 @@ class BestSnapshot:
                 self._tests[moment.iteration] = self._result_of(moment.tested)
             if moment.loss is not None:
                 self._trained[moment.iteration] = moment.loss
+        self._untrained = untrained
         self._snapshots: dict[int, SnapshotSaved] = {}
 
     def _result_of(self, outputs: Mapping[str, float]) -> tuple[float, float]:
@@ -60,29 +64,32 @@ class BestSnapshot:
             self._trained[event.iteration] = event.loss
         elif isinstance(event, SnapshotSaved):
             self._snapshots[event.iteration] = event
-            for iteration in [number for number in self._snapshots if number != self._best_iteration()]:
+            for iteration in [number for number in self._snapshots if number != self.iteration]:
                 _remove_snapshot(self._snapshots.pop(iteration))
 
-    def _best_iteration(self) -> int | None:
-        """Return the iteration of the best existing snapshot, or of the first of equally good ones."""
+    @property
+    def iteration(self) -> int | None:
+        """The iteration of the best model, which is 0 before the training, or `None` without any model."""
+        untrained = () if self._untrained is None else (0,)
+        return max((*untrained, *self._snapshots), key=self._quality, default=None)
 
-        def quality(iteration: int) -> tuple[float, float, int]:
-            accuracy, loss = self._tests.get(iteration, (-1.0, math.inf))
-            return accuracy, -loss, -iteration
-
-        return max(self._snapshots, key=quality, default=None)
+    def _quality(self, iteration: int) -> tuple[float, float, int]:
+        """Return an order of iterations, in which the first of equally good ones is the best."""
+        accuracy, loss = self._tests.get(iteration, (-1.0, math.inf))
+        return accuracy, -loss, -iteration
 
     @property
     def model(self) -> Path | None:
-        """The best model, or `None`."""
-        best = self._best_iteration()
-        return None if best is None else self._snapshots[best].model
+        """The file of the best model, or `None`."""
+        best = self.iteration
+        if best is None:
+            return None
+        return self._snapshots[best].model if best in self._snapshots else self._untrained
 
     @property
     def accuracy(self) -> float:
         """The accuracy of the best model in its test."""
-        best = self._best_iteration()
-        return 0.0 if best is None else self._tests.get(best, (0.0, math.inf))[0]
+        return 0.0 if self.iteration is None else self._tests.get(self.iteration, (0.0, math.inf))[0]
 
     @property
     def diverged(self) -> bool:
@@ -109,11 +116,10 @@ def _remove_snapshot(snapshot: SnapshotSaved) -> None:
 
 def best_so_far(folder: Path, patience: int | None, losses: Mapping[str, float]) -> BestSnapshot:
     """Return the snapshots and tests in the log of a run, which are none if it begins."""
-    log = folder / EVENTS
-    if not log.exists():
-        return BestSnapshot(patience, losses)
-    best = BestSnapshot(patience, losses, read_moments(log))
-    for line in read_event_log(log):
+    log, untrained = folder / EVENTS, folder / UNTRAINED
+    earlier = read_moments(log) if log.exists() else ()
+    best = BestSnapshot(patience, losses, earlier, untrained if untrained.exists() else None)
+    for line in read_event_log(log) if log.exists() else ():
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))
     return best

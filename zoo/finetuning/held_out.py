@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import open_source, parse_source
-from netdsl.data.sources.source import DataSplit, LabelledSource, Source
+from netdsl.data.sources.source import DataSplit, LabeledSource, Source
 from netdsl.data.sources.source_name import Content, SourceName
 from netdsl.data.sources.view import numbers_of, write_items
 from netdsl.errors import DataError
@@ -23,7 +23,7 @@ Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class LabelledData:
+class LabeledData:
     """A data set for classification: its classes, and the numbers of training and test items."""
 
     train: str  # names of data sources
@@ -40,7 +40,7 @@ def hold_out(
     seed: int,
     folder: Path,
     progress: Callable[[int], object] = lambda done: None,
-) -> LabelledData:
+) -> LabeledData:
     """Divide a source, unless it contains a test part or `tests` names another source. The items' numbers are written
     to the folder."""
     name = parse_source(data, Content.ITEMS)
@@ -59,19 +59,19 @@ def hold_out(
     for path, items in zip(paths, (train_items, test_items), strict=True):
         write_items(numbers[items].tolist(), path)
     names = [str(name.with_items(path)) for path in paths]
-    return LabelledData(names[0], names[1], classes, len(train_items), len(test_items))
+    return LabeledData(names[0], names[1], classes, len(train_items), len(test_items))
 
 
-def _data_of_two_sources(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
+def _data_of_two_sources(train: str, tests: str, progress: Callable[[int], object]) -> LabeledData:
     """Return the data of two sources, whose labels mean the same."""
     with closing(open_source(train)) as source, closing(open_source(tests)) as other:
         classes = classes_of(source) or _class_numbers(labels_of(source, train, progress))
-        return LabelledData(train, tests, classes, len(source), len(other))
+        return LabeledData(train, tests, classes, len(source), len(other))
 
 
 def labels_of(source: Source, name: str, progress: Callable[[int], object]) -> Labels:
     """Return the label of every item. If only the items themselves contain labels, all items are read."""
-    known = source.labels() if isinstance(source, LabelledSource) else None
+    known = source.labels() if isinstance(source, LabeledSource) else None
     labels = np.asarray(known, np.float64) if known is not None else _read_labels(source, name, progress)
     whole = labels.astype(np.int64)
     if not np.array_equal(whole, labels) or whole.min(initial=0) < 0:

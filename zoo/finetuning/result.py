@@ -19,7 +19,7 @@ from netdsl.solver.settings import SolverSettings
 from zoo.accuracy import MeasuredAccuracy, baselines_of
 from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
-from zoo.finetuning.held_out import LabelledData
+from zoo.finetuning.held_out import LabeledData
 from zoo.finetuning.request import FineTuneRequest
 from zoo.names import described_model
 from zoo.report.page import REPORT, write_report
@@ -45,7 +45,7 @@ class FineTuned:
 
 def write_model_folder(
     request: FineTuneRequest,
-    data: LabelledData,
+    data: LabeledData,
     notes: Sequence[str],
     solver: SolverSettings,
     weights: Path,
@@ -99,7 +99,7 @@ def _settings_for_net(solver: SolverSettings, folder: Path) -> pb.SolverParamete
 
 def _card_of_result(
     request: FineTuneRequest,
-    data: LabelledData,
+    data: LabeledData,
     notes: Sequence[str],
     model: Model,
     solver: SolverSettings,

@@ -11,9 +11,10 @@ from netdsl.distributed.strategies.settings import parse
 from netdsl.solver.events import Notice
 from netdsl.training.backends import Backend
 from zoo.devices import training_devices
-from zoo.finetuning.fine_tune import FineTuning, begin, default_output, load, train
+from zoo.finetuning.fine_tune import default_output, train
 from zoo.finetuning.request import EPOCHS, FineTuneRequest, Recipe
 from zoo.finetuning.result import FineTuned
+from zoo.finetuning.start import FineTuning, begin, load
 from zoo.requests.events import Listen, RunBegins, work
 from zoo.requests.request import answers
 from zoo.requests.training import TuneRequest

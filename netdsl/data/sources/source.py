@@ -64,7 +64,7 @@ def count_of(source: Source) -> int:
 
 
 @runtime_checkable
-class LabelledSource(Source, Protocol):
+class LabeledSource(Source, Protocol):
     """A source that can state all labels without reading the items."""
 
     def labels(self) -> Array | None:

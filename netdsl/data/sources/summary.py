@@ -10,7 +10,7 @@ import numpy as np
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.source import Item, LabelledSource, Source
+from netdsl.data.sources.source import Item, LabeledSource, Source
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -48,7 +48,7 @@ def example_items(source: Source, count: int | None = None) -> list[Item]:
     the examples come from a thousand items, spread over the whole source.
     """
     count = max(_EXAMPLES, len(classes_of(source))) if count is None else count
-    labels = source.labels() if isinstance(source, LabelledSource) else None
+    labels = source.labels() if isinstance(source, LabeledSource) else None
     if labels is not None:
         indices = np.arange(len(source))
     else:

@@ -15,7 +15,7 @@ from netdsl.data.sources.source import (
     DataSplit,
     Indices,
     Item,
-    LabelledSource,
+    LabeledSource,
     NamedArrays,
     NamedItems,
     Source,
@@ -63,7 +63,7 @@ class SourceView:
 
     def labels(self) -> Array | None:
         """Return the labels of all items, or `None` if the source can't state them."""
-        labels = self._source.labels() if isinstance(self._source, LabelledSource) else None
+        labels = self._source.labels() if isinstance(self._source, LabeledSource) else None
         return None if labels is None else labels[self._indices]
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from caffe_proto.errors import name_advice
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import softmax, suppressed
 
@@ -147,7 +148,7 @@ class AttributeGroup:
     def read(self, outputs: Outputs) -> ClassScores | float:
         """Return the classes or the number of this attribute."""
         if self.blob not in outputs:
-            raise DecoderError(f"the net has no output '{self.blob}'; name one of {', '.join(outputs)}")
+            raise DecoderError(f"the net has no output '{self.blob}'; {name_advice(self.blob, outputs)}")
         part = part_of(finite_blob(outputs, self.blob), self.blob, self.first, self.count).astype(np.float64)
         if self.softmax:
             part = softmax(part, 0)
@@ -340,7 +341,7 @@ def require_pairs(setting: str, values: Sequence[float]) -> None:
 def finite_blob(outputs: Outputs, name: str) -> Numbers:
     """Return a blob. Raises a `DecoderError` if it is missing or isn't finite."""
     if name not in outputs:
-        raise DecoderError(f"blobs: the net doesn't compute '{name}'; name one of {', '.join(outputs)}")
+        raise DecoderError(f"blobs: the net doesn't compute '{name}'; {name_advice(name, outputs)}")
     values = outputs[name]
     if not np.isfinite(values).all():
         raise DecoderError(
@@ -352,11 +353,13 @@ def finite_blob(outputs: Outputs, name: str) -> Numbers:
 
 def part_of(values: Numbers, blob: str, first: int, count: int) -> Numbers:
     """Return `count` values of a blob as a vector, beginning at the value `first`. A count of 0 means all others."""
+    if first >= values.size:
+        raise DecoderError(f"blob '{blob}' has {values.size} values, and none from value {first} on; lower `first`")
     end = first + count if count else values.size
-    if not first < end <= values.size:
+    if end > values.size:
         raise DecoderError(
-            f"blob '{blob}' has {values.size} values, so the values {first} to {end - 1} can't be read; correct "
-            "`first` and `count`"
+            f"blob '{blob}' has {values.size} values, so `count` is at most {values.size - first} from value {first} "
+            "on; lower it, or leave it out for all of them"
         )
     return values.ravel()[first:end]
 

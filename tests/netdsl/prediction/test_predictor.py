@@ -259,7 +259,7 @@ def test_a_training_layer_is_removed_unless_its_other_tops_are_used() -> None:
 
 
 def test_an_unknown_blob_is_refused() -> None:
-    with pytest.raises(GraphError, match="doesn't have the blob 'prob'; name one of data, scores"):
+    with pytest.raises(GraphError, match="doesn't have the blob 'prob'; use one of data, scores"):
         Predictor(Model(NetParams(DATA, SCORES).message), ["prob"])
 
 

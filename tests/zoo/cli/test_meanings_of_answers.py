@@ -428,7 +428,7 @@ def test_a_folder_with_mtcnns_nets_finds_faces_with_landmarks(zoo) -> None:
     assert refused.code == 2 and "mtcnn/README.md: output.smallest_face: expected `float`" in refused.err
     (folder / "README.md").write_text(card.replace("}", ", landmarks: points}"))
     refused = zoo("predict", "mtcnn", "a.png")
-    assert refused.code == 2 and "doesn't have the blob 'points'; name one of data, score" in refused.err
+    assert refused.code == 2 and "doesn't have the blob 'points'; use one of data, score" in refused.err
     assert "set `scores`, `boxes` and `landmarks` in the field `output` of mtcnn/README.md" in refused.err
 
 

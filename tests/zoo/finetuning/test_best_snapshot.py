@@ -54,3 +54,16 @@ def test_a_loss_far_above_the_first_one_ends_the_training() -> None:
     assert not best.diverged and best.requested() is Action.NONE
     best(events.TrainingProgress(16, 4.3, 0.1, ()))
     assert best.diverged and best.requested() is Action.STOP
+
+
+def test_the_model_before_the_training_is_a_candidate_that_is_kept(tmp_path: Path) -> None:
+    untrained = tmp_path / "untrained.caffemodel"
+    untrained.touch()
+    best = BestSnapshot(None, {"loss": 1.0}, [Moment(0, tested={"accuracy": 0.8, "loss": 0.6})], untrained)
+    for iteration, (accuracy, kept) in enumerate([(0.7, "untrained"), (0.9, "2"), (0.8, "2")], 1):
+        best(events.TestFinished(iteration, 0, None, (Output("accuracy", (accuracy,)), Output("loss", (0.1,), 1.0))))
+        file = tmp_path / f"{iteration}.caffemodel"
+        file.touch()
+        best(SnapshotSaved(iteration, file, file.with_suffix(".solverstate")))
+        assert best.model == tmp_path / f"{kept}.caffemodel"
+    assert sorted(path.name for path in tmp_path.glob("*.caffemodel")) == ["2.caffemodel", "untrained.caffemodel"]

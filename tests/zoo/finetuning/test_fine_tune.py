@@ -17,6 +17,7 @@ from netdsl import Action, Net, finetune
 from netdsl.data.sources.shapes import ShapesSource
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DistributedError
+from netdsl.model.opening import open_model
 from netdsl.solver.events import Event, Notice, TrainingStarted
 from tests.patience import PATIENCE
 from zoo.cards import read_card
@@ -100,6 +101,28 @@ def test_folds_that_make_no_sense_are_refused(photos: Path) -> None:
     with pytest.raises(RequestError, match="remove --test-data"):
         finetune("shapes", photos, folds=2, test_data=photos)
     assert not Path("shapes_tuned").exists()
+
+
+def test_a_training_that_improves_nothing_keeps_the_fitted_layer(photos: Path) -> None:
+    notices = list[str]()
+
+    def note(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.append(event.text)
+
+    net = finetune("shapes", photos, epochs=1, base_lr=1e-20, callbacks=[note])
+    assert any("begins as the linear model" in text for text in notices)
+    assert notices[-1].startswith("no test during the training was better than the one before it")
+    assert {"ip2", "ip2_photos"} & open_model("shapes_tuned").weights.keys() == {"ip2_photos"}
+    pictures = sorted(photos.rglob("*.png"))
+    probabilities = [answer(net, path)[path.parent.name == "ring"] for path in pictures]
+    assert np.mean(probabilities) > 0.7  # scores that only begin a training would be near a half
+
+
+def answer(net: Net, picture: Path) -> list[float]:
+    """Return the probability of each class."""
+    image = cv2.resize(np.asarray(cv2.imread(str(picture)), np.float32), (44, 44))[2:42, 2:42]
+    return net.forward(data=(image.transpose(2, 0, 1)[None] - 128) / 64)["prob"].reshape(-1).tolist()
 
 
 def test_a_training_that_diverges_begins_once_again_with_a_lower_rate(photos: Path) -> None:

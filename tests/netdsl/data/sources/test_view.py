@@ -10,7 +10,7 @@ import pytest
 
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import open_source, parse_source
-from netdsl.data.sources.source import DataSplit, LabelledSource, NamedItems, WholeSource
+from netdsl.data.sources.source import DataSplit, LabeledSource, NamedItems, WholeSource
 from netdsl.errors import DataError
 from tests.small_data import png
 
@@ -75,7 +75,7 @@ def test_a_part_has_the_names_and_the_labels_of_its_items(tmp_path: Path) -> Non
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(png(np.zeros((2, 2, 3), np.uint8)))
     with closing(open_source(f"folder:{tmp_path}?part=train")) as source:
-        assert isinstance(source, NamedItems) and isinstance(source, LabelledSource)
+        assert isinstance(source, NamedItems) and isinstance(source, LabeledSource)
         assert (source.name(0), source.name(9)) == ("cat/01.png", "dog/11.png")
         found = source.labels()
         assert found is not None and found.tolist() == [0] * 9 + [1]

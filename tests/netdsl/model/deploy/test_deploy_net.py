@@ -273,7 +273,7 @@ def test_a_net_ends_at_the_outputs_that_are_named() -> None:
     net = read(f"""{DATA} {CLASSES} layer {{ name: "relu" type: "ReLU" bottom: "ip" top: "ip" }} {loss}""")
     assert [layer.name for layer in deploy(net).layer] == ["data", "ip", "relu", "prob"]
     assert [layer.name for layer in deploy(net, outputs=["ip"]).layer] == ["data", "ip", "relu"]
-    with pytest.raises(NetError, match=r"doesn't have the blob 'fc8'; name one of data, label, ip"):
+    with pytest.raises(NetError, match=r"doesn't have the blob 'fc8'; use one of data, label, ip"):
         deploy(net, outputs=["fc8"])
 
 

@@ -37,7 +37,7 @@ def test_an_expected_age_is_the_mean_of_the_classes() -> None:
     [
         ({}, "output.groups: there are no attributes"),
         ({"age": {"blob": "fc", "first": "-1"}}, "output.groups.age: `first` and `count` can't be negative"),
-        ({"age": {"blob": "gone"}}, "groups.age: the net has no output 'gone'; name one of fc, ages"),
+        ({"age": {"blob": "gone"}}, "groups.age: the net has no output 'gone'; use one of fc, ages"),
         ({"age": {"blob": "fc", "first": "3", "count": "1000000000"}}, "groups.age: blob 'fc' has 4 values"),
         ({"age": {"blob": "ages", "names": ["a"]}}, "groups.age: there are 3 scores for 1 names"),
     ],

@@ -75,7 +75,7 @@ def test_only_the_best_detections_remain(registered):
 
 
 def test_a_missing_blob_is_named():
-    with pytest.raises(DecoderError, match="the net doesn't compute 'boxes'; name one of scores"):
+    with pytest.raises(DecoderError, match="the net doesn't compute 'boxes'; use one of scores"):
         Corners().decode({"scores": OUTPUTS["scores"]}, (40, 40))
 
 

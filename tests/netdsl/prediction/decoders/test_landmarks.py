@@ -56,11 +56,11 @@ def test_points_are_a_part_of_a_blob_and_attributes_take_the_rest() -> None:
     [
         ({"first": "-1"}, "output.first is -1; set it to a number from 0 to 10000"),
         ({"count": "1000000"}, "output.count is 1e+06; set it to a number from 0 to 10000"),
-        ({"first": "4"}, "blob 'fc' has 4 values, so the values 4 to 3 can't be read; correct `first` and `count`"),
-        ({"count": "6"}, "blob 'fc' has 4 values, so the values 0 to 5 can't be read"),
+        ({"first": "4"}, "blob 'fc' has 4 values, and none from value 4 on; lower `first`"),
+        ({"count": "6"}, "blob 'fc' has 4 values, so `count` is at most 4 from value 0 on; lower it"),
         ({"count": "3"}, "blob 'fc': 3 values aren't pairs of x and y"),
         ({"groups": {"a": {"blob": "fc", "count": "-1"}}}, "output.groups.a: `first` and `count` can't be negative"),
-        ({"groups": {"a": {"blob": "gone"}}}, "groups.a: the net has no output 'gone'; name one of fc"),
+        ({"groups": {"a": {"blob": "gone"}}}, "groups.a: the net has no output 'gone'; use one of fc"),
     ],
 )
 def test_parts_that_do_not_exist_are_refused(settings, message) -> None:

@@ -126,7 +126,7 @@ def test_squares_keep_the_center_and_the_longer_side():
 
 def test_wrong_nets_and_settings_are_explained():
     image = image_with_faces((30, 20, 40))
-    with pytest.raises(DecoderError, match="the net doesn't compute 'conv4-2'; name one of prob1"):
+    with pytest.raises(DecoderError, match="the net doesn't compute 'conv4-2'; use one of prob1"):
         Mtcnn().detect(image, (lambda batch: {"prob1": batch}, later_net, later_net))
     with pytest.raises(DecoderError, match="blob 'prob1': its shape is"):
         Mtcnn(threshold=(0, 0, 0)).detect(image, (first_net, first_net, later_net))
