@@ -6,8 +6,8 @@ Each folder contains a folder of images for each class. A quarter of each class 
 methods use the same split, the same backbone, and the same preparation of images. The probe is scikit-learn's logistic
 regression on the features that the model's head reads. The recipe is that of torchvision's tutorials: SGD with momentum
 0.9, one learning rate for all layers, a tenth of it after each third of the epochs, batch normalization by the batch,
-and torch's initial values for the head. It has the same batches and epochs. For both trainings, the best test of all
-epochs counts.
+and torch's initial values for the head. It has the same batches and epochs. The best test of each counts,
+and for `zoo finetune` also the test before the training, because it keeps that model if no later one is better.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def row_of(model: str, weights: str, photos: Path, temporary: Path, epochs: floa
     """Return the scores of a set of photos."""
     output, start = temporary / "tuned", time.monotonic()
     net = finetune(model, photos, output, weights=weights, epochs=epochs, held_out=0.25, seed=seed)
-    own = max(moment.tested["accuracy"] for moment in net.history if moment.iteration and moment.tested)
+    own = max(moment.tested["accuracy"] for moment in net.history if moment.tested)
     seconds = [time.monotonic() - start]
     tuning, run = load(output)
     print("  " + "; ".join(tuning.notices), flush=True)
