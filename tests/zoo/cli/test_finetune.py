@@ -39,7 +39,7 @@ def photos(folder: str, *classes: str, each: int = 12, awkward: bool = False) ->
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["one", "two"])
 def test_a_folder_of_photos_becomes_a_model(zoo, workers: list[str]) -> None:
     photos("photos", "ring", "cross", "flower")
-    said = zoo("finetune", "shapes", "--data", "photos", "--epochs", "2", "--freeze", "conv*", *workers).out
+    said = zoo("finetune", "shapes", "--data", "photos", "--epochs", "5", "--freeze", "conv*", *workers).out
     assert "3 classes: cross, flower, ring" in said
     assert "33 items to train on; 3 are held out" in said
     assert "'ip2' becomes 'ip2_photos'" in said
