@@ -18,7 +18,7 @@ import argparse
 import math
 import tempfile
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +63,7 @@ def main() -> None:
         for seed in range(1, words.splits + 1):
             torch.manual_seed(seed)
             with tempfile.TemporaryDirectory() as temporary:
-                tuned = tune(words.model, words.weights, folder, Path(temporary), words.epochs, seed)
-                scores.append(tuned.scores(int(words.epochs)))
+                scores.append(scores_of(words.model, words.weights, folder, Path(temporary), words.epochs, seed))
             print(f"  split {seed}: " + ", ".join(f"{score:.3f}" for score in scores[-1]), flush=True)
         own, probed, *recipes = np.mean(scores, 0)
         count = sum(path.is_file() for path in folder.rglob("*"))
@@ -75,30 +74,15 @@ def main() -> None:
         )
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """A fine-tuning by `zoo finetune`, and everything that the other methods need."""
-
-    accuracy: float
-    tuning: FineTuning
-    solver: SolverSettings
-    weights: Model  # with which the training began
-
-    def scores(self, epochs: int) -> list[float]:
-        """Return the accuracies of this training, of the probe, and of the recipe with each rate."""
-        probed = probe(self.tuning, self.solver, self.weights)
-        recipes = [torch_recipe(self.tuning, self.solver, self.weights, rate, epochs) for rate in RATES]
-        return [self.accuracy, probed, *recipes]
-
-
-def tune(model: str, weights: str, photos: Path, temporary: Path, epochs: float, seed: int) -> Tuned:
-    """Fine-tune a model."""
+def scores_of(model: str, weights: str, photos: Path, temporary: Path, epochs: float, seed: int) -> list[float]:
+    """Return the accuracies of `zoo finetune`, of the probe, and of the recipe with each rate, on one split."""
     output = temporary / "tuned"
     net = finetune(model, photos, output, weights=weights, epochs=epochs, held_out=0.25, seed=seed)
     tuning, run = load(output)
     (start,) = open_files(sorted((output / RUN).glob("weights0_*")), run.solver.net_to_train)
-    accuracy = max(moment.tested["accuracy"] for moment in net.history if moment.tested)
-    return Tuned(accuracy, tuning, run.solver, start)
+    own = max(moment.tested["accuracy"] for moment in net.history if moment.tested)
+    recipes = [torch_recipe(tuning, run.solver, start, rate, int(epochs)) for rate in RATES]
+    return [own, probe(tuning, run.solver, start), *recipes]
 
 
 def probe(tuning: FineTuning, solver: SolverSettings, weights: Model) -> float:

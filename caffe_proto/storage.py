@@ -100,6 +100,17 @@ def atomic_path(
         ) from None
 
 
+def create_folder(folder: Path) -> None:
+    """Create a folder, and the folders that contain it. An existing folder stays as it is."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(
+            f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, or "
+            "free space there"
+        ) from None
+
+
 @contextmanager
 def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
     """Provide a hidden folder inside another one.

@@ -55,12 +55,13 @@ def linear_model(
         return targets - errors
 
     def quality(penalty: float) -> tuple[float, float]:
-        scores = left_out(penalty)
+        scores = scores_of_others[penalty]
         return float((scores.argmax(1) == labels).mean()), -float(np.square(targets - scores).mean())
 
+    scores_of_others = {penalty: left_out(penalty) for penalty in _PENALTIES}
     penalty = max(_PENALTIES, key=quality)
     weights = (inputs.T @ (vectors @ (rotated / (values + penalty * inputs.size)[:, None])) / spread[:, None]).T
-    return LinearModel(weights, base - weights @ mean, left_out(penalty))
+    return LinearModel(weights, base - weights @ mean, scores_of_others[penalty])
 
 
 def factor_to_probabilities(scores: Values, labels: NDArray[np.int64]) -> float:

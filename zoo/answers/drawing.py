@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.errors import FileError, import_extra
-from caffe_proto.storage import write_pieces
+from caffe_proto.errors import import_extra
+from caffe_proto.storage import create_folder, write_pieces
 from netdsl.errors import NetError
 from netdsl.prediction.decoders.decoder import People, Picture, PictureKind, Points
 from zoo.answers.answer import Box, Boxes, ImageAnswer, Numbers, Segments
@@ -37,13 +37,7 @@ class Pictures:
                 "remove --draw, or read an output as a picture with --as picture"
             )
         self._folder, self._names = folder, Counter[str]()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise FileError(
-                f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write "
-                "to, or free space there"
-            ) from None
+        create_folder(folder)
 
     def add(self, answer: ImageAnswer) -> Path | None:
         """Draw an answer that shows places or is a picture, if its image was kept. Returns the file's path, or

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from caffe_proto.errors import FileError
-from caffe_proto.storage import write_pieces
+from caffe_proto.storage import create_folder, write_pieces
 from caffe_proto.text.prototxt import text_of
 from netdsl.data.sources.class_names import LABELS
 from netdsl.errors import NetError
@@ -31,13 +30,7 @@ def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path
         files = {CARD: catalogue.card_file(name).read_bytes()}
         files |= {file.name: file.read_bytes() for file in catalogue.files_of(name)}
     files |= {file: text_of(message).encode() for file, message in messages.items()}
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(
-            f"{path}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, or "
-            "free space there"
-        ) from None
+    create_folder(path)
     for file, content in files.items():
         write_pieces(path / file, [content])
     return [path / file for file in files]

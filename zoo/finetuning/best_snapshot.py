@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from netdsl.distributed.run_log import EVENTS, Moment, read_moments
+from netdsl.distributed.run_log import EVENTS, Moment, moments_of
 from netdsl.solver.events import (
     Action,
     Event,
@@ -117,9 +117,9 @@ def _remove_snapshot(snapshot: SnapshotSaved) -> None:
 def best_so_far(folder: Path, patience: int | None, losses: Mapping[str, float]) -> BestSnapshot:
     """Return the snapshots and tests in the log of a run, which are none if it begins."""
     log, untrained = folder / EVENTS, folder / UNTRAINED
-    earlier = read_moments(log) if log.exists() else ()
-    best = BestSnapshot(patience, losses, earlier, untrained if untrained.exists() else None)
-    for line in read_event_log(log) if log.exists() else ():
+    lines = list(read_event_log(log)) if log.exists() else []
+    best = BestSnapshot(patience, losses, moments_of(lines), untrained if untrained.exists() else None)
+    for line in lines:
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))
     return best

@@ -13,7 +13,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
-from caffe_proto.storage import write_pieces
+from caffe_proto.storage import create_folder, write_pieces
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.image_settings import describe
@@ -29,7 +29,7 @@ from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
 from netdsl.training.backends import Backend
-from netdsl.tuning.beginning import find_rate, fitted_heads
+from netdsl.tuning.beginning import FittedHeads, find_rate, fitted_heads
 from netdsl.tuning.new_head import (
     DataLayers,
     heads_of,
@@ -87,13 +87,8 @@ def begin(
             "folder with -o"
         )
     run_folder = request.output / RUN
-    try:
-        run_folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(
-            f"{request.output}: the folder can't be created: {problem.strerror}; choose a folder that you can "
-            "write to, or free space there"
-        ) from None
+    create_folder(request.output)
+    create_folder(run_folder)
     try:
         divide_into_folds(request, progress)
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
@@ -150,12 +145,17 @@ def _prepared_run(
     solver, notice = _with_rate(solver, request.recipe, weights, compute)
     tuning = replace(tuning, notices=(*tuning.notices, *heads.notices, notice))
     due = Intervals(epoch.iterations, epoch.iterations)
+    _store_untrained(tunable, weights, heads, run_folder)
+    return replace(run, solver=solver, due=due), tuning, weights
+
+
+def _store_untrained(tunable: Model, weights: Model, heads: FittedHeads, run_folder: Path) -> None:
+    """Write the model before the training, if its new heads are fitted, with the layers of the net to train only."""
     fitted = heads.with_probabilities
     if fitted is not None:
         own = {layer.name for layer in tunable.net.layer}
-        untrained = {name: blobs for name, blobs in weights.weights.items() if name in own}
-        write_weights({**untrained, **fitted}, run_folder / UNTRAINED)
-    return replace(run, solver=solver, due=due), tuning, weights
+        others = {name: blobs for name, blobs in weights.weights.items() if name in own}
+        write_weights({**others, **fitted}, run_folder / UNTRAINED)
 
 
 def _with_rate(solver: SolverSettings, recipe: Recipe, weights: Model, compute: Compute) -> tuple[SolverSettings, str]:
