@@ -17,7 +17,8 @@ from google.protobuf.message import DecodeError, Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
 from caffe_proto.descriptors import descriptor_of, layer_prefix
-from caffe_proto.errors import BinaryError
+from caffe_proto.errors import BinaryError, LimitError
+from caffe_proto.limits import Limit
 from caffe_proto.wire import (
     FIXED32,
     FIXED64,
@@ -36,8 +37,6 @@ _BLOB = descriptor_of(pb.BlobProto)
 _STORED = _BLOB.fields_by_name["stored"].number
 _VALUE_TYPES = {**VALUES, **GRADIENTS}
 _FIXED_KINDS = {4: FIXED32, 8: FIXED64}  # the wire type of a single value, by its size
-_MAX_PARTS = 1000  # writers store the values of a blob in one or two places; more is an attack on memory
-_MAX_SUBMESSAGES = 100_000  # layers or blobs of a message; two bytes of a file can take two kilobytes of memory
 
 M = TypeVar("M", bound=Message)
 
@@ -104,11 +103,7 @@ def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blo
             if submessage is None or field.kind != LENGTH:
                 continue
             count += 1
-            if count > _MAX_SUBMESSAGES:
-                raise BinaryError(
-                    f"byte {offset}: the message contains more than {_MAX_SUBMESSAGES:,} layers or blobs; the "
-                    "file is damaged, so download or copy it again"
-                )
+            Limit.MESSAGE_PARTS.check(count, f"byte {offset}: the message")
             yield bytes(data[unchanged : field.start])
             offset = field.start
             if submessage is _BLOB:
@@ -117,8 +112,8 @@ def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blo
                 encoded = b"".join(_cut(data, field.value, field.end, submessage, blobs, depth + 1))
             yield tag(field.number, LENGTH) + varint(len(encoded)) + encoded
             offset = unchanged = field.end
-    except BinaryError as problem:
-        raise BinaryError(_layer_prefix_at(data, offset, end, blob_fields) + str(problem)) from None
+    except (BinaryError, LimitError) as problem:
+        raise type(problem)(_layer_prefix_at(data, offset, end, blob_fields) + str(problem)) from None
     yield bytes(data[unchanged:end])
 
 
@@ -151,11 +146,7 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
             kept_pieces.append(bytes(data[offset : field.start]))
             parts.append(part)
             offset = field.end
-        if len(parts) > _MAX_PARTS:
-            raise BinaryError(
-                f"byte {start}: the blob consists of more than {_MAX_PARTS} pieces; the file is damaged, so "
-                "download or copy it again"
-            )
+        Limit.BLOB_PIECES.check(len(parts), f"byte {start}: the blob")
     skeleton = b"".join(kept_pieces) + bytes(data[offset:end])
     if not parts:
         return skeleton

@@ -45,6 +45,14 @@ class UpgradeError(CaffeError):
     """An old net or solver has no equivalent in today's form."""
 
 
+class LimitError(CaffeError):
+    """A file asks for more work than a limit allows. The message contains the setting that allows it."""
+
+
+class SettingError(CaffeError):
+    """An environment variable has an unknown value."""
+
+
 class MissingExtraError(CaffeError):
     """An optional package that a task needs isn't installed."""
 

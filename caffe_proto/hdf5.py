@@ -15,6 +15,7 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
 from caffe_proto.errors import BinaryError, FileError, import_extra
+from caffe_proto.limits import STORED_TIMES, Limit
 from caffe_proto.storage import MAX_DEFLATION
 from caffe_proto.wire import MAX_DEPTH
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _FIELD_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # the fields of a BlobProto, by the size of a value
-_ALWAYS_FITS = 1 << 26  # a limit in bytes
 # All blobs below an index are created, so the index must be small.
 _INDEXES = {str(index): index for index in range(256)}
 
@@ -169,10 +169,10 @@ def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPar
 
 
 def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
-    """Raise a `BinaryError` if values are stored in another file, or need more memory than the file can hold.
+    """Raise a `BinaryError` if values are stored in another file, or if the file can't hold them, and a `LimitError`
+    if a few bytes would become many.
 
-    `itemsize` is that of the type that the values are converted to. The conversion must not turn a few bytes into many
-    either.
+    `itemsize` is that of the type that the values are converted to.
     """
     if dataset.external or dataset.is_virtual:
         raise BinaryError(f"{where}: the values are stored in another file; copy them into this one with h5py")
@@ -183,10 +183,7 @@ def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
             f"{where}: the file claims to hold {count:,} values, which is impossible at its size; it is "
             "damaged, so download or copy it again"
         )
-    if count * itemsize > max(_ALWAYS_FITS, MAX_DEFLATION * stored):
-        raise BinaryError(
-            f"{where}: {stored:,} bytes would become {count * itemsize:,}; store the values without compression"
-        )
+    Limit.MEMORY.check(count * max(itemsize, dataset.dtype.itemsize), where, STORED_TIMES * stored)
 
 
 def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:

@@ -78,10 +78,6 @@ class LabelWarning(UserWarning):
     """Labels that aren't whole numbers. Caffe drops their fractions."""
 
 
-class SettingError(CaffeError):
-    """An environment variable with an unknown value."""
-
-
 class DeviceWarning(UserWarning):
     """A net is on a different device from the requested one."""
 

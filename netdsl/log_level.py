@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from netdsl.errors import SettingError
+from caffe_proto.errors import SettingError
 
 VARIABLE = "NETDSL_LOG"
 _LEVELS = ("debug", "info", "warning", "error", "critical")

@@ -57,6 +57,7 @@ def test_the_documented_layer_types_are_up_to_date() -> None:
     generate = load(ROOT / "docs/generate.py")
     assert (ROOT / "docs/layer_types.md").read_text() == generate.layer_types(), "stale: run `make docs`"
     assert (ROOT / "docs/known_models.md").read_text() == generate.known_models(), "stale: run `make docs`"
+    assert (ROOT / "docs/limits.md").read_text() == generate.limits(), "stale: run `make docs`"
 
 
 def test_the_documented_errors_are_up_to_date() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caffe_proto.errors import FileError
+from caffe_proto.limits import Limit
 from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.errors import DecoderError
 
@@ -24,7 +25,6 @@ CARD = "README.md"  # the file of a card in a model's folder
 
 _FENCE = "---"
 _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}".encode()
-_LARGEST = 1 << 20  # in bytes, since a card is a text that people write
 
 
 class Task(Enum):
@@ -125,12 +125,9 @@ def has_card(path: Path) -> bool:
 
 def read_card(path: str | Path) -> Card:
     """Return the card in a README.md file."""
-    with file_errors(path):
-        data = regular_file(Path(path)).read_bytes()[: _LARGEST + 1]
-    if len(data) > _LARGEST:
-        raise FileError(
-            f"{path}: the file is longer than 1 MB, so it isn't a card; name the README.md of a model's folder"
-        )
+    with file_errors(path), regular_file(Path(path)).open("rb") as file:
+        data = file.read(Limit.CARD_CHARACTERS.most + 1)
+    Limit.CARD_CHARACTERS.check(len(data), f"{path}: the card")
     return parse_card(data.decode("utf-8", "replace"), str(path))
 
 

@@ -16,15 +16,13 @@ from google.protobuf.message import Message
 
 from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.limits import Limit
 from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.wire import LENGTH, Buffer, tag, varint
 from converters.onnx.library import onnx, onnx_module
 from converters.staging import staged_file
 from netdsl.model.weights.match import AnyArray
 
-MOST_VALUES = 1 << 28  # the number of values of a blob or a constant; 1 GB in single precision
-
-_MOST_NODES = 1_000_000  # nodes with all functions written out; a few functions can call each other any number of times
 _ALWAYS_FITS = 256 << 20  # bytes of values that fit into the memory of any machine
 _SMALL = 64 << 20  # bytes of a file that is unlikely to need more memory
 _SHOWN = 100  # letters of a name in an error
@@ -117,7 +115,7 @@ def _check_text(model: Any, path: Path) -> None:
 
 
 def _check_sizes(model: Any, path: Path) -> None:
-    """Raise a `FileError` if a small file contains a value that would fill the memory, as far as its shapes are
+    """Raise a `LimitError` if a small file contains a value that would fill the memory, as far as its shapes are
     known."""
     if path.stat().st_size > _SMALL:
         return
@@ -127,25 +125,17 @@ def _check_sizes(model: Any, path: Path) -> None:
         graph = model.graph
     for value in (*graph.input, *graph.value_info, *graph.output):
         lengths = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
-        if math.prod(lengths) > MOST_VALUES:
-            raise FileError(
-                f"{path}: '{value.name[:_SHOWN]}' has shape {lengths}, which is too large for memory; use a machine "
-                "with more memory"
-            )
+        Limit.VALUES.check(math.prod(lengths), f"{path}: '{value.name[:_SHOWN]}' of shape {lengths}")
 
 
 def _check_functions(model: Any, path: Path) -> None:
-    """Raise a `FileError` if a function calls itself, or if the graph has too many nodes with its functions written
-    out."""
+    """Raise a `FileError` if a function calls itself, and a `LimitError` if the graph has too many nodes with its
+    functions written out."""
     functions = {(function.domain, function.name): function for function in model.functions}
     counts: dict[tuple[str, str], int] = {}
     for key in functions:
         _count(key, functions, counts, path, ())
-    if _count_nodes(model.graph.node, functions, counts, path, ()) > _MOST_NODES:
-        raise FileError(
-            f"{path}: the graph has more than {_MOST_NODES:,} nodes with its functions written out; the file is "
-            "damaged, so export it again"
-        )
+    Limit.NODES.check(_count_nodes(model.graph.node, functions, counts, path, ()), f"{path}: the graph")
 
 
 def _count(

@@ -12,8 +12,9 @@ import numpy as np
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, name_advice
+from caffe_proto.limits import Limit
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter, Value
-from converters.onnx.files import MOST_VALUES, load_onnx
+from converters.onnx.files import load_onnx
 from converters.onnx.library import onnx, onnx_module
 from converters.onnx.verification import verify as verify_onnx
 from converters.onnx_import.operators import OPERATORS, OnnxNode
@@ -112,7 +113,7 @@ class Importer:
                 f"input '{value.name}' has an open shape; give it in Python, as in from_onnx(model, "
                 f"shapes={{'{value.name}': (1, 3, 224, 224)}})"
             )
-        if min(sizes) < 0 or len(sizes) > MAX_AXES or math.prod(sizes) > MOST_VALUES:
+        if min(sizes) < 0 or len(sizes) > MAX_AXES or math.prod(sizes) > Limit.VALUES.most:
             raise ConversionError(
                 f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which a Caffe net can't have; give another "
                 f"shape in Python, as in from_onnx(model, shapes={{'{value.name}': (1, 3, 224, 224)}})"
@@ -270,7 +271,7 @@ def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
         ) from None
     for output in inferred.graph.output:
         lengths = [dim.dim_value for dim in output.type.tensor_type.shape.dim]
-        if math.prod(lengths) > MOST_VALUES:
+        if math.prod(lengths) > Limit.VALUES.most:
             raise ConversionError(
                 f"'{output.name}' would be a constant of shape {lengths}, which is too large for a net; compute "
                 "it from the input when you export the model"

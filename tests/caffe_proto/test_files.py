@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import read, read_net, read_solver, write
 from caffe_proto.blobs import Blob
-from caffe_proto.errors import BinaryError, BlobError, CaffeError, DialectError, FileError, UnknownNameError
+from caffe_proto.errors import BinaryError, BlobError, CaffeError, DialectError, FileError, LimitError, UnknownNameError
 from caffe_proto.files import CaffeFile, Form, form_of
 from tests.patience import PATIENCE
 
@@ -652,7 +652,7 @@ def test_a_net_of_two_thousand_layers_is_read_in_well_under_a_second(tmp_path: P
 
 @pytest.mark.parametrize("empty", [layer()[:2] + b"\0", length(2, b"")], ids=["today's", "V1"])
 def test_a_small_file_of_countless_layers_is_refused_before_it_fills_the_memory(empty: bytes, tmp_path: Path) -> None:
-    with pytest.raises(BinaryError, match=r"x\.caffemodel: byte .* contains more than 100,000 layers or blobs"):
+    with pytest.raises(LimitError, match=r"x\.caffemodel: byte .* the limit \'message-parts\' allows 100,000"):
         read(file_of(tmp_path, empty * 150_000))
 
 

@@ -16,6 +16,7 @@ from types import FrameType
 import click
 
 from caffe_proto.errors import CaffeError
+from caffe_proto.limits import check_limits
 from netdsl import __version__
 from netdsl.allowed_modules import PLUGINS
 from netdsl.log_level import check_log_level
@@ -154,6 +155,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         check_log_level()
+        check_limits()
         sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # a command with its own exit code
     except click.Abort:
         sys.exit(ExitCode.INTERRUPTED)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
+from caffe_proto.limits import number_of
 from zoo.requests.groups import Lenient, OfDialect, WithPython
 from zoo.requests.request import Request, RequestError, argument, option, request
 
 _OFFLINE = "NETDSL_OFFLINE"
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def bytes_of(text: str) -> int:
     """Return the number of bytes in a text such as 500M or 2G."""
-    match = re.fullmatch(r"(\d{1,12})\s*([KMG]?)(?:i?B)?", text, re.IGNORECASE)
-    if match is None or not int(match[1]):
+    number = number_of(text)
+    if number is None:
         raise ValueError(f"'{text}' isn't a number of bytes; write it as in 500M or 2G")
-    return int(match[1]) * _UNITS[match[2].upper()]
+    return number
 
 
 @request

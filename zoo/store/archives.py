@@ -18,11 +18,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from caffe_proto.errors import few
+from caffe_proto.limits import Limit
 from zoo.store.errors import StoreError
 from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
 
 _BLOCK = 1 << 20
-_MOST_MEMBERS = 10_000
 _LONGEST_READ = 16 << 20  # limit of a tar file's headers, which are kept in memory
 _SHOWN = 5  # maximum number of names in a message
 # kinds of files that show which folder of an archive contains the model
@@ -109,12 +109,8 @@ def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Mem
     """Yield the files of an archive. Raises an error at the first member that isn't a plain file, or whose path leads
     outside."""
     kind = _zip_members if zipfile.is_zipfile(archive) else _tar_members
-    for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown)):
-        if count == _MOST_MEMBERS:
-            raise StoreError(
-                f"{shown}: the archive contains more than {_MOST_MEMBERS:,} files, too many for a model; unpack it, "
-                "and pull the model's folder"
-            )
+    for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown), 1):
+        Limit.ARCHIVE_MEMBERS.check(count, f"{shown}: the archive")
         yield member
 
 
@@ -179,7 +175,12 @@ class _LimitedStream(io.RawIOBase):
     """The output of a compressed stream, up to a limit, so that a small file can't fill the memory or take forever."""
 
     def __init__(self, stream: IO[bytes], most: int, shown: str) -> None:
-        self._stream, self._left, self._most, self._shown = stream, most + _MOST_MEMBERS * 1024, most, shown
+        self._stream, self._left, self._most, self._shown = (
+            stream,
+            most + Limit.ARCHIVE_MEMBERS.most * 1024,
+            most,
+            shown,
+        )
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= _LONGEST_READ:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from caffe_proto.errors import FileError
+from caffe_proto.errors import FileError, LimitError, in_file
 from caffe_proto.storage import check_regular
 from netdsl.errors import DataError
 
@@ -17,7 +17,8 @@ _LARGEST_IMAGE = 1 << 30  # bytes of an image file
 
 @contextmanager
 def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
-    """Raise a `DataError` in place of an `OSError` or of the exceptions of a format's library."""
+    """Raise a `DataError` in place of an `OSError` or of the exceptions of a format's library, and put the file's name
+    in front of a `LimitError`."""
     exceptions: tuple[type[Exception], ...] = (OSError, *more)
     try:
         yield
@@ -25,6 +26,8 @@ def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
         raise DataError(
             f"{path}: the file doesn't fit into memory; split it, or copy it again if it is damaged"
         ) from None
+    except LimitError as problem:
+        raise LimitError(in_file(path, problem)) from None
     except exceptions as problem:
         reason = getattr(problem, "strerror", None) or next(iter(str(problem).splitlines()), type(problem).__name__)
         raise DataError(f"{path}: can't be read: {reason}; check the path and its permissions") from None

@@ -14,9 +14,8 @@ from torch import Tensor
 
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import FileError
+from caffe_proto.limits import STORED_TIMES, Limit
 
-_MOST_TIMES = 100  # the factor by which weights of zeros may shrink; those of a trained net hardly shrink
-_ALWAYS_FITS = 256 << 20  # bytes that fit into the memory of any machine
 _SHOWN = 60  # letters of a name in an error
 # The methods that numpy writes; others may need gigabytes from the start.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -29,13 +28,8 @@ _TYPES = {
 
 
 def check_size(path: Path, needed: int) -> None:
-    """Raise a `FileError` if the contents of a file need far more memory than the file has bytes."""
-    size = path.stat().st_size
-    if needed > max(_ALWAYS_FITS, _MOST_TIMES * size):
-        raise FileError(
-            f"{path}: the file claims {needed:,} bytes of values but has only {size:,} bytes; it is damaged or "
-            "built to fill memory, so download it again"
-        )
+    """Raise a `LimitError` if the contents of a file need far more memory than the file has bytes."""
+    Limit.MEMORY.check(needed, f"{path}: the file", STORED_TIMES * path.stat().st_size)
 
 
 def check_archive(path: Path) -> None:

@@ -105,7 +105,7 @@ def tensor(shape: list[int], size: int, kind: str = "F32") -> dict[str, object]:
 
 
 REFUSED: dict[str, tuple[str, Callable[[Path], None], str]] = {
-    "zeros": (".npz", npz_of_zeros, "the file claims 314,572,[0-9]+ bytes of values but has only"),
+    "zeros": (".npz", npz_of_zeros, "the file needs 314,572,[0-9]+ bytes or more, but the limit 'memory' allows"),
     "a claim": (".npz", npz_that_claims, "claims shape"),
     "objects": (".npz", npz_of(np.array([{}], object)), "type object, but weights must be numbers"),
     "records": (".npz", npz_of(np.zeros(3, [("a", "f4"), ("b", "i4")])), "weights must be numbers"),
@@ -114,7 +114,7 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "long": (".npz", npz_of(np.zeros(3, np.longdouble)), "weights must be numbers"),
     "no array": (".npz", lambda path: zipped(path, {"notes.txt": b"hello"}), "not a readable .npz file"),
     "packed": (".npz", npz_with_another_compression, "compressed by a method that isn't used for weights"),
-    "packed pt": (".pt", packed_pt, "claims 314,57"),
+    "packed pt": (".pt", packed_pt, "needs 314,57"),
     "expanded": (".pt", pt_of(torch.zeros(1).expand(GIGABYTES)), r"claims more values than the file stores"),
     "old expanded": (
         ".pt",

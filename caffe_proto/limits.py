@@ -1,0 +1,140 @@
+"""Limits on the work that a file may ask for, so that a small file can't take all memory or run for hours.
+
+Every interpreter of a file charges its work here before it does it. docs/limits.md lists the limits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from enum import Enum
+from functools import lru_cache
+
+from caffe_proto.errors import LimitError, SettingError, name_advice
+
+VARIABLE = "NETDSL_LIMITS"  # raises limits, as in layers=50000,archive-bytes=64G
+
+STORED_TIMES = 100  # the factor by which values may grow when they are unpacked; those of a trained net hardly do
+_SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def number_of(text: str) -> int | None:
+    """Return the positive number in a text such as 5000, 500M or 2GiB, or `None` if it isn't one."""
+    match = re.fullmatch(r"([0-9]{1,15})\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    return (int(match[1]) * _SUFFIXES[match[2].upper()] or None) if match else None
+
+
+class Limit(Enum):
+    """A limit, with its name, its default, its unit, the work that it limits, and advice about it."""
+
+    ARCHIVE_BYTES = (
+        "archive-bytes",
+        4 << 30,
+        "bytes",
+        "The files of an archive after they are unpacked.",
+        "Raise it for a model of several gigabytes.",
+    )
+    ARCHIVE_MEMBERS = (
+        "archive-members",
+        10_000,
+        "members",
+        "The entries of an archive, with folders and headers.",
+        "Unpack a larger archive yourself, and pull the folder of the model.",
+    )
+    BLOB_PIECES = (
+        "blob-pieces",
+        1000,
+        "pieces",
+        "The places of a binary file that contain the values of one blob.",
+        "Programs write one or two, so a file with more is probably damaged.",
+    )
+    CARD_CHARACTERS = (
+        "card-characters",
+        1 << 20,
+        "characters",
+        "The text of a card.",
+        "Keep the card short, and move long texts to another file.",
+    )
+    MEMORY = (
+        "memory",
+        256 << 20,
+        "bytes",
+        "The memory for the values of a file that stores them in less than a hundredth of the bytes.",
+        "Store values without compression, or raise the limit for weights that consist mostly of zeros.",
+    )
+    MESSAGE_PARTS = (
+        "message-parts",
+        100_000,
+        "layers or blobs",
+        "The layers or blobs of one binary message.",
+        "Nets have fewer, so a file with more is probably damaged.",
+    )
+    NODES = (
+        "nodes",
+        10_000,
+        "nodes",
+        "The nodes of an ONNX graph, with its functions and branches written out.",
+        "Simplify the graph with onnxsim, or raise the limit for a very deep net.",
+    )
+    VALUES = (
+        "values",
+        1 << 28,
+        "values",
+        "The values of one blob or one constant.",
+        "Raise it for a net with a blob of more than 1 GB.",
+    )
+
+    def __init__(self, label: str, default: int, unit: str, work: str, advice: str) -> None:
+        self.label, self.default, self.unit, self.work, self.advice = label, default, unit, work, advice
+
+    @property
+    def most(self) -> int:
+        """The largest number that is allowed: the user's setting, or the default."""
+        return _settings(os.environ.get(VARIABLE, "")).get(self, self.default)
+
+    def check(self, needed: int, what: str, by_size: int = 0) -> None:
+        """Raise a `LimitError` about `what` if it needs more than the limit, and more than its own size allows."""
+        if needed > (allowed := max(self.most, by_size)):
+            raise LimitError(
+                f"{what} needs {needed:,} {self.unit} or more, but the limit '{self.label}' allows "
+                f"{allowed:,}; if you trust the file, set {VARIABLE}={self.label}={self._enough(needed)}"
+            )
+
+    def _enough(self, needed: int) -> str:
+        """Return a setting that allows more work than is known to be needed, since the rest isn't known yet."""
+        amount, suffixes = max(needed, 2 * self.most), [*_SUFFIXES]
+        while self.unit == "bytes" and amount >= 10 << 10:
+            amount, suffixes = -(-amount >> 10), suffixes[1:]
+        return f"{amount}{suffixes[0]}"
+
+
+class Ledger:
+    """The work that one file has asked for. Errors begin with `where`."""
+
+    def __init__(self, where: str) -> None:
+        self._where, self._charged = where, Counter[Limit]()
+
+    def charge(self, limit: Limit, amount: int, what: str, by_size: int = 0) -> None:
+        """Add work that is about to be done. Raises a `LimitError` if the file would exceed the limit."""
+        self._charged[limit] += amount
+        limit.check(self._charged[limit], f"{self._where}: {what}", by_size)
+
+
+def check_limits() -> None:
+    """Raise a `SettingError` if the environment variable NETDSL_LIMITS can't be understood."""
+    _settings(os.environ.get(VARIABLE, ""))
+
+
+@lru_cache
+def _settings(text: str) -> dict[Limit, int]:
+    limits, settings = {limit.label: limit for limit in Limit}, dict[Limit, int]()
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        label, _, value = (piece.strip() for piece in part.partition("="))
+        number = number_of(value)
+        if label not in limits:
+            raise SettingError(f"{VARIABLE}: there is no limit '{label[:40]}'; {name_advice(label[:40], limits)}")
+        if number is None:
+            raise SettingError(f"{VARIABLE}: '{part[:80]}' isn't a limit; write a number, as in {label}=50000 or 64G")
+        settings[limits[label]] = number
+    return settings
