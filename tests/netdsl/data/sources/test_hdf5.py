@@ -7,8 +7,8 @@ import h5py
 import numpy as np
 import pytest
 
-from netdsl.data.sources.hdf5 import Hdf5Source
 from caffe_proto.errors import LimitError
+from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.errors import DataError
 
 
