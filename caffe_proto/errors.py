@@ -8,9 +8,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from caffe_proto.shown_text import LONGEST_MESSAGE, shown
+
 
 class CaffeError(Exception):
-    """The base class of all errors about a user's input."""
+    """The base class of all errors about a user's input.
+
+    A message may contain text from a file, so it is shown escaped and shortened.
+    """
+
+    def __str__(self) -> str:
+        return shown(super().__str__(), LONGEST_MESSAGE, keep_lines=True)
+
+
+class CaffeWarning(UserWarning):
+    """The base class of all warnings about a user's input. It is shown as a `CaffeError` is."""
+
+    def __str__(self) -> str:
+        return shown(super().__str__(), LONGEST_MESSAGE, keep_lines=True)
 
 
 class FileError(CaffeError):
@@ -57,13 +72,14 @@ class MissingExtraError(CaffeError):
     """An optional package that a task needs isn't installed."""
 
 
-class UnknownFieldWarning(UserWarning):
+class UnknownFieldWarning(CaffeWarning):
     """A field was skipped because the schema doesn't have it."""
 
 
 def in_file(path: str | Path, problem: CaffeError) -> str:
     """Return the text of a problem with the file's name in front, unless it already begins with the name."""
-    return str(problem) if str(problem).startswith(f"{path}:") else f"{path}: {problem}"
+    where = shown(path, keep_lines=True)
+    return str(problem) if str(problem).startswith(f"{where}:") else f"{where}: {problem}"
 
 
 def few(words: Iterable[str], most: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from caffe_proto.errors import CaffeError
+from caffe_proto.errors import CaffeError, CaffeWarning
 
 
 class NetError(CaffeError):
@@ -58,31 +58,31 @@ class DecoderError(CaffeError):
     the blob."""
 
 
-class WeightsWarning(UserWarning):
+class WeightsWarning(CaffeWarning):
     """Layers with parameters got no weights, so their training starts from scratch."""
 
 
-class ShapeWarning(UserWarning):
+class ShapeWarning(CaffeWarning):
     """The shapes of a net's data are guesses, because neither the net nor its data state them."""
 
 
-class DialectWarning(UserWarning):
+class DialectWarning(CaffeWarning):
     """A layer means different things in different forks of Caffe, and the net doesn't name its fork."""
 
 
-class GradientWarning(UserWarning):
+class GradientWarning(CaffeWarning):
     """Gradients or values differ from Caffe's because in-place layers overwrite blobs."""
 
 
-class LabelWarning(UserWarning):
+class LabelWarning(CaffeWarning):
     """Labels that aren't whole numbers. Caffe drops their fractions."""
 
 
-class DeviceWarning(UserWarning):
+class DeviceWarning(CaffeWarning):
     """A net is on a different device from the requested one."""
 
 
-class TrainingWarning(UserWarning):
+class TrainingWarning(CaffeWarning):
     """A training continues, but not as its settings alone would suggest."""
 
 
@@ -90,7 +90,7 @@ class DeprecatedFormWarning(DeprecationWarning):
     """A call uses a form from an earlier release, which a later release will reject."""
 
 
-class DataWarning(UserWarning):
+class DataWarning(CaffeWarning):
     """Some data may be missing from the items that were read."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.whole_numbers import whole_number
 from netdsl.missing_gpu import SOLVERS_GPU, names_gpu, sees_gpu
 from netdsl.solver.events import Notice
 from zoo.requests.events import Listen, ignore
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 ALL = "all"
+_MOST_GPUS = 1024
 
 
 def one_device(name: str | None, listen: Listen) -> torch.device:
@@ -94,13 +96,14 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
 
     if numbers == ALL:
         return _every_gpu(count) or [torch.device("cpu")]
-    names = [number.strip() for number in numbers.split(",")]
-    for name in names:
-        if not (name.isascii() and name.isdigit()):
-            raise _wrong_numbers(f"'{name}' isn't the number of a GPU; write 0, or 0,1, or all")
-        if count and int(name) >= count:
-            raise _wrong_numbers(f"there is no GPU {int(name)}; choose from 0 to {count - 1}")
-    devices = [torch.device("cuda", int(name)) for name in names]
+    devices = []
+    for name in numbers.split(","):
+        number = whole_number(name.strip(), 0, _MOST_GPUS - 1)
+        if number is None:
+            raise _wrong_numbers(f"'{name.strip()}' isn't the number of a GPU; write 0, or 0,1, or all")
+        if count and number >= count:
+            raise _wrong_numbers(f"there is no GPU {number}; choose from 0 to {count - 1}")
+        devices.append(torch.device("cuda", number))
     if len(set(devices)) < len(devices):
         raise _wrong_numbers(f"{numbers} names a GPU twice; for workers that share GPUs, give --workers too")
     return devices if count else [torch.device("cpu") for _ in devices]

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from caffe_proto.errors import TextError
+from caffe_proto.shown_text import shown
 from caffe_proto.wire import MAX_DEPTH
 
 
@@ -119,8 +120,7 @@ def tokenize(text: str, where: str) -> Iterator[Token]:
 
 def excerpt(text: str) -> str:
     """Return a text as an error quotes it: short, on one line, without control characters."""
-    piece = text if len(text) <= _MAX_EXCERPT else text[:_MAX_EXCERPT] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in piece)
+    return shown(text if len(text) <= _MAX_EXCERPT else text[:_MAX_EXCERPT] + "...")
 
 
 def _refuse_conflicts(text: str, where: str) -> None:

@@ -10,6 +10,7 @@ from enum import Enum
 from io import StringIO
 from typing import Any
 
+from caffe_proto.shown_text import shown
 from netdsl.errors import NetError
 from netdsl.model.data_shapes import DataShape, plain_data
 from netdsl.prediction.decoders.decoder import Embedding, People, Picture, Points, Text
@@ -128,22 +129,17 @@ def _text_block(answer: ImageAnswer) -> str:
     """Return a line with the image's name and size, followed by indented lines with the answer."""
     size = "" if answer.size is None else f"  {answer.size.width} x {answer.size.height}"
     lines = [answer.problem] if answer.problem else [*_answer_lines(answer.answer), *_further_lines(answer)]
-    return "".join([f"{_printable_name(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
+    return "".join([f"{shown(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
 
 
 def _further_lines(answer: ImageAnswer) -> list[str]:
     """Return the line that compares an embedding, or that names the file of a picture or explains how to get one."""
     if answer.similarity is not None:
         image, distance, cosine = answer.similarity
-        return [f"distance {distance:.4g} and cosine {cosine:.4f} to {_printable_name(image)}"]
+        return [f"distance {distance:.4g} and cosine {cosine:.4f} to {shown(image)}"]
     if isinstance(answer.answer, Picture):
         return [f"wrote {answer.drawn}" if answer.drawn else "--draw FOLDER writes it as an image file"]
     return []
-
-
-def _printable_name(name: str) -> str:
-    """Return a name without characters that move a terminal's cursor."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 
 def _answer_lines(answer: Answer | None) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import name_advice
+from caffe_proto.whole_numbers import whole_number
 from netdsl.missing_gpu import sees_gpu
 from zoo.cli.gflags import FlagError, parse
 
@@ -109,7 +110,10 @@ def extract_features(words: Sequence[str], log: Log) -> None:
     names, paths = blobs.split(","), [Path(path) for path in databases.split(",")]
     if len(names) != len(paths):
         raise FlagError(f"extract_features: {len(names)} blobs but {len(paths)} databases; name a database for each")
-    if not batches.isdecimal() or backend not in ("lmdb", "leveldb"):
+    batch_count, device = whole_number(batches), whole_number(files[7]) if files[7:] else 0
+    if device is None:
+        raise FlagError(f"extract_features: '{files[7]}' isn't the number of a GPU; write 0 for the first one")
+    if batch_count is None or backend not in ("lmdb", "leveldb"):
         raise FlagError(
             f"extract_features: '{batches} {backend}' isn't a number of batches with a kind of database; write "
             "10 lmdb, or 10 leveldb"
@@ -119,7 +123,7 @@ def extract_features(words: Sequence[str], log: Log) -> None:
 
     if files[6:7] == ["GPU"] and sees_gpu("GPU", lambda text: log("extract_features.cpp:51", text)):
         pycaffe.set_mode_gpu()
-        pycaffe.set_device(int(files[7]) if files[7:] else 0)
+        pycaffe.set_device(device)
     net = pycaffe.Net(net_file, pycaffe.TEST, weights=weights)
     for name in names:
         if name not in net.blobs:
@@ -128,7 +132,7 @@ def extract_features(words: Sequence[str], log: Log) -> None:
     counts = dict.fromkeys(names, 0)
     with ExitStack() as stack:
         puts = [stack.enter_context(records(_new_folder(path))) for path in paths]
-        for _ in range(int(batches)):
+        for _ in range(batch_count):
             net.forward()
             for name, put in zip(names, puts, strict=True):
                 for values in net.blobs[name].data:

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from caffe_proto.whole_numbers import whole_number
 from zoo.cli.output import stdout_is_terminal
 
+_WIDEST = 100_000
 _FILE_WIDTH = 200  # width of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
 
 
@@ -31,8 +33,7 @@ class PipedConsole(Console):
 def table_console() -> PipedConsole:
     """Return a console as wide as the terminal. For a file or a pipe, the variable COLUMNS sets the width, as in other
     programs."""
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and int(columns) else _FILE_WIDTH
+    width = whole_number(os.environ.get("COLUMNS", ""), 1, _WIDEST) or _FILE_WIDTH
     return PipedConsole(width=None if stdout_is_terminal() else width)
 
 

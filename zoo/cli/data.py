@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from caffe_proto.errors import few
+from caffe_proto.whole_numbers import whole_number
 from netdsl.data.sources.summary import AnnotatedSummary, SourceSummary
 from netdsl.data.writing.convert import ConversionReport
 from netdsl.data.writing.convert_annotated import AnnotatedReport
@@ -66,7 +67,8 @@ def _print_summary(source: str, summary: SourceSummary) -> None:
     if summary.labels:
         click.echo(f"labels of {summary.seen:,} of them:")
     for label, count in summary.labels.items():
-        name = summary.classes[int(label)] if label.isdecimal() and int(label) < len(summary.classes) else ""
+        place = whole_number(label, 0, len(summary.classes) - 1)
+        name = "" if place is None else summary.classes[place]
         click.echo(f"  {label:>6}  {count:,}  {name}".rstrip())
 
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from caffe_proto.shown_text import shown
 from zoo.drawing.layout import Direction, Layout, Point, Size, lay_out
 from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes
 
@@ -99,13 +100,8 @@ def _settings_in_pairs(settings: Sequence[str]) -> list[str]:
     return lines
 
 
-def printable(text: str) -> str:
-    """Return a text on one line, without characters that XML forbids."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-
-
 def _shortened(text: str) -> str:
-    text = printable(text)
+    text = shown(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

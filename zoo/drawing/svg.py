@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
+from caffe_proto.shown_text import shown
 from zoo.drawing.layout import Direction, Point, Route
 from zoo.drawing.net_boxes import LayerBox, LayerKind
 from zoo.drawing.net_drawing import (
@@ -16,7 +17,6 @@ from zoo.drawing.net_drawing import (
     LegendEntry,
     NetDrawing,
     lines_of,
-    printable,
 )
 
 _BASELINE = 11.0  # baseline of a text line
@@ -94,7 +94,7 @@ def _number_text(value: float) -> str:
 def _xml_text(text: str, *, keep_lines: bool = False) -> str:
     """Return a text as XML, without characters that XML forbids."""
     lines = text.split("\n") if keep_lines else [text]
-    return "\n".join(escape(printable(line), {'"': "&quot;"}) for line in lines)
+    return "\n".join(escape(shown(line), {'"': "&quot;"}) for line in lines)
 
 
 def _kind_style(kind: LayerKind, color: str) -> str:

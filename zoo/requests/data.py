@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from caffe_proto.whole_numbers import whole_number
 from zoo.requests.groups import SKIP_BAD_HELP
 from zoo.requests.request import Request, RequestError, argument, option, request
 
@@ -30,10 +31,11 @@ After any name, ?part=test selects every tenth item, and ?part=train the rest.
 
 def height_and_width(text: str) -> tuple[int, int]:
     """Return the height and width in a text such as 256x256."""
-    height, _, width = text.lower().partition("x")
-    if not (height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise ValueError(f"'{text}' isn't a height and a width; write them as in 256x256")
-    return int(height), int(width)
+    sides = [whole_number(side, 1) for side in text.lower().split("x")]
+    match sides:
+        case [int(height), int(width)]:
+            return height, width
+    raise ValueError(f"'{text}' isn't a height and a width; write them as in 256x256")
 
 
 @request

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.allowed_modules import PYTHON_LAYERS, in_folder
 from zoo.requests.events import Listen
 from zoo.requests.request import Request, RequestError, option, request
@@ -34,10 +35,10 @@ def shapes_of(texts: Iterable[str]) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {}
     for text in texts:
         name, _, sizes = text.rpartition("=")
-        numbers = sizes.split("x")
-        if not name or not all(number.isdecimal() and int(number) for number in numbers):
+        shape = [whole_number(size, 1) for size in sizes.split("x")]
+        if not name or None in shape:
             raise ValueError(f"'{text}' isn't a blob and its shape; write them as in data=3x224x224")
-        shapes[name] = tuple(map(int, numbers))
+        shapes[name] = tuple(size for size in shape if size is not None)
     return shapes
 
 
@@ -54,10 +55,10 @@ def columns_of(texts: Iterable[str]) -> dict[str, str]:
 
 def numbers_of(text: str) -> tuple[int, ...]:
     """Return the different numbers in a comma-separated text, in the order of their first appearance."""
-    words = text.split(",")
-    if not all(word.isdecimal() and int(word) for word in words):
+    numbers = [whole_number(word, 1) for word in text.split(",")]
+    if None in numbers:
         raise ValueError(f"'{text}' isn't a list of whole numbers above 0; write it as in 1,2,5")
-    return tuple(dict.fromkeys(map(int, words)))
+    return tuple(dict.fromkeys(number for number in numbers if number is not None))
 
 
 def dialect_of(name: str) -> str:

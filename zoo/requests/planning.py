@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.planner.units import bandwidth, seconds
 from zoo.requests.groups import DATA_HELP, AssumesShapes, ComputeType, OfSolver, numbers_of
 from zoo.requests.request import Request, option, request
@@ -11,10 +12,12 @@ from zoo.requests.request import Request, option, request
 
 def batches_of(text: str) -> tuple[int, int]:
     """Return the smallest and largest batch in a text such as 256 or 64:1024."""
-    words = text.split(":")
-    if len(words) > 2 or not all(word.isdecimal() and int(word) for word in words) or int(words[0]) > int(words[-1]):
-        raise ValueError(f"'{text}' isn't a batch or a range of batches; write 256 or 64:1024")
-    return int(words[0]), int(words[-1])
+    match [whole_number(word, 1) for word in text.split(":")]:
+        case [int(batch)]:
+            return batch, batch
+        case [int(least), int(most)] if least <= most:
+            return least, most
+    raise ValueError(f"'{text}' isn't a batch or a range of batches; write 256 or 64:1024")
 
 
 @request

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
@@ -95,9 +96,9 @@ def replaced_layers(texts: Iterable[str]) -> dict[str, int | None]:
     given."""
     layers: dict[str, int | None] = {}
     for text in texts:
-        name, colon, number = text.rpartition(":")
-        is_said = bool(colon) and number.isdecimal() and int(number) > 0
-        layers[name if is_said else text] = int(number) if is_said else None
+        name, _, outputs = text.rpartition(":")
+        number = whole_number(outputs, 1) if name else None
+        layers[text if number is None else name] = number
     return layers
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
+from caffe_proto.shown_text import shown
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import from_text
 from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
@@ -37,14 +38,14 @@ class ClassSource(Protocol):
 
 def classes_of(source: object) -> tuple[str, ...]:
     """Return the names of a source's classes as printable text. The result is empty if they are unknown."""
-    return tuple(map(_printable, source.classes)) if isinstance(source, ClassSource) else ()
+    return tuple(map(shown, source.classes)) if isinstance(source, ClassSource) else ()
 
 
 def read_class_names(path: str | Path) -> tuple[str, ...]:
     """Return the names in a file. A prototxt is a label map; other files have one name on each line."""
     if Path(path).suffix == ".prototxt":
         return _label_map(Path(path))
-    return tuple(_printable(line.strip()) for _, line in numbered_lines(path))
+    return tuple(shown(line.strip()) for _, line in numbered_lines(path))
 
 
 def class_names_in(folder: Path) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
 
 def _label_map(path: Path) -> tuple[str, ...]:
     """Return the names of a label map. A number that it leaves out becomes its own name."""
-    names = {item.label: _printable(item.display_name or item.name) for item in label_map_items(path)}
+    names = {item.label: shown(item.display_name or item.name) for item in label_map_items(path)}
     return tuple(names.get(label, str(label)) for label in range(max(names, default=-1) + 1))
 
 
@@ -117,12 +118,6 @@ def class_groups(path: str | Path) -> list[list[int]]:
 def _read_text(path: Path) -> str:
     with file_errors(path):
         return regular_file(path).read_text(encoding="utf-8", errors="surrogateescape")
-
-
-def _printable(name: str) -> str:
-    """Return a name as one line of UTF-8. Names of folders can contain other bytes."""
-    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caffe_proto.errors import few
+from caffe_proto.whole_numbers import INT32, whole_number
 from netdsl.data.sources.class_names import LABELS, class_names_in
 from netdsl.data.sources.files import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
@@ -84,11 +85,11 @@ class ImageSource:
 
 
 def _path_and_label(path: str | Path, number: int, line: str) -> tuple[str, int]:
-    name, _, label = line.rpartition(" ")
-    try:
-        return name, int(label)
-    except ValueError:
-        raise DataError(f"{path}:{number}: '{label[:40]}' isn't a label; write the line as 'path label'") from None
+    name, _, text = line.rpartition(" ")
+    label = whole_number(text.strip(), *INT32)
+    if label is None:
+        raise DataError(f"{path}:{number}: '{text[:40]}' isn't a label; write the line as 'path label'")
+    return name, label
 
 
 class FolderSource:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.whole_numbers import INT32, whole_number
 from netdsl.data.sources.files import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
@@ -125,7 +126,8 @@ def listed_joints(path: str) -> int:
 
 def _split_line(path: str | Path, number: int, line: str, chosen: list[float]) -> JointLine:
     parts, where = line.split(), f"{path}:{number}"
-    if len(parts) != 4 or not parts[3].isdecimal():
+    cluster = whole_number(parts[3], 0, INT32[1]) if len(parts) == 4 else None
+    if cluster is None:
         raise DataError(
             f"{where}: the line must be 'path x,y,x,y,... crop cluster', ending with a number from 0 on; write "
             "it with spaces between its four parts"
@@ -134,7 +136,7 @@ def _split_line(path: str | Path, number: int, line: str, chosen: list[float]) -
     taken = [value for place, value in enumerate(values, 1) if not chosen or place in chosen]
     if not taken or len(taken) % 2:
         raise DataError(f"{where}: the line has {len(taken)} numbers for its joints; give two for each joint")
-    return JointLine(parts[0], np.array(taken, np.float32).reshape(-1, 2), int(parts[3]))
+    return JointLine(parts[0], np.array(taken, np.float32).reshape(-1, 2), cluster)
 
 
 def _numbers(text: str, where: str) -> list[float]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
+from caffe_proto.whole_numbers import INT32, whole_number
 from netdsl.data.sources.files import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
@@ -152,20 +153,21 @@ def _labels(files: SegmentationList, number: int, name: str, words: list[str]) -
         raise DataError(f"{files.path}:{number}: '{name[:40]}' has no labels; write the line as 'image labels'")
     if files.kind == pb.ImageDataParameter.PIXEL:
         return words[0]
-    if not words[0].isdecimal() or int(words[0]) > 255:
+    label = whole_number(words[0], 0, 255)
+    if label is None:
         raise DataError(f"{files.path}:{number}: '{words[0][:40]}' isn't a label; use a number from 0 to 255")
-    return int(words[0])
+    return label
 
 
 def _window(files: SegmentationList, number: int, words: list[str]) -> Region:
     """Return the window of a line, which can extend beyond the image."""
-    try:
-        window = Region(*map(int, words))
-    except (ValueError, TypeError):
+    corners = [corner for word in words if (corner := whole_number(word, *INT32)) is not None]
+    if len(corners) != _CORNERS:
         raise DataError(
             f"{files.path}:{number}: the line doesn't end with the corners x1 y1 x2 y2 of a window; write them "
             "in pixels"
-        ) from None
+        )
+    window = Region(*corners)
     height, width = window.y2 - window.y1 + 1, window.x2 - window.x1 + 1
     if height < 1 or width < 1 or height * width > image_limit().pixels:
         raise DataError(

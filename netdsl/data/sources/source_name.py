@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet, SomeOfSet
 from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.source import DataSplit, Source
@@ -163,9 +164,10 @@ class SourceName:
     def number(self, option: str, default: int, *, least: int = 0, most: int = 10**_DIGITS - 1) -> int:
         """Return the whole number in an option. Raises a `DataError` if it is outside the range."""
         text = self._pairs.get(option, str(default))
-        if not (text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
+        number = whole_number(text, least, most)
+        if number is None:
             raise DataError(f"{self}: {option} is '{text[:40]}'; set it to a whole number from {least} to {most:,}")
-        return int(text)
+        return number
 
     @property
     def chooses_columns(self) -> bool:

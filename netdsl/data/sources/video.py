@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caffe_proto.whole_numbers import INT32, whole_number
 from netdsl.data.sources.files import file_errors, listed_lines, read_bytes, regular_file
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
@@ -271,19 +272,18 @@ class VideoSegmentSource:
 
 
 def _video_folder(path: str | Path, number: int, line: str) -> VideoFolder:
-    try:
-        folder, frames, label = line.rsplit(maxsplit=2)
-        video = VideoFolder(folder, int(frames), int(label))
-    except ValueError:
+    folder, *words = line.rsplit(maxsplit=2)
+    frames, label = (whole_number(word, *INT32) for word in words) if len(words) == 2 else (None, None)
+    if frames is None or label is None:
         raise DataError(
             f"{path}:{number}: '{line[:40]}' isn't 'folder frames label'; write a folder, its number of frames and "
             "a whole number, as in walking/01 75 3"
-        ) from None
-    if video.frames < 1:
-        raise DataError(
-            f"{path}:{number}: a video can't have {video.frames} frames; write the number of images in its folder"
         )
-    return video
+    if frames < 1:
+        raise DataError(
+            f"{path}:{number}: a video can't have {frames} frames; write the number of images in its folder"
+        )
+    return VideoFolder(folder, frames, label)
 
 
 def _pattern(videos: VideoList) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.storage import write_pieces
+from caffe_proto.whole_numbers import whole_number
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.files import numbered_lines
 from netdsl.data.sources.source import (
@@ -143,8 +144,8 @@ def read_items(path: Path, count: int) -> Indices:
     """Return the numbers of items in a file. Raises a `DataError` unless all of them are less than `count`."""
     items = []
     for line, text in numbered_lines(path):
-        item = int(text) if text.strip().isdecimal() and len(text) < 20 else count
-        if item >= count:
+        item = whole_number(text.strip(), 0, count - 1)
+        if item is None:
             raise DataError(f"{path}:{line}: '{text.strip()[:20]}' isn't the number of an item; use 0 to {count - 1:,}")
         items.append(item)
     return np.array(items, np.int64)

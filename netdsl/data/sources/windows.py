@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.whole_numbers import INT32, whole_number
 from netdsl.data.sources.files import numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.crops import Region, WindowPlacement
@@ -66,22 +67,28 @@ def _next_lines(lines: Iterator[tuple[int, str]], count: int, path: str, number:
 
 
 def _window_count(text: str, path: str, number: int) -> int:
-    if not text.strip().isdecimal():
+    count = whole_number(text.strip())
+    if count is None:
         raise DataError(
             f"{path}: the number of windows of the image in line {number} is '{text[:40]}'; write the number of "
             "windows that follow"
         )
-    return int(text)
+    return count
 
 
 def _window_rows(lines: list[str], path: str, number: int) -> WindowRows:
+    if not lines:
+        return np.empty((0, _COLUMNS))
     try:
-        return np.loadtxt(lines, ndmin=2, comments=None, usecols=range(_COLUMNS)) if lines else np.empty((0, _COLUMNS))
+        rows = np.loadtxt(lines, ndmin=2, comments=None, usecols=range(_COLUMNS))
+        if not (np.abs(rows) <= INT32[1]).all():  # also true for NaN
+            raise ValueError("a number is too large")
     except ValueError as problem:
         raise DataError(
             f"{path}: the windows of line {number}'s image aren't 'class overlap x1 y1 x2 y2': {problem}; write "
             "these six numbers in each line"
         ) from None
+    return rows
 
 
 def _objects_and_background(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import import_extra
+from caffe_proto.whole_numbers import whole_number
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -44,8 +45,8 @@ class ImageLimit:
         self._opencv_applies_it = "cv2" not in sys.modules
         if self._opencv_applies_it:
             os.environ.setdefault(_VARIABLE, str(_PIXELS))
-        text = os.environ.get(_VARIABLE, "")
-        self.pixels = int(text) if text.isdecimal() else _PIXELS
+        pixels = whole_number(os.environ.get(_VARIABLE, ""))
+        self.pixels = _PIXELS if pixels is None else pixels
 
     def check(self, data: bytes, as_stored: bool, where: str) -> None:
         """Raise a `DataError` for an image that is too large to decode, if OpenCV itself wouldn't refuse it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline
 from netdsl.data.sources.annotations.set_files import bounds, checked_edges, image_size, number_in
 from netdsl.data.sources.class_names import BACKGROUND, read_class_list, read_class_names
@@ -63,9 +64,10 @@ class YoloFolder:
 
     def _object(self, line: str, where: str, height: int, width: int) -> MarkedObject:
         """Return the object in a line, from its class and its box or polygon as shares of the image's size."""
-        number, *words = line.split()
-        if not number.isdecimal() or len(number) > 9 or int(number) + 1 >= len(self.classes):
-            raise DataError(f"{where}: '{number[:40]}' isn't a class; use a number from 0 to {len(self.classes) - 2}")
+        word, *words = line.split()
+        number = whole_number(word, 0, len(self.classes) - 2)
+        if number is None:
+            raise DataError(f"{where}: '{word[:40]}' isn't a class; use a number from 0 to {len(self.classes) - 2}")
         values = [number_in(word, where) for word in words]
         outlines: tuple[Outline, ...] = ()
         if len(words) + 1 == _BOX:
@@ -81,7 +83,7 @@ class YoloFolder:
                 f"{where}: the line must be 'class x y width height', or a class and the x and y of 3 corners "
                 "or more; write its numbers as shares of the image's size"
             )
-        return MarkedObject(int(number) + 1, checked_edges(edges, where), outlines=outlines)
+        return MarkedObject(number + 1, checked_edges(edges, where), outlines=outlines)
 
 
 def _image_files(path: Path) -> list[Path]:
