@@ -29,6 +29,7 @@ from zoo.requests.models import (
 from zoo.requests.request import answers
 from zoo.requests.results import LEFT_OUT, MERGED
 from zoo.store.errors import StoreError
+from zoo.store.public_addresses import AddressGuard
 from zoo.store.pull import PulledModel, PullRequest, pull, pull_locked
 from zoo.store.push import push
 from zoo.store.records import add_to_lock, read_lock
@@ -120,7 +121,15 @@ def _problem_of_net(model: str, net: pb.NetParameter) -> str | None:
 def fetch(request: FetchRequest, listen: Listen) -> list[PulledModel]:
     """Pull a model into the store, or the models that a lock file pins."""
     store = store_here()
-    settings = TransferSettings(request.max_size, request.timeout, offline=request.offline, listen=listen)
+    settings = TransferSettings(
+        request.max_size,
+        request.timeout,
+        request.min_speed,
+        request.deadline,
+        offline=request.offline,
+        listen=listen,
+        guard=AddressGuard(any_address=request.any_address),
+    )
     if request.locked is not None:
         return [pull_locked(store, locked, settings) for locked in read_lock(request.locked).models]
     expected = ExpectedFile(request.sha256)

@@ -85,7 +85,14 @@ class FetchRequest(Request):
     offline: bool = option(f"Don't use the network; {_OFFLINE}=1 does the same.", default=False, environment=_OFFLINE)
     max_size: int = option("Maximum size of a file.", default=32 << 30, text="32G", metavar="SIZE", parse=bytes_of)
     timeout: float = option(
-        "Time to wait for a silent server before the next attempt.", default=30, above=0, metavar="SECONDS"
+        "Time to wait for the next bytes of a file before the next attempt.", default=30, above=0, metavar="SECONDS"
+    )
+    min_speed: int = option(
+        "Bytes per second below which an attempt ends.", default=1000, text="1000", metavar="SIZE", parse=bytes_of
+    )
+    deadline: float = option("Time for all transfers together.", default=86_400, above=0, metavar="SECONDS")
+    any_address: bool = option(
+        "Also follow cards, redirects and lock files to private addresses, such as this machine's.", default=False
     )
 
     def check(self) -> None:
@@ -94,8 +101,8 @@ class FetchRequest(Request):
             raise RequestError("Give a MODEL, or --locked FILE for the models that it pins.")
         if self.locked is not None and (self.name or self.weights or self.own or self.sha256 or self.lock):
             raise RequestError(
-                "--locked already sets everything about its models; add no other options than --offline, "
-                "--timeout and --json."
+                "--locked already sets everything about its models; leave out options about a single model, such as "
+                "--as and --weights."
             )
         if self.own and not (len(self.weights) == 1 and self.name):
             raise RequestError("--own is about one --weights FILE under another name; give both, as with --as NAME.")

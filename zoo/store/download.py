@@ -6,17 +6,13 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
-from typing import IO, Any, BinaryIO
-from urllib.error import HTTPError, URLError
+from typing import BinaryIO
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 
@@ -24,14 +20,15 @@ from caffe_proto.errors import FileError
 from caffe_proto.storage import sync, write_pieces
 from netdsl.solver.events import Notice
 from zoo.store.errors import (
+    DeadlineError,
     DownloadError,
     InterruptedTransferError,
-    MissingFileError,
     RangeRefusedError,
     UnreachableError,
 )
 from zoo.store.records import StoredFile
 from zoo.store.transfers import ExpectedFile, Hashes, TransferProgress, TransferSettings
+from zoo.store.web import WebFile, open_address
 
 _log = logging.getLogger(__name__)
 
@@ -40,15 +37,9 @@ PART_NOTE = ".part.json"
 
 _BLOCK = 1 << 20
 
-_SCHEMES = ("http", "https")
-_LATER = (408, 425, 429, 500, 502, 503, 504)  # codes of temporary problems
-_NO_SUCH_RANGE = 416  # the local part isn't part of this file
-_DENIED = (401, 403)
-_GONE = (404, 410)
-_PIECE = 1 << 18
 _HEADWAY = 1 << 20  # number of bytes after which an attempt counts as progress
 _LONGEST_PAUSE = 30.0
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_RANGE = re.compile(r"bytes ([0-9]{1,19})-[0-9]{1,19}/([0-9]{1,19}|\*)")
 _WEB_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)", re.IGNORECASE)
 
 
@@ -117,92 +108,6 @@ def _write_all(file: BinaryIO, piece: bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-@contextmanager
-def _open_address(address: str, headers: Mapping[str, str], silence: float) -> Iterator[HTTPResponse]:
-    """Yield the response of an address, through the proxies that the environment names.
-
-    Errors while it is read also name the address. Temporary ones are interruptions.
-    """
-    check_address(address)
-    # Disable compression, so that lengths and ranges refer to the file itself.
-    request = Request(address, headers={"User-Agent": "netdsl", "Accept-Encoding": "identity", **headers})
-    try:
-        with build_opener(_Redirects).open(request, timeout=silence) as response:
-            yield response
-    except HTTPError as problem:
-        with problem:
-            raise _refusal(address, problem.code, problem.reason) from None
-    except URLError as problem:
-        raise _unreachable(address, problem.reason) from None
-    except TimeoutError:
-        raise InterruptedTransferError(f"{address}: the server has been silent for {silence:g} seconds") from None
-    except (OSError, HTTPException) as problem:
-        reason = getattr(problem, "strerror", None) or type(problem).__name__
-        raise InterruptedTransferError(f"{address}: the transfer was interrupted: {reason}") from None
-
-
-def check_address(address: str) -> None:
-    """Raise an error if the text isn't the address of a file on the web, or if it contains a password, which would be
-    stored."""
-    try:
-        parts = urlsplit(address)
-        is_address = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address or not address.isascii() or any(letter <= " " for letter in address):
-        raise DownloadError(f"{address}: not the address of a file; write it as in https://example.org/net.caffemodel")
-    if "@" in parts.netloc:
-        raise DownloadError(f"{parts.hostname}: the address contains a password, which would be stored; remove it")
-
-
-class _Redirects(HTTPRedirectHandler):
-    """Follows redirects only on the web and never from HTTPS to HTTP. Tokens aren't sent to other hosts."""
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> Request | None:
-        # urllib itself only allows these schemes and FTP.
-        before, after = urlsplit(req.full_url), urlsplit(newurl)
-        if after.scheme not in _SCHEMES or (before.scheme, after.scheme) == ("https", "http"):
-            fp.close()
-            raise DownloadError(
-                f"{req.full_url}: the server redirects to {newurl}, which isn't allowed from {before.scheme}; "
-                "pull the new address itself, if you trust it"
-            )
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if request is not None and before.netloc != after.netloc:
-            request.remove_header("Authorization")
-        return request
-
-
-def _refusal(address: str, code: int, reason: Any) -> DownloadError:
-    sentence = f"{address}: the server answers {code} {reason}".rstrip()
-    if code in _DENIED:
-        return DownloadError(
-            f"{sentence}; run `hf auth login` if it is on the Hugging Face hub, or download the file yourself"
-        )
-    if code == _NO_SUCH_RANGE:
-        return RangeRefusedError(sentence)
-    if code in _GONE:
-        return MissingFileError(sentence)
-    return (InterruptedTransferError if code in _LATER else DownloadError)(sentence)
-
-
-def _unreachable(address: str, reason: Any) -> DownloadError:
-    host = urlsplit(address).hostname
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        return UnreachableError(f"{address}: the certificate of {host} isn't trusted: {reason.verify_message}")
-    if isinstance(reason, TimeoutError):
-        return InterruptedTransferError(f"{address}: {host} doesn't answer")
-    if isinstance(reason, (ConnectionError, ssl.SSLError)):
-        return InterruptedTransferError(f"{address}: {host} can't be reached: {_reason_text(reason)}")
-    return UnreachableError(f"{address}: {host} can't be reached: {_reason_text(reason)}")
-
-
-def _reason_text(reason: Any) -> str:
-    return getattr(reason, "strerror", None) or str(reason)
-
-
 def download(
     target: Path,
     addresses: Sequence[str],
@@ -220,6 +125,8 @@ def download(
             settings.listen(Notice(f"{problems[-1]}; trying {urlsplit(address).hostname}"))
         try:
             return _Download(target, address, expected, settings, headers or {}).run()
+        except DeadlineError:
+            raise
         except DownloadError as problem:
             problems.append(problem)
     kinds = {type(problem) for problem in problems}
@@ -259,7 +166,8 @@ class _Download:
                 self._pause_before_retry(problem, failures)
 
     def _pause_before_retry(self, problem: InterruptedTransferError, failures: int) -> None:
-        pause = min(self._settings.pause * 1.5 ** (failures - 1), _LONGEST_PAUSE)
+        rest = max(self._settings.ends - self._settings.clock(), 0)
+        pause = min(self._settings.pause * 1.5 ** (failures - 1), _LONGEST_PAUSE, rest)
         _log.info("attempt %d failed: %s", failures, problem)
         self._settings.listen(Notice(f"{problem}; trying again in {pause:g} seconds"))
         time.sleep(pause)
@@ -269,7 +177,7 @@ class _Download:
         _log.debug("%d bytes of %s are here already", 0 if note is None else self._part.size, self._address)
         if note is None or note.total != self._part.size:
             resumed = note is not None
-            with _open_address(self._address, self._request_headers(note), self._settings.silence) as response:
+            with open_address(self._address, self._request_headers(note), self._settings) as response:
                 hashes = self._receive_rest(response, note)
         else:  # the file was complete, but not yet renamed
             resumed, hashes = True, self._hashes_so_far()
@@ -288,13 +196,13 @@ class _Download:
         rest = {"Range": f"bytes={self._part.size}-"}
         return {**self._headers, **rest, **({"If-Range": note.validator} if note.validator else {})}
 
-    def _receive_rest(self, response: HTTPResponse, note: _PartNote | None) -> Hashes:
+    def _receive_rest(self, response: WebFile, note: _PartNote | None) -> Hashes:
         """Write the response after the existing part, or from the beginning."""
-        length = response.headers.get("Content-Length", "")
+        length = response.length
         if response.status == 206 and note is not None:
             total = self._total_of_range(response, note)
         elif response.status == 200:
-            total = int(length) if length.isdecimal() else None
+            total = length
             self._part.begin(_PartNote(self._address, _validator(response), total))
         else:
             raise DownloadError(
@@ -310,10 +218,10 @@ class _Download:
             )
         return hashes
 
-    def _total_of_range(self, response: HTTPResponse, note: _PartNote) -> int | None:
+    def _total_of_range(self, response: WebFile, note: _PartNote) -> int | None:
         """Return the total size of the file. Raises an error if the response doesn't continue the existing part."""
-        match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        etag = response.headers.get("ETag", "")
+        match = _RANGE.fullmatch(response.header("Content-Range"))
+        etag = response.header("ETag")
         changed = note.validator.startswith('"') and etag and etag != note.validator
         if match is None or int(match[1]) != self._part.size or changed:
             self._part.discard()
@@ -351,11 +259,11 @@ class _Download:
             "with --max-size"
         )
 
-    def _write_body(self, response: HTTPResponse, hashes: Hashes, total: int | None) -> None:
+    def _write_body(self, response: WebFile, hashes: Hashes, total: int | None) -> None:
         name = self._part.target.name
         with self._part.open() as file:
             self._settings.listen(TransferProgress(name, hashes.size, total))
-            while piece := response.read1(_PIECE):
+            for piece in response.pieces():
                 with _disk_errors(self._part.path):
                     _write_all(file, piece)
                 hashes.update(piece)
@@ -399,7 +307,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _validator(response: HTTPResponse) -> str:
+def _validator(response: WebFile) -> str:
     """Return an identifier of the file's version: a strong ETag, or else the date of the last change."""
-    etag = response.headers.get("ETag", "")
-    return etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
+    etag = response.header("ETag")
+    return etag if etag.startswith('"') else response.header("Last-Modified")

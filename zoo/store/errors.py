@@ -17,6 +17,14 @@ class MissingFileError(DownloadError):
     """The file doesn't exist on the server."""
 
 
+class PrivateAddressError(DownloadError):
+    """An address that the user didn't type leads to a network that isn't public."""
+
+
+class DeadlineError(DownloadError):
+    """The whole pull has taken too long."""
+
+
 class UnreachableError(DownloadError):
     """The server can't be reached: there is no network, or offline mode is on."""
 

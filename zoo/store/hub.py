@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from caffe_proto.errors import CaffeError, MissingExtraError
 from netdsl.errors import first_line
+from zoo.cards import CARD
 from zoo.store.archives import report_left_out
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
 from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
@@ -64,6 +65,7 @@ class HubSource:
                 f"{self.address}: the repository contains neither a net nor weights that can be "
                 f"used{_reason_nothing_fits(files)}"
             )
+        folder.allow(hf_hub_url(self.repository, CARD, revision=commit))
         for file in sorted(taken, key=lambda file: file.size or 0):
             expected = ExpectedFile(file.lfs.sha256 if file.lfs else "", size=file.size)
             address = hf_hub_url(self.repository, file.rfilename, revision=commit)

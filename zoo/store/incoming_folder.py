@@ -4,6 +4,7 @@ hashes."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 
@@ -86,6 +87,10 @@ class IncomingFolder:
     def tell(self, text: str) -> None:
         """Send a notice to the listeners."""
         self.settings.listen(Notice(text))
+
+    def allow(self, address: str) -> None:
+        """Allow downloads from the host of an address that the user's settings name, even if it is private."""
+        self.settings = replace(self.settings, guard=self.settings.guard.allow([address]))
 
     def download(
         self,

@@ -92,6 +92,11 @@ class PullRequest:
         return None if self.locked is None else {file.name: file for file in self.locked.files}
 
     @property
+    def typed(self) -> tuple[str, ...]:
+        """The addresses that the user typed. Those in a lock file may come from other people."""
+        return () if self.locked is not None else (self.source.address, *self.weights)
+
+    @property
     def weights_sources(self) -> tuple[str, ...]:
         """The weights as in records, where local files have absolute paths."""
         return tuple(str(Path(each).resolve()) if is_local(each) else each for each in self.weights)
@@ -117,6 +122,7 @@ def pull_locked(store: Store, locked: LockedModel, settings: TransferSettings) -
 def pull(store: Store, request: PullRequest, settings: TransferSettings) -> PulledModel:
     """Pull a model, unless it is already in the store. In that case the network isn't used."""
     name = checked_model_name(request.name or request.source.default_name)
+    settings = replace(settings, guard=settings.guard.allow(request.typed))
     waiting = Notice(f"{name}: another process is pulling it; waiting until that has ended")
     with store.locked(name, lambda: settings.listen(waiting)):
         is_new = not store.has(name)

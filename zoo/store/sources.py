@@ -14,7 +14,6 @@ from zoo.catalogue import could_be_name
 from zoo.catalogue.writing import write_model
 from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
 from zoo.store.archives import report_left_out, unpack
-from zoo.store.download import check_address
 from zoo.store.errors import MissingFileError, StoreError
 from zoo.store.hub import HubSource
 from zoo.store.incoming_folder import (
@@ -29,6 +28,7 @@ from zoo.store.incoming_folder import (
 )
 from zoo.store.local_store import name_from
 from zoo.store.transfers import ANY_FILE, ExpectedFile
+from zoo.store.web import check_address
 
 _GIST_ID = re.compile(r"(?:[\w-]+/)?[0-9a-f]{1,64}")
 _GIST_REVISION = re.compile(r"-([0-9a-f]{40})$")  # the commit in the name of the folder in a gist's archive

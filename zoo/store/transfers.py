@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from zoo.requests.events import Listen, ignore
 from zoo.store.errors import StoreError
+from zoo.store.public_addresses import AddressGuard
 
 _DIGITS = {"sha256": 64, "sha1": 40}
 
@@ -26,11 +29,21 @@ class TransferSettings:
     """Limits and delays of transfers."""
 
     most_bytes: int = 32 << 30  # maximum size of a file, and of an archive's contents
-    silence: float = 30.0  # seconds without a response or a byte after which the attempt ends
+    silence: float = 30.0  # seconds without a byte of the file after which the attempt ends
+    least_speed: int = 1000  # bytes per second; a slower attempt ends
+    deadline: float = 86_400.0  # seconds that all transfers may take together
     attempts: int = 5  # number of attempts in a row without much progress
     pause: float = 1.0  # seconds before the second attempt; later pauses are longer
     offline: bool = False
     listen: Listen = ignore
+    guard: AddressGuard = field(default_factory=AddressGuard)
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(default_factory=time.monotonic)  # on the clock
+
+    @property
+    def ends(self) -> float:
+        """The time of the deadline on the clock."""
+        return self.began + self.deadline
 
 
 @dataclass(frozen=True)

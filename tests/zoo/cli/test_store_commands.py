@@ -72,10 +72,11 @@ def test_an_address_is_pulled_with_its_hash_and_pinned(zoo, server: FileServer, 
     assert zoo(*words, "--max-size", "1K").err.endswith("1,024 are allowed; allow more with --max-size\n")
     assert zoo(*words, "--lock", "zoo.lock").code == 0
     zoo("store", "prune", "w")
-    assert zoo("pull", "--locked", "zoo.lock").out.startswith("w is stored: 2 files")
+    assert "if you trust them, run the same command again with --any-address" in zoo("pull", "--locked", "zoo.lock").err
+    assert zoo("pull", "--locked", "zoo.lock", "--any-address").out.startswith("w is stored: 2 files")
     zoo("store", "prune", "w")
     server.put("/w.caffemodel", b"other")
-    code, out, err = zoo("pull", "--locked", "zoo.lock")
+    code, out, err = zoo("pull", "--locked", "zoo.lock", "--any-address")
     assert (code, out) == (2, "") and "bytes are expected" not in out and "are expected" in err
     assert not (home / "w").exists()
 

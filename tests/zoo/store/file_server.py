@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import socketserver
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -62,6 +64,7 @@ class FileServer:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    timeout = 20  # a client that stays silent doesn't keep the thread
     server: _Server
 
     def do_GET(self) -> None:
@@ -72,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         if file is None:
             self._refuse(404)
         elif file.silent:
-            files.end.wait()
+            files.end.wait(self.timeout)
             self.close_connection = True
         elif file.status and (status := file.status.pop(0)) >= 400:
             self._refuse(status, file.error_code)
@@ -129,6 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    block_on_close = False
     file_server: FileServer
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -141,11 +145,48 @@ def serving() -> Iterator[FileServer]:
     with _Server(("127.0.0.1", 0), _Handler) as server:
         files = server.file_server = FileServer()
         files.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield files
-        finally:
-            files.end.set()
-            server.shutdown()
-            thread.join()
+        with _running(server):
+            try:
+                yield files
+            finally:
+                files.end.set()
+
+
+@contextmanager
+def _running(server: socketserver.BaseServer) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join(20)
+
+
+class _BytesServer(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 20
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # clients may disconnect at any moment
+
+
+@contextmanager
+def answering(answer: Callable[[int], Iterable[bytes]]) -> Iterator[str]:
+    """Answer each connection with bytes, which may be endless. Yields the server's address. `answer` receives the
+    number of the connection, from 0."""
+    count = iter(range(1000))
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            connection: socket.socket = self.request
+            connection.settimeout(20)
+            with suppress(OSError):
+                while b"\r\n\r\n" not in connection.recv(1 << 16):
+                    pass
+                for piece in answer(next(count)):
+                    connection.sendall(piece)
+
+    with _BytesServer(("127.0.0.1", 0), Handler) as server, _running(server):
+        yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -181,7 +181,7 @@ def test_a_missing_file_is_reported_at_once_and_temporary_errors_are_retried(
 
 def test_a_silent_server_is_abandoned(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, silent=True)
-    with pytest.raises(DownloadError, match=r"the server has been silent for 0.2 seconds"):
+    with pytest.raises(DownloadError, match=r"the server has sent nothing of the file for 0.2 seconds"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(silence=0.2, attempts=2))
 
 
@@ -262,10 +262,12 @@ import resource
 from pathlib import Path
 from caffe_proto.errors import FileError
 from zoo.store.download import download
+from zoo.store.public_addresses import AddressGuard
 from zoo.store.transfers import ANY_FILE, TransferSettings
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+settings = TransferSettings(guard=AddressGuard(any_address=True))
 try:
-    download(Path({str(target)!r}), [{server.url(PATH)!r}], ANY_FILE, TransferSettings())
+    download(Path({str(target)!r}), [{server.url(PATH)!r}], ANY_FILE, settings)
 except FileError as problem:
     print(problem)
 """
@@ -291,6 +293,7 @@ INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path
 from zoo.store.download import download
+from zoo.store.public_addresses import AddressGuard
 from zoo.store.transfers import ANY_FILE, TransferProgress, TransferSettings
 
 def listen(event):
@@ -298,7 +301,8 @@ def listen(event):
         os.kill(os.getpid(), int(sys.argv[3]))
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
-download(Path(sys.argv[1]), [sys.argv[2]], ANY_FILE, TransferSettings(listen=listen))
+guard = AddressGuard(any_address=True)
+download(Path(sys.argv[1]), [sys.argv[2]], ANY_FILE, TransferSettings(listen=listen, guard=guard))
 """
 
 

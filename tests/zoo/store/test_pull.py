@@ -18,8 +18,9 @@ from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
 from tests.zoo.store.file_server import FileServer
 from zoo.catalogue.writing import write_model
 from zoo.names import find_model
-from zoo.store.errors import DownloadError, StoreError, UnreachableError
+from zoo.store.errors import DownloadError, PrivateAddressError, StoreError, UnreachableError
 from zoo.store.local_store import Store
+from zoo.store.public_addresses import AddressGuard
 from zoo.store.pull import PulledModel, PullRequest, pull, pull_locked
 from zoo.store.records import add_to_lock, read_lock
 from zoo.store.sources import GistSource, open_model_source
@@ -121,6 +122,23 @@ def test_a_card_cannot_refer_to_files_outside_its_folder(
         pulled(store, server.url("/m/README.md"), told)
     assert leftovers(store) == set()
     assert not list(store.path.parent.rglob("x.*"))
+
+
+def test_only_the_user_may_name_private_addresses(server: FileServer, store: Store, told: Told, tmp_path: Path) -> None:
+    guard = AddressGuard()
+    elsewhere = server.url("/dl/w.caffemodel").replace("127.0.0.1", "localhost")
+    server.put("/some/README.md", card(caffemodel="w.caffemodel", caffemodel_url=elsewhere, sha256=SHA256))
+    server.put("/some/deploy.prototxt", NET)
+    server.put("/dl/w.caffemodel", WEIGHTS)
+    with pytest.raises(PrivateAddressError, match="a card, a redirect or a lock file named it; if you trust them"):
+        pulled(store, server.url("/some/README.md"), told, guard=guard)
+    assert server.asked_for("/dl/w.caffemodel") == []
+    pulled(store, server.url("/some/README.md"), told, guard=AddressGuard(any_address=True))
+    typed = PullRequest(open_model_source(server.url("/some/deploy.prototxt")), "typed", (elsewhere,))
+    add_to_lock(tmp_path / "zoo.lock", pull(store, typed, told.settings(guard=guard)).record)
+    (locked,) = read_lock(tmp_path / "zoo.lock").models
+    with pytest.raises(PrivateAddressError):
+        pull_locked(Store(tmp_path / "other"), locked, told.settings(guard=guard))
 
 
 def test_a_name_of_the_catalogue_is_kept_with_its_nets(store: Store, told: Told) -> None:
