@@ -77,6 +77,20 @@ class Limit(Enum):
         "The nodes of an ONNX graph, with its functions and branches written out.",
         "Simplify the graph with onnxsim, or raise the limit for a very deep net.",
     )
+    PROCESS_MEMORY = (
+        "process-memory",
+        8 << 30,
+        "bytes",
+        "The memory for opening one file in a separate process.",
+        "Raise it for a net with larger weights or images.",
+    )
+    PROCESS_SECONDS = (
+        "process-seconds",
+        600,
+        "seconds",
+        "The time for opening one file in a separate process.",
+        "Raise it on a slow machine. `zoo check` has the option `--seconds` instead.",
+    )
     VALUES = (
         "values",
         1 << 28,

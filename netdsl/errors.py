@@ -53,6 +53,10 @@ class DataError(CaffeError):
         super().__init__(" ".join(message.splitlines()))
 
 
+class ForeignFileError(CaffeError):
+    """A file that a separate process couldn't open. It may have exceeded the limits of that process, or ended it."""
+
+
 class DecoderError(CaffeError):
     """Settings of a decoder that are wrong, or a net's outputs that don't fit them. The message names the setting or
     the blob."""

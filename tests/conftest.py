@@ -17,7 +17,7 @@ BROAD = (  # tests of whole programs in their own processes, whole training runs
     "chaos",
     "converters/test_memory.py",
     "fuzz",
-    "netdsl/checking/test_trial_process.py",
+    "netdsl/checking/test_apart.py",
     "netdsl/distributed/launchers",
     "netdsl/distributed/control",
     "netdsl/distributed/test_contract_in_processes.py",

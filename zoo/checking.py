@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import torch
-
+from netdsl.checking.apart import CheckingProcess, FileVerdict, check_file
 from netdsl.checking.data_trial import DataTrial, TrialSettings
-from netdsl.checking.lint import CheckSettings, Finding, check_net
-from netdsl.checking.solver_chain import ChainLink, check_chain, is_solver
-from netdsl.checking.trial_process import TrialLimits, try_all
-from netdsl.net.memory import memory_of
+from netdsl.checking.lint import CheckSettings, Finding
+from netdsl.checking.solver_chain import ChainLink
 from zoo.requests.events import Listen, work
 from zoo.requests.files import CheckRequest
 from zoo.requests.request import answers
 
 _NET_ENDINGS = (".prototxt", ".pt")  # suffixes of files in a folder that may be nets
 _SOLVER_WORD = "solver"  # a word in the names of files that aren't nets
-_SHARE_OF_MEMORY = 0.8  # the share of the machine's memory that a net may use
 
 
 @answers(CheckRequest)
@@ -27,30 +24,38 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink
     if request.data:
         yield from _trials(request, listen)
         return
-    settings = CheckSettings(request.assume, request.stages, request.stub_unknown, dialect=request.dialect)
     findings = []
     with work(listen, "checking", len(request.files)) as advance:
-        for file in request.files:
-            finding = check_net(file, settings, run=request.run)
-            if finding.reason and is_solver(file):  # a net without problems is read only once
-                yield from check_chain(file, request.dialect)
+        for verdict in _verdicts(request):
+            if verdict.finding is None:
+                yield from verdict.links
             else:
-                findings.append(finding)
-                yield finding
+                findings.append(verdict.finding)
+                yield verdict.finding
             advance()
     if all(finding.resolved for finding in findings):
         request.warn_of_unused({name for finding in findings for name in finding.data}, listen)
 
 
+def _verdicts(request: CheckRequest) -> Iterator[FileVerdict]:
+    """Yield the verdict on each file. Several files are opened in a separate process, so that each fails alone."""
+    settings = CheckSettings(request.assume, request.stages, request.stub_unknown, dialect=request.dialect)
+    if len(request.files) == 1:
+        yield check_file(os.fsencode(request.files[0]), settings, request.run)
+        return
+    with CheckingProcess(request.seconds) as process:
+        for file in request.files:
+            yield process.check(file, settings, run=request.run)
+
+
 def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:
     """Yield the outcome of each net's trial training."""
     nets = [net for file in request.files for net in _nets_at(Path(file))]
-    memory = int(_SHARE_OF_MEMORY * (memory_of(torch.device("cpu")) or 0))
     settings = TrialSettings(request.batch, request.forward_only, request.stages, request.dialect)
-    with work(listen, "trying", len(nets)) as advance:
-        for trial in try_all(nets, settings, TrialLimits(request.seconds, memory)):
+    with work(listen, "trying", len(nets)) as advance, CheckingProcess(request.seconds) as process:
+        for net in nets:
+            yield process.try_training(net, settings)
             advance()
-            yield trial
 
 
 def _nets_at(path: Path) -> Iterable[Path]:

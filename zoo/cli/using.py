@@ -105,12 +105,13 @@ def show_times(timed: TimedNet, request: TimeRequest) -> None:
 
 def _layer_row(layer: LayerTime, total: float) -> dict[str, str]:
     speed = layer.flops / layer.forward / 1e6 if layer.forward else 0.0
+    share = (layer.forward + layer.backward) / total if total else 0.0  # a net without layers takes no time
     return {
         "layer": layer.name,
         "type": layer.type,
         "forward ms": f"{layer.forward:.3f}",
         "backward ms": f"{layer.backward:.3f}",
-        "%": f"{100 * (layer.forward + layer.backward) / total:.1f}",
+        "%": f"{100 * share:.1f}",
         "GFLOP": f"{layer.flops / 1e9:.4f}",
         "GFLOP/s": f"{speed:.2f}",
         "MB": f"{layer.bytes / 1e6:.2f}",

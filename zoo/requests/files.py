@@ -69,6 +69,9 @@ class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
     isn't called good, but doesn't change the exit code. Neither do parts that work here and that Caffe refuses or
     computes differently; the command reports them too.
 
+    Several files are checked in a separate process. A file that exceeds its limits of time and memory, or that ends the
+    process, fails alone. NETDSL_LIMITS sets the limit of memory, as in process-memory=16G.
+
     With --data, the data layers of each net's TRAIN phase get made-up files to read, in a temporary folder: databases,
     lists of images, whole data sets. The command reads a batch as training does, and computes its loss and gradients. A
     folder then stands for all nets in it and below. The exit code is 1 if a net with a loss doesn't get that far.
@@ -84,7 +87,9 @@ class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
         least=1,
         metavar="N",
     )
-    seconds: float = option("With --data: time limit for one net.", default=600, above=0, metavar="S")
+    seconds: float = option(
+        "With --data, or several files: time limit for one file.", default=600, above=0, metavar="S"
+    )
 
 
 @request

@@ -111,6 +111,32 @@ def test_the_first_item_is_read(zoo) -> None:
     )
 
 
+ENDS_PROCESS = """
+import os
+
+import caffe
+
+
+class Ends(caffe.Layer):
+    def setup(self, bottom, top):
+        os.abort()
+"""
+
+
+def test_a_file_that_ends_the_process_of_a_check_fails_alone(zoo, files) -> None:
+    Path("ends_process.py").write_text(ENDS_PROCESS)
+    Path("ends.prototxt").write_text(
+        "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 } } }"
+        "layer { name: 'p' type: 'Python' bottom: 'x' top: 'y' python_param { module: 'ends_process' layer: 'Ends' } }"
+    )
+    files = ("good.prototxt", "ends.prototxt", "good.prototxt")
+    code, out, err = zoo("check", "--allow-python", "ends_process", *files)
+    good = "good.prototxt: good for TEST and TRAIN"
+    before, reason, after = out.splitlines()
+    assert (code, err, before, after) == (1, "", good, good)
+    assert reason.startswith("ends.prototxt: it ended its process (SIGABRT)")
+
+
 def test_a_check_does_not_switch_on_a_camera(zoo) -> None:
     Path("net.prototxt").write_text(
         'layer { name: "data" type: "VideoData" top: "data" data_param { batch_size: 1 } '

@@ -88,3 +88,9 @@ def test_a_broken_net_is_reported_in_one_line(zoo, text: str | None, what: str) 
     code, out, err = zoo("time", "net.prototxt")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert what in err
+
+
+def test_a_net_without_layers_takes_no_time(zoo) -> None:
+    Path("empty.prototxt").write_text('layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 } } }')
+    code, out, _ = zoo("time", "empty.prototxt", "--iterations", "1")
+    assert code == 0 and out.splitlines()[1].split() == ["total", "0.000", "0.000", "0.0", "0.0000", "0.00", "0.00"]
