@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.spark_workers import task
-from netdsl.distributed.control.client import ControlAddress
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.shared_block import create_memory
@@ -137,8 +136,7 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
     cluster = Cluster(session)
     cluster.await_slots(2 * size)
     with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.bind_host, size, adopt=relay.adopt) as server:
-        address = ControlAddress(cluster.host, server.port, server.token)
-        job = cluster.submit(size, partial(task, address, size, port), "spark_rounds")
+        job = cluster.submit(size, partial(task, server.address(cluster.host), size, port), "spark_rounds")
         try:
             yield
         finally:

@@ -16,7 +16,8 @@ import torch.distributed
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.address import ControlAddress
+from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.transports.transport import Transport

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import msgspec
 
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
-from netdsl.distributed.control.client import ControlAddress
+from netdsl.distributed.control.address import ControlAddress
 
 if TYPE_CHECKING:
     from netdsl.distributed.run import Run
@@ -91,8 +91,8 @@ class Launcher(Protocol):
     name: ClassVar[str]
     restarts: ClassVar[bool]  # whether it can start workers again when one is lost
     regroups: ClassVar[bool]  # whether the remaining workers can continue when one is lost or joins
-    host: str  # the address at which workers reach the control server
-    bound: str  # the address at which the control server listens
+    host: str | None  # the address at which workers reach the control server; unset if all are on this machine
+    bound: str | None  # the address at which the control server listens; unset if all workers are on this machine
     port: int  # 0 for any free port
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Protocol
 
 from netdsl.allowed_modules import PYTHON_LAYERS
-from netdsl.distributed.control.client import ControlAddress
 from netdsl.distributed.control.heartbeat import Health
 from netdsl.distributed.control.protocol import (
     Abort,
@@ -209,14 +208,13 @@ class Attempt:
     def _worker_spec(self, launcher: Launcher, room: int) -> WorkerSpec:
         transport = self._run.transport
         assert transport is not None
-        address = ControlAddress(launcher.host, self._server.port, self._server.token)
         beat = min(_SLOWEST_BEAT, self._run.deadline / _BEATS)
         return WorkerSpec(
             str(self._folder),
             str(Path.cwd()),
             room,
             transport.value,
-            address,
+            self._server.address(launcher.host),
             beat,
             python=PYTHON_LAYERS.places(),
             plugins=plugin_places(),

@@ -45,7 +45,8 @@ class MpiexecLauncher:
     name: ClassVar[str] = "mpi"
     restarts: ClassVar[bool] = True
     regroups: ClassVar[bool] = False
-    host = bound = "127.0.0.1"
+    host: str | None = None
+    bound: str | None = None
     port = 0
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
@@ -177,6 +178,8 @@ class RankLauncher(ExternalLauncher):
 
     def __init__(self, worker: ExternalWorker, processes: list[int]) -> None:
         super().__init__(worker)
+        if worker.size == worker.local_size:
+            self.host = self.bound = None
         self._processes = processes
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:

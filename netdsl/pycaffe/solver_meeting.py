@@ -9,14 +9,14 @@ import msgspec
 import torch
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.address import ControlAddress
+from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.protocol import Abort
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.connect import ControlStore, connect
 from netdsl.distributed.transports.transport import choose_transport
 from netdsl.errors import NetError
 
-_HOST = "127.0.0.1"  # all solvers are processes of one machine
 _MOST_SOLVERS = 1024  # a limit, because a uid is created before the number of solvers is known
 _POLL, _GRACE = 60.0, 5.0  # seconds: between polls, and for other solvers to read the last data of an ended one
 
@@ -43,9 +43,9 @@ def open_meeting() -> bytes:
 
     They connect to the process that calls this. Only processes that know the uid can connect.
     """
-    server = ControlServer(_HOST, _MOST_SOLVERS)
+    server = ControlServer(None, _MOST_SOLVERS)  # all solvers are processes of one machine
     threading.Thread(target=_watch, args=(server,), name="solvers", daemon=True).start()
-    return msgspec.json.encode(ControlAddress(_HOST, server.port, server.token))
+    return msgspec.json.encode(server.address())
 
 
 def _address(uid: bytes) -> ControlAddress:

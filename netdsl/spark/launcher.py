@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -41,7 +42,9 @@ class SparkLauncher:
 
     def __init__(self, session: SparkSession) -> None:
         self.cluster = Cluster(session)
-        self.host, self.bound, self.port = self.cluster.host, self.cluster.bind_host, self.cluster.port
+        self.host: str | None = self.cluster.host
+        self.bound: str | None = self.cluster.bind_host
+        self.port = self.cluster.port
         # The transport that the preflight chose, by the number of workers and the requested transport.
         self._checked: dict[tuple[int, Transport | None], Transport] = {}
 
@@ -78,7 +81,7 @@ class SparkLauncher:
     def start(self, spec: WorkerSpec) -> SparkWorkers:
         """Start the job."""
         self.cluster.await_slots(spec.size)
-        name = f"netdsl {Path(spec.run).name} {spec.control.port}"
+        name = f"netdsl {Path(spec.run).name} {token_hex(4)}"
         return SparkWorkers(self.cluster.submit(spec.size, partial(run_task, spec.text()), name), spec.size)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from pyspark import BarrierTaskContext
 
-from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
@@ -102,9 +102,8 @@ def _examine_once(
 ) -> list[tuple[str, bool]]:
     cluster.await_slots(size)
     with _listening_server(cluster, size) as server:
-        address = ControlAddress(cluster.host, server.port, server.token)
-        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport.value, address, _BEAT)
-        job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {server.port}")
+        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport.value, server.address(cluster.host), _BEAT)
+        job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {secrets.token_hex(4)}")
         try:
             return _answers_of(job, size)
         finally:

@@ -12,7 +12,7 @@ import pytest
 from caffe_proto import all_dialects
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, in_folder
-from netdsl.distributed.control.client import ControlAddress
+from netdsl.distributed.control.address import ControlAddress, LocalSocket
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.run import Run
@@ -215,7 +215,9 @@ def test_a_run_without_plugins_does_not_mention_them(folder: Path) -> None:
 
 
 def test_a_worker_may_import_modules_that_its_starter_allowed(folder: Path) -> None:
-    spec = WorkerSpec("run", ".", 2, "pigeon", ControlAddress("", 1, ""), 1.0, plugins={"of_somebody": str(folder)})
+    spec = WorkerSpec(
+        "run", ".", 2, "pigeon", ControlAddress(LocalSocket(""), ""), 1.0, plugins={"of_somebody": str(folder)}
+    )
     assert "OfSomebody" not in LAYERS
     with WorkerSpec.of(spec.text()).allowing():
         assert "OfSomebody" in LAYERS

@@ -14,8 +14,8 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Self
 
-import msgspec
-
+from netdsl.distributed.control.address import ControlAddress
+from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.heartbeat import Pulse
 from netdsl.distributed.control.protocol import (
     Abort,
@@ -38,15 +38,9 @@ from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
 
 _ANSWER = 60.0  # seconds that the server may take to answer
-_KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # a lost machine is noticed within 40 s
-
-
-class ControlAddress(msgspec.Struct, frozen=True):
-    """The address of the control server, and the token with which workers identify themselves."""
-
-    host: str
-    port: int
-    token: str
+_KNOCKING = 30.0  # seconds for which a worker tries again when the server closes its connection without an answer
+_PAUSE = 0.05  # seconds between two tries
+_ENDED = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)  # errors of a connection that the server ends
 
 
 def end_process(reason: str) -> None:
@@ -74,9 +68,9 @@ class ControlClient:
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
         self._leaving, self._joins = threading.Event(), SimpleQueue[Join | None]()
         self._meeting, self._rank_there = 0, rank
-        self._stores: list[socket.socket] = []
+        self._stores: list[Endpoint] = []
         self._socket = self._connect(Purpose.CONTROL)
-        self.ip: str = self._socket.getsockname()[0]  # the address with which this machine connects to the server
+        self.ip = address.place.reached_from(self._socket)  # the address at which other workers reach this machine
 
     def __enter__(self) -> Self:
         for work in (self._take_messages, self._pass_on_pulse):
@@ -116,12 +110,12 @@ class ControlClient:
         """Return whether the worker is to stop when it has finished a round."""
         return self._stop.is_set()
 
-    def open_store(self) -> socket.socket:
+    def open_store(self) -> Endpoint:
         """Return a connection to the dictionary that all workers share. This client closes the connection."""
         self._stores.append(self._connect(Purpose.STORE))
         return self._stores[-1]
 
-    def open_lane(self, lane: int) -> socket.socket:
+    def open_lane(self, lane: int) -> Endpoint:
         """Return a connection to a lane of the relay."""
         return self._connect(Purpose.RELAY, lane)
 
@@ -129,24 +123,24 @@ class ControlClient:
         while self._stores:
             _close_socket(self._stores.pop())
 
-    def _connect(self, purpose: Purpose, lane: int = 0) -> socket.socket:
-        address = self._address
-        where = f"the control server at {address.host}:{address.port}"
-        try:
-            connection = socket.create_connection((address.host, address.port), _ANSWER)
-        except OSError as problem:
-            raise PeerLostError(f"{where} can't be reached: {problem}") from None
-        answer: ToWorker | None = None
-        try:
-            with suppress(ConnectionError):  # a server that refuses a worker closes the connection without reading
-                _keep_alive(connection)
-                connection.sendall(address.token.encode())
-                rank = self._rank_there if purpose is Purpose.RELAY else self._rank
-                send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting))
-                answer = receive_from_server(connection, time.monotonic() + _ANSWER)
-        except (OSError, DistributedError) as problem:
-            connection.close()
-            raise PeerLostError(f"{where} doesn't answer: {problem}") from None
+    def _connect(self, purpose: Purpose, lane: int = 0) -> Endpoint:
+        """Return a connection that the server has admitted.
+
+        While strangers knock, the server may close a new connection without an answer, so that the next try can work.
+        """
+        where, until = f"the control server at {self._address.place}", time.monotonic() + _KNOCKING
+        while True:
+            connection = self._knock(where)
+            if connection is not None and (answer := self._introduce(connection, where, purpose, lane)) is not None:
+                break
+            if connection is not None:
+                connection.close()
+            if time.monotonic() > until:
+                raise PeerLostError(
+                    f"{where} ended all connections for {_KNOCKING:g} s without an answer; check that no other "
+                    "program connects to it, and that all workers belong to the same run"
+                )
+            time.sleep(_PAUSE)
         if not isinstance(answer, Welcome):
             connection.close()
             raise PeerLostError(
@@ -155,6 +149,28 @@ class ControlClient:
             )
         connection.settimeout(None)
         return connection
+
+    def _knock(self, where: str) -> Endpoint | None:
+        """Return a new connection, or `None` if the server has ended it."""
+        try:
+            return self._address.place.connect(_ANSWER)
+        except (BlockingIOError, *_ENDED):
+            return None
+        except OSError as problem:
+            raise PeerLostError(f"{where} can't be reached: {problem}") from None
+
+    def _introduce(self, connection: Endpoint, where: str, purpose: Purpose, lane: int) -> ToWorker | None:
+        """Return the server's answer to this worker, or `None` if the server has ended the connection."""
+        rank = self._rank_there if purpose is Purpose.RELAY else self._rank
+        try:
+            connection.sendall(self._address.token.encode())
+            send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting))
+            return receive_from_server(connection, time.monotonic() + _ANSWER)
+        except _ENDED:
+            return None
+        except (OSError, DistributedError) as problem:
+            connection.close()
+            raise PeerLostError(f"{where} doesn't answer: {problem}") from None
 
     def _send_message(self, message: WorkerReport | Left | Ended | Heartbeat) -> None:
         try:
@@ -198,15 +214,7 @@ class ControlClient:
             self._leave(f"worker {self._rank}: {self.interruption.reason}")
 
 
-def _close_socket(connection: socket.socket) -> None:
+def _close_socket(connection: Endpoint) -> None:
     with suppress(OSError):  # the server may have left first
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()
-
-
-def _keep_alive(connection: socket.socket) -> None:
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for name, value in _KEEP_ALIVE.items():
-        if hasattr(socket, name):  # some systems lack some of these options
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

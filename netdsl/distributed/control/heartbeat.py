@@ -215,9 +215,11 @@ class Health:
         return rank in self.workers and self.workers[rank].ending is None
 
     def name(self, rank: int) -> str:
-        """Return the name of a worker for messages. The name includes the host if the workers run on several hosts."""
-        hosts = {worker.host for worker in self.workers.values()}
-        return f"worker {rank} on {self.workers[rank].host}" if len(hosts) > 1 else f"worker {rank}"
+        """Return the name of a worker for messages. The name includes the host if the workers run on several hosts, and
+        if the worker has connected, since its host isn't known before that."""
+        hosts = {worker.host for worker in self.workers.values()} - {""}
+        host = self.workers[rank].host
+        return f"worker {rank} on {host}" if host and len(hosts) > 1 else f"worker {rank}"
 
     def blame(self) -> str:
         """Return which workers failed and why, limited to the most telling kind of failure. Returns an empty string if

@@ -3,7 +3,6 @@ worker."""
 
 from __future__ import annotations
 
-import socket
 import struct
 import time
 from enum import Enum, IntEnum
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.journal import Membership
 from netdsl.errors import DistributedError
 
@@ -87,6 +87,10 @@ class Welcome(msgspec.Struct, frozen=True, tag=True):
     """The server's answer to a worker that it admits."""
 
 
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The server's answer to a worker that it knows and doesn't admit."""
+
+
 class Join(msgspec.Struct, frozen=True, tag=True):
     """The server's message that a worker takes part, with the membership."""
 
@@ -128,28 +132,28 @@ class StoreReply(msgspec.Struct, frozen=True, tag=True):
 
 
 FromWorker = Hello | Heartbeat | WorkerReport | Left | Ended | StoreRequest
-ToWorker = Welcome | Join | LeaveAfterRound | StopAfterRound | Abort | StoreReply
+ToWorker = Welcome | Refused | Join | LeaveAfterRound | StopAfterRound | Abort | StoreReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)
 
 
-def send(connection: socket.socket, message: FromWorker | ToWorker) -> None:
+def send(connection: Endpoint, message: FromWorker | ToWorker) -> None:
     """Send a message."""
     data = msgspec.msgpack.encode(message)
     connection.sendall(_LENGTH.pack(len(data)) + data)
 
 
-def receive_from_worker(connection: socket.socket, deadline: float | None = None) -> FromWorker | None:
+def receive_from_worker(connection: Endpoint, deadline: float | None = None) -> FromWorker | None:
     """Return the next message of a worker, or `None` at the end. Raises a `DistributedError` for an unknown message."""
     return _receive_message(connection, _FROM_WORKER, deadline)
 
 
-def receive_from_server(connection: socket.socket, deadline: float | None = None) -> ToWorker | None:
+def receive_from_server(connection: Endpoint, deadline: float | None = None) -> ToWorker | None:
     """Return the next message of the server, or `None` at the end."""
     return _receive_message(connection, _TO_WORKER, deadline)
 
 
-def receive_exactly(connection: socket.socket, length: int, deadline: float | None = None) -> bytes | None:
+def receive_exactly(connection: Endpoint, length: int, deadline: float | None = None) -> bytes | None:
     """Return this many bytes, or `None` if the connection ends early. The deadline, if any, applies to all of them."""
     data = bytearray()
     while len(data) < length:
@@ -165,9 +169,7 @@ def receive_exactly(connection: socket.socket, length: int, deadline: float | No
     return bytes(data)
 
 
-def _receive_message(
-    connection: socket.socket, decoder: msgspec.msgpack.Decoder[T], deadline: float | None
-) -> T | None:
+def _receive_message(connection: Endpoint, decoder: msgspec.msgpack.Decoder[T], deadline: float | None) -> T | None:
     head = receive_exactly(connection, _LENGTH.size, deadline)
     if head is None:
         return None

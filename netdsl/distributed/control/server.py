@@ -11,18 +11,21 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Self
 
+from netdsl.distributed.control.address import ControlAddress
+from netdsl.distributed.control.doors import open_door
+from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.protocol import (
     HANDSHAKE,
     TOKEN_BYTES,
     Abort,
     Ended,
-    FromWorker,
     Heartbeat,
     Hello,
     Join,
     LeaveAfterRound,
     Left,
     Purpose,
+    Refused,
     StopAfterRound,
     StoreReply,
     StoreRequest,
@@ -32,13 +35,13 @@ from netdsl.distributed.control.protocol import (
     receive_from_worker,
     send,
 )
+from netdsl.distributed.control.reception import Reception
 from netdsl.errors import DistributedError
 
 _MOST_KEYS = 100_000
 _LONGEST = 1 << 20  # bytes of a value
-_STRANGERS = 64  # simultaneous connections that haven't sent the token yet; further ones have to wait
-_RETRY = 0.05  # seconds until a server without free descriptors tries again
-Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
+_RETRY = 0.05  # seconds until a server without free descriptors or threads tries again
+Adopt = Callable[[Endpoint, int, int], object]  # takes over a connection, with its rank and lane
 # A rank's message, or its connection's end.
 Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]
 _NONSENSE = (OSError, ValueError, DistributedError)  # errors caused by strangers, and by workers that vanish
@@ -47,26 +50,25 @@ _NONSENSE = (OSError, ValueError, DistributedError)  # errors caused by stranger
 class ControlServer:
     """Admits processes that have the token, as `size` workers. Exiting the context ends all connections.
 
+    The server listens at an address of this machine. Without a host, only processes of this machine can connect.
+
     With `again`, a lost worker may connect again. The store and the relay belong to the current meeting of workers, and
     are replaced when the next meeting begins.
     """
 
-    def __init__(self, host: str, size: int, port: int = 0, adopt: Adopt | None = None, *, again: bool = False) -> None:
-        self.token = secrets.token_hex(TOKEN_BYTES // 2)
+    def __init__(
+        self, host: str | None, size: int, port: int = 0, adopt: Adopt | None = None, *, again: bool = False
+    ) -> None:
+        self._token = secrets.token_hex(TOKEN_BYTES // 2)
         self._size, self._adopt, self._again = size, adopt, again
         self._meeting, self._store = 0, StoreServer()
         self._happened: SimpleQueue[Happened] = SimpleQueue()
-        self._workers: dict[int, socket.socket] = {}
-        self._stores: set[socket.socket] = set()
+        self._workers: dict[int, Endpoint] = {}
+        self._stores: set[Endpoint] = set()
         self._seen: set[int] = set()
         self._changing, self._closed = threading.Lock(), False
-        self._strangers = threading.BoundedSemaphore(_STRANGERS)
-        try:
-            self._listener = socket.create_server((host, port), backlog=_STRANGERS)
-        except OSError as problem:
-            where, advice = (f"{host}:{port}", "a free port") if port else (host, "an address of this machine")
-            raise DistributedError(f"the supervisor can't listen at {where}: {problem}; name {advice}") from None
-        self.port: int = self._listener.getsockname()[1]
+        self._reception = Reception()
+        self._door = open_door(host, port)
         threading.Thread(target=self._accept, name="control server", daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -77,12 +79,14 @@ class ControlServer:
             self._closed = True
             connections = [*self._workers.values(), *self._stores]
         self._store.close()
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._door.close()
         for connection in connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+
+    def address(self, host: str | None = None) -> ControlAddress:
+        """Return the address for workers, who reach this machine at a host, by default the one of the constructor."""
+        return ControlAddress(self._door.place(host), self._token)
 
     def next(self, timeout: float) -> Happened | None:
         """Return the next event within this many seconds, or `None` if there is none."""
@@ -119,59 +123,73 @@ class ControlServer:
 
     def _accept(self) -> None:
         while not self._closed:
-            self._strangers.acquire()
             try:
-                connection, _ = self._listener.accept()
-            except OSError:  # the listener is closed, or descriptors are scarce for a moment
-                self._strangers.release()
+                connection, peer = self._door.accept()
+            except OSError:  # the door is closed, or descriptors are scarce for a moment
                 time.sleep(_RETRY)
                 continue
-            threading.Thread(target=self._admit, args=(connection,), name="control server", daemon=True).start()
+            self._reception.enter(connection, peer)
+            admission = threading.Thread(
+                target=self._admit, args=(connection, peer), name="control server", daemon=True
+            )
+            try:
+                admission.start()
+            except RuntimeError:  # the user's threads are scarce for a moment
+                self._reception.leave(connection, peer)
+                connection.close()
+                time.sleep(_RETRY)
 
-    def _admit(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket, peer: str) -> None:
         """Serve a worker. Close the connection if it sends no token or an unknown message."""
-        hello: FromWorker | None = None
+        worker: tuple[Endpoint, Hello] | None = None
+        adopted = False
         try:
             with suppress(*_NONSENSE):
-                hello = self._hello(connection)
+                worker = self._identify(connection)
         finally:
-            self._strangers.release()
-        adopted = False
-        if isinstance(hello, Hello):
+            waited = self._reception.leave(connection, peer)
+        if worker is not None and waited:
             with suppress(*_NONSENSE):
-                adopted = self._serve_connection(connection, hello)
+                adopted = self._serve_connection(*worker)
         if not adopted:
             connection.close()
 
-    def _hello(self, connection: socket.socket) -> FromWorker | None:
-        """Return a connection's first message. Parses nothing before the token, within a single deadline."""
+    def _identify(self, connection: socket.socket) -> tuple[Endpoint, Hello] | None:
+        """Return a connection with the worker's first message, or `None` for a stranger.
+
+        Parses nothing before the token, within a single deadline for everything.
+        """
         deadline = time.monotonic() + HANDSHAKE
-        token = receive_exactly(connection, TOKEN_BYTES, deadline)
-        if token is None or not secrets.compare_digest(token, self.token.encode()):
+        connection.settimeout(HANDSHAKE)
+        endpoint = self._door.secure(connection, deadline)
+        token = receive_exactly(endpoint, TOKEN_BYTES, deadline)
+        if token is None or not secrets.compare_digest(token, self._token.encode()):
             return None
-        hello = receive_from_worker(connection, deadline)
-        connection.settimeout(None)
-        return hello if isinstance(hello, Hello) and hello.rank in range(self._size) else None
+        hello = receive_from_worker(endpoint, deadline)
+        endpoint.settimeout(None)
+        return (endpoint, hello) if isinstance(hello, Hello) else None
 
-    def _serve_connection(self, connection: socket.socket, hello: Hello) -> bool:
+    def _serve_connection(self, connection: Endpoint, hello: Hello) -> bool:
         """Serve a connection until it ends. Returns whether another owner has taken it over."""
-        if hello.purpose is Purpose.CONTROL:
-            self._serve_worker(connection, hello)
-            return False
         with self._changing:
-            store, adopt = self._store, self._adopt
-            if self._closed or hello.meeting != self._meeting:
+            store, adopt, late = self._store, self._adopt, hello.meeting != self._meeting
+            if self._closed:
                 return False
-        if hello.purpose is Purpose.STORE:
+        if hello.rank not in range(self._size):
+            send(connection, Refused())
+        elif hello.purpose is Purpose.CONTROL:
+            self._serve_worker(connection, hello)
+        elif late or (hello.purpose is Purpose.RELAY and adopt is None):
+            send(connection, Refused())
+        elif hello.purpose is Purpose.STORE:
             self._serve_store(connection, store)
-            return False
-        if adopt is None:
-            return False
-        send(connection, Welcome())
-        adopt(connection, hello.rank, hello.lane)
-        return True
+        elif adopt is not None:
+            send(connection, Welcome())
+            adopt(connection, hello.rank, hello.lane)
+            return True
+        return False
 
-    def _serve_store(self, connection: socket.socket, store: StoreServer) -> None:
+    def _serve_store(self, connection: Endpoint, store: StoreServer) -> None:
         with self._changing:
             if self._closed:
                 return
@@ -183,12 +201,13 @@ class ControlServer:
             with self._changing:
                 self._stores.discard(connection)
 
-    def _serve_worker(self, connection: socket.socket, hello: Hello) -> None:
+    def _serve_worker(self, connection: Endpoint, hello: Hello) -> None:
         """Read a worker's messages until its connection ends."""
         rank = hello.rank
         with self._changing:
             known = self._workers if self._again else self._seen
             if self._closed or rank in known:  # a second process with this rank would be a second replica
+                send(connection, Refused())
                 return
             send(connection, Welcome())
             self._seen.add(rank)
@@ -210,7 +229,7 @@ class StoreServer:
         self._changed = threading.Condition()
         self._closed = False
 
-    def serve(self, connection: socket.socket) -> None:
+    def serve(self, connection: Endpoint) -> None:
         """Answer one worker's requests until its connection ends."""
         while isinstance(request := receive_from_worker(connection), StoreRequest):
             send(connection, self._answer_to(request))

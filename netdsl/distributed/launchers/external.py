@@ -70,7 +70,9 @@ class ExternalLauncher(Workers):
     port = 0
 
     def __init__(self, worker: ExternalWorker) -> None:
-        self._worker, self.host, self.bound = worker, worker.host, worker.host
+        self._worker = worker
+        self.host: str | None = worker.host
+        self.bound: str | None = worker.host
         self.published: Future[WorkerSpec] = Future()
         self.finished = Event()  # set when the first worker's own part has ended
 
@@ -143,7 +145,7 @@ def _await_spec(folder: Path) -> WorkerSpec:
     for _ in range(int(START / _NAP)):
         with suppress(OSError, msgspec.MsgspecError):
             spec = WorkerSpec.of((folder / _SPEC).read_text())
-            socket.create_connection((spec.control.host, spec.control.port), START).close()
+            spec.control.place.connect(START).close()
             return spec
         time.sleep(_NAP)
     raise DistributedError(

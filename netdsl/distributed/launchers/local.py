@@ -39,7 +39,8 @@ class LocalLauncher:
     name: ClassVar[str] = "local"
     restarts: ClassVar[bool] = True
     regroups: ClassVar[bool] = True
-    host = bound = "127.0.0.1"
+    host: str | None = None
+    bound: str | None = None
     port = 0
 
     def __init__(self, command: Sequence[str] = COMMAND, shown: Shown = Shown.NONE) -> None:

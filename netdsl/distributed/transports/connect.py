@@ -16,6 +16,7 @@ from torch._C._distributed_c10d import Store
 
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.protocol import StoreReply, StoreRequest, receive_from_server, send
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
@@ -29,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker creates
 _ADDRESS_OF_INTERFACE = 0x8915  # SIOCGIFADDR, which requests the address of an interface from Linux
-_GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
+_GLOO_INTERFACE, _NCCL_INTERFACE = "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"
 Connect = Callable[[Transport, ControlClient, int, int, torch.device], Communicator]
 
 
@@ -80,13 +81,14 @@ def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryC
 
 
 def _choose_interface(ip: str) -> None:
-    """Make gloo use the interface with this address.
+    """Make gloo and NCCL listen only at the interface with this address, unless the user has named another one.
 
-    By default gloo uses the address of the host's name, which others often can't reach.
+    By default gloo uses the address of the host's name, which others often can't reach, and NCCL uses any address.
     """
     name = _interface_with(ip)
     if name is not None:
         os.environ.setdefault(_GLOO_INTERFACE, name)
+        os.environ.setdefault(_NCCL_INTERFACE, f"={name}")  # NCCL reads a name without = as the beginning of names
 
 
 def _interface_with(ip: str) -> str | None:
@@ -105,7 +107,7 @@ def _interface_with(ip: str) -> str | None:
 class ControlStore(Store):
     """The shared dictionary as one worker sees it. Torch's process groups meet at it."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: Endpoint) -> None:
         super().__init__()
         self._connection, self._using = connection, threading.Lock()
 

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.control.client import ControlAddress
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
@@ -30,8 +29,7 @@ def spec(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
     with ControlServer(HERE, 1) as server:
-        address = ControlAddress(HERE, server.port, server.token)
-        yield WorkerSpec(str(tmp_path / "run"), str(Path.cwd()), 1, request.param.value, address, 1.0)
+        yield WorkerSpec(str(tmp_path / "run"), str(Path.cwd()), 1, request.param.value, server.address(), 1.0)
 
 
 def problems_of(spec, versions=None, probe="probe"):
@@ -65,9 +63,9 @@ def test_a_folder_that_is_not_shared_is_reported(spec, tmp_path):
 
 def test_an_unreachable_driver_is_reported(spec):
     with ControlServer(HERE, 1) as server:
-        gone = ControlAddress(HERE, server.port, server.token)
+        gone = server.address()
     ((problem, only_apart),) = problems_of(msgspec.structs.replace(spec, control=gone))
-    assert f"the control server at 127.0.0.1:{gone.port} can't be reached" in problem
+    assert f"the control server at {gone.place} can't be reached" in problem
     assert "set spark.driver.host to an address that they can reach" in problem
     assert not only_apart
 

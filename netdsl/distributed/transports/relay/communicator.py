@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.communicator import Traffic
+from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
 from netdsl.distributed.transports.relay.connection import (
@@ -44,7 +44,7 @@ class RelayCommunicator:
 
     def __init__(
         self,
-        connect: Callable[[int], socket.socket],
+        connect: Callable[[int], Endpoint],
         rank: int,
         size: int,
         *,
@@ -158,7 +158,7 @@ class WorkerLink:
     A separate thread sends, since the driver returns one piece while it receives the next.
     """
 
-    def __init__(self, endpoint: socket.socket, lane: int, timeout: float) -> None:
+    def __init__(self, endpoint: Endpoint, lane: int, timeout: float) -> None:
         self._connection, self._sender = Connection(endpoint, "the driver", timeout), Lane(f"sender of lane {lane}")
         self._problem: DistributedError | None = None
 
@@ -232,7 +232,7 @@ def _dtype_of(buffer: Tensor) -> np.dtype[Any]:
     return _DTYPES[buffer.dtype]
 
 
-def _new_link(connect: Callable[[int], socket.socket], number: int, timeout: float) -> WorkerLink:
+def _new_link(connect: Callable[[int], Endpoint], number: int, timeout: float) -> WorkerLink:
     try:
         return WorkerLink(connect(number), number, timeout)
     except OSError as problem:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.transports.lanes import LANES
 from netdsl.errors import DistributedError, PeerLostError
 
@@ -112,11 +113,9 @@ class Reply(IntEnum):
 class Connection:
     """One end of a connection. `other` is the name of the other end."""
 
-    def __init__(self, endpoint: socket.socket, other: str, timeout: float) -> None:
+    def __init__(self, endpoint: Endpoint, other: str, timeout: float) -> None:
         self.socket, self._other, self._timeout = endpoint, other, timeout
         endpoint.settimeout(timeout)
-        with suppress(OSError):  # only TCP sockets support it
-            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes | memoryview) -> None:
         """Send all bytes."""

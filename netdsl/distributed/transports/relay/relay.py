@@ -13,6 +13,7 @@ from selectors import EVENT_READ, BaseSelector, DefaultSelector
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.transports.lanes import LANES
 from netdsl.distributed.transports.relay.connection import (
     CHANGES,
@@ -47,7 +48,7 @@ class Relay:
         self._meeting = Meeting(size, self._lose)
         self._lost: PeerLostError | None = None
 
-    def adopt(self, endpoint: socket.socket, rank: int, lane: int) -> None:
+    def adopt(self, endpoint: Endpoint, rank: int, lane: int) -> None:
         """Take over a worker's connection for a lane, or its connection for requests without a lane.
 
         Refuses a connection with an invalid rank or lane, and a second connection for the same place.

@@ -192,3 +192,13 @@ def test_finished_workers_are_no_longer_watched(clock):
     found.note_end(0, Ending.DONE)
     found.note_end(0, Ending.GONE, "its connection")
     assert found.done(0) and found.blame() == "" and wait(found, clock, 200) == ""
+
+
+def test_a_worker_that_ended_before_it_connected_has_no_empty_host():
+    health = Health(3, 5.0)
+    health.welcome(1, "node1")
+    health.note_end(0, Ending.GONE, "ended by SIGKILL")
+    assert health.blame() == "worker 0 ended by SIGKILL"
+    health.welcome(2, "node2")
+    health.note_end(2, Ending.GONE, "was lost")
+    assert health.blame() == "worker 0 ended by SIGKILL; worker 2 on node2 was lost"

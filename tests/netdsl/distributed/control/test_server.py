@@ -11,14 +11,15 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from queue import SimpleQueue
 
 import msgspec
 import pytest
 
+from netdsl.distributed.control import client as control_client
 from netdsl.distributed.control import server as control_server
-from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.heartbeat import Pulse
 from netdsl.distributed.control.protocol import (
     TOKEN_BYTES,
@@ -28,14 +29,17 @@ from netdsl.distributed.control.protocol import (
     Heartbeat,
     Hello,
     Purpose,
+    Refused,
     Sign,
     StopAfterRound,
     StoreRequest,
     Welcome,
     WorkerReport,
+    receive_exactly,
     receive_from_server,
     send,
 )
+from netdsl.distributed.control.reception import PER_PEER
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.connect import ControlStore
 from netdsl.errors import DistributedError, PeerLostError
@@ -45,13 +49,15 @@ HERE = "127.0.0.1"
 BEAT = 0.05
 
 
-def address_of(server, **changes):
-    return msgspec.structs.replace(ControlAddress(HERE, server.port, server.token), **changes)
+@pytest.fixture(params=[None, HERE], ids=["local", "network"])
+def where(request):
+    """Return the host of a server: none for a local socket, or one with a port and encrypted connections."""
+    return request.param
 
 
 def client_of(server, rank=0):
     """Return a worker's client that doesn't end this process, and doesn't count its processor time as a sign."""
-    client = ControlClient(address_of(server), rank, BEAT, leave=lambda reason: None)
+    client = ControlClient(server.address(), rank, BEAT, leave=lambda reason: None)
     client.pulse = Pulse(lambda: 0.0)
     return client
 
@@ -68,14 +74,17 @@ def hello_of(rank, **changes):
 
 
 def connect_to(server):
-    return socket.create_connection((HERE, server.port), PATIENCE)
+    """Return a connection to which only the token is missing."""
+    return closing(server.address().place.connect(PATIENCE))
 
 
 def is_refused(connection):
-    """Return whether the server ends a connection without a reply."""
+    """Return whether the server ends a connection, perhaps with the reply that it doesn't admit the worker."""
+    answer = None
     with suppress(ConnectionResetError):  # the server hadn't read everything
-        return connection.recv(1) == b""
-    return True
+        answer = receive_from_server(connection)
+        assert connection.recv(1) == b""
+    return answer in (None, Refused())
 
 
 def wait_for(condition):
@@ -85,8 +94,8 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def test_messages_go_both_ways():
-    with ControlServer(HERE, 2) as server, client_of(server, 1) as client:
+def test_messages_go_both_ways(where):
+    with ControlServer(where, 2) as server, client_of(server, 1) as client:
         assert next_event(server, 1) == hello_of(1)
         client.report({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
         assert next_event(server, 1) == WorkerReport({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
@@ -102,8 +111,8 @@ def test_messages_go_both_ways():
         assert next_event(server, 1) is None
 
 
-def test_heartbeats_show_whether_a_worker_works_or_waits():
-    with ControlServer(HERE, 1) as server, client_of(server) as client:
+def test_heartbeats_show_whether_a_worker_works_or_waits(where):
+    with ControlServer(where, 1) as server, client_of(server) as client:
         next_event(server, 0)
         client.pulse.beat()
         assert next_event(server, 0) == Heartbeat(Sign.WORKING)
@@ -119,8 +128,8 @@ def test_heartbeats_show_whether_a_worker_works_or_waits():
     "token",
     ["", "0" * (TOKEN_BYTES - 1), "0" * TOKEN_BYTES, "\xff" * TOKEN_BYTES, "GET / HTTP/1.1\r\nHost: driver\r\n\r\n"],
 )
-def test_an_unauthorized_client_is_refused_without_disturbing_workers(token):
-    with ControlServer(HERE, 2, adopt=lambda *connection: pytest.fail("a stranger got in")) as server:
+def test_an_unauthorized_client_is_refused_without_disturbing_workers(where, token):
+    with ControlServer(where, 2, adopt=lambda *connection: pytest.fail("a stranger got in")) as server:
         for purpose in Purpose:
             with connect_to(server) as connection:
                 with suppress(OSError):  # the server closes the connection after a wrong token
@@ -132,10 +141,12 @@ def test_an_unauthorized_client_is_refused_without_disturbing_workers(token):
             assert next_event(server, 0) == hello_of(0)
 
 
-def test_a_worker_with_another_runs_token_gets_a_reason():
-    with ControlServer(HERE, 1) as server, ControlServer(HERE, 1) as other:
-        with pytest.raises(PeerLostError, match=rf"at 127.0.0.1:{server.port} refused worker 0"):
-            ControlClient(address_of(server, token=other.token), 0)
+def test_a_worker_with_another_runs_token_gets_a_reason(where, monkeypatch):
+    monkeypatch.setattr(control_client, "_KNOCKING", 0.2)
+    with ControlServer(where, 1) as server, ControlServer(where, 1) as other:
+        address = msgspec.structs.replace(server.address(), token=other.address().token)
+        with pytest.raises(PeerLostError, match=r"ended all connections for 0.2 s without an answer; check that no"):
+            ControlClient(address, 0)
         assert server.next(0.0) is None
 
 
@@ -170,24 +181,24 @@ def hello_with(**changes):
         hello_with(type="Welcome"),
     ],
 )
-def test_an_invalid_hello_is_refused(data):
-    with ControlServer(HERE, 2) as server:
+def test_an_invalid_hello_is_refused(where, data):
+    with ControlServer(where, 2) as server:
         with connect_to(server) as connection:
             with suppress(OSError):  # the server doesn't even read all of it
-                connection.sendall(server.token.encode() + data)
+                connection.sendall(server.address().token.encode() + data)
                 connection.shutdown(socket.SHUT_WR)
             assert is_refused(connection)
         with client_of(server):
             assert next_event(server, 0) == hello_of(0)
 
 
-def test_a_handshake_has_one_deadline(monkeypatch):
+def test_a_handshake_has_one_deadline(where, monkeypatch):
     """A client that sends a byte now and then doesn't keep its place for long."""
     monkeypatch.setattr(control_server, "HANDSHAKE", 0.5)
-    with ControlServer(HERE, 1) as server, connect_to(server) as connection:
+    with ControlServer(where, 1) as server, connect_to(server) as connection:
         begun = time.monotonic()
         with suppress(ConnectionError):
-            for byte in server.token.encode():
+            for byte in server.address().token.encode():
                 connection.sendall(bytes([byte]))
                 time.sleep(0.1)
         assert is_refused(connection)
@@ -195,19 +206,19 @@ def test_a_handshake_has_one_deadline(monkeypatch):
         assert server.next(0.0) is None
 
 
-def test_an_accepted_worker_may_be_silent(monkeypatch):
+def test_an_accepted_worker_may_be_silent(where, monkeypatch):
     monkeypatch.setattr(control_server, "HANDSHAKE", 0.2)
-    with ControlServer(HERE, 1) as server, client_of(server) as client:
+    with ControlServer(where, 1) as server, client_of(server) as client:
         next_event(server, 0)
         assert server.next(0.6) is None
         client.report({"late": True})
         assert next_event(server, 0) == WorkerReport({"late": True})
 
 
-def test_workers_connect_while_many_clients_are_silent(monkeypatch):
-    monkeypatch.setattr(control_server, "HANDSHAKE", 0.5)
-    with ControlServer(HERE, 1) as server, ExitStack() as stack:
-        for _ in range(control_server._STRANGERS + 6):
+def test_a_worker_connects_while_many_clients_are_silent(where, monkeypatch):
+    monkeypatch.setattr(control_server, "HANDSHAKE", PATIENCE)
+    with ControlServer(where, 1) as server, ExitStack() as stack:
+        for _ in range(PER_PEER + 6):
             stack.enter_context(connect_to(server))
         stack.enter_context(client_of(server))
         assert next_event(server, 0) == hello_of(0)
@@ -215,26 +226,26 @@ def test_workers_connect_while_many_clients_are_silent(monkeypatch):
 
 def test_a_server_without_free_descriptors_recovers():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with ControlServer(HERE, 1) as server, socket.socket() as connection, ExitStack() as descriptors:
+    with ControlServer(None, 1) as server, socket.socket(socket.AF_UNIX) as connection, ExitStack() as descriptors:
         connection.settimeout(PATIENCE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
         try:
             with pytest.raises(OSError, match="Too many open files"):
                 while True:
                     descriptors.callback(os.close, os.dup(connection.fileno()))
-            connection.connect((HERE, server.port))
+            connection.connect(server.address().place.name)
             time.sleep(0.2)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        connection.sendall(server.token.encode())
+        connection.sendall(server.address().token.encode())
         send(connection, hello_of(0))
         assert receive_from_server(connection) == Welcome()
         assert next_event(server, 0) == hello_of(0)
 
 
-def test_many_workers_connect_at_once():
-    size = 2 * control_server._STRANGERS
-    with ControlServer(HERE, size) as server, ExitStack() as stack, ThreadPoolExecutor(size) as pool:
+def test_many_workers_connect_at_once(where):
+    size = 2 * PER_PEER
+    with ControlServer(where, size) as server, ExitStack() as stack, ThreadPoolExecutor(size) as pool:
         clients = [
             stack.enter_context(client) for client in pool.map(lambda rank: client_of(server, rank), range(size))
         ]
@@ -243,9 +254,9 @@ def test_many_workers_connect_at_once():
         assert {server.next(PATIENCE)[0] for _ in range(size)} == set(range(size))
 
 
-def test_each_rank_has_one_worker():
+def test_each_rank_has_one_worker(where):
     """Spark may start a task again, even after the first attempt has ended."""
-    with ControlServer(HERE, 2) as server:
+    with ControlServer(where, 2) as server:
         with (
             client_of(server, 0),
             pytest.raises(PeerLostError, match="refused worker 0, because a worker with this rank is already"),
@@ -259,29 +270,29 @@ def test_each_rank_has_one_worker():
             assert next_event(server, 1) == hello_of(1)
 
 
-def test_a_lane_is_handed_over_with_all_later_bytes():
+def test_a_lane_is_handed_over_with_all_later_bytes(where):
     adopted = SimpleQueue()
     with (
-        ControlServer(HERE, 2, adopt=lambda *connection: adopted.put(connection)) as server,
+        ControlServer(where, 2, adopt=lambda *connection: adopted.put(connection)) as server,
         connect_to(server) as connection,
     ):
-        connection.sendall(server.token.encode())
+        connection.sendall(server.address().token.encode())
         frame = msgspec.msgpack.encode(hello_of(1, purpose=Purpose.RELAY, lane=3))
         connection.sendall(framed(frame) + b"a request")
         adopted_end, rank, lane = adopted.get(timeout=PATIENCE)
-        with adopted_end:
+        with closing(adopted_end):
             assert (rank, lane, adopted_end.gettimeout()) == (1, 3, None)
             adopted_end.settimeout(PATIENCE)
-            assert adopted_end.recv(9, socket.MSG_WAITALL) == b"a request"
+            assert receive_exactly(adopted_end, 9) == b"a request"
             assert receive_from_server(connection) == Welcome()
             adopted_end.sendall(b"an answer")
-            assert connection.recv(9, socket.MSG_WAITALL) == b"an answer"
+            assert receive_exactly(connection, 9) == b"an answer"
         assert server.next(0.0) is None
 
 
-def test_a_lane_without_a_relay_is_refused():
+def test_a_lane_without_a_relay_is_refused(where):
     with (
-        ControlServer(HERE, 1) as server,
+        ControlServer(where, 1) as server,
         client_of(server) as client,
         pytest.raises(PeerLostError, match="refused worker 0"),
     ):
@@ -299,9 +310,9 @@ def test_a_lane_without_a_relay_is_refused():
         framed(msgspec.msgpack.encode({"type": "WorkerReport", "contents": 5})),
     ],
 )
-def test_an_unknown_message_ends_the_connection(data):
-    with ControlServer(HERE, 1) as server, connect_to(server) as connection:
-        connection.sendall(server.token.encode())
+def test_an_unknown_message_ends_the_connection(where, data):
+    with ControlServer(where, 1) as server, connect_to(server) as connection:
+        connection.sendall(server.address().token.encode())
         send(connection, hello_of(0))
         assert receive_from_server(connection) == Welcome()
         connection.sendall(data + bytes(100))
@@ -310,9 +321,9 @@ def test_an_unknown_message_ends_the_connection(data):
         assert is_refused(connection)
 
 
-def test_all_workers_share_one_store():
+def test_all_workers_share_one_store(where):
     with (
-        ControlServer(HERE, 2) as server,
+        ControlServer(where, 2) as server,
         client_of(server, 0) as first,
         client_of(server, 1) as second,
     ):
@@ -346,12 +357,12 @@ def test_all_workers_share_one_store():
     ],
     ids=["an unknown operation", "no key", "a long value", "a sum with a text", "a heartbeat"],
 )
-def test_an_invalid_store_request_ends_only_its_connection(request_of_a_stranger):
-    with ControlServer(HERE, 1) as server, client_of(server) as client:
+def test_an_invalid_store_request_ends_only_its_connection(where, request_of_a_stranger):
+    with ControlServer(where, 1) as server, client_of(server) as client:
         store = ControlStore(client.open_store())
         store.set("text", "no number")
         with connect_to(server) as connection:
-            connection.sendall(server.token.encode())
+            connection.sendall(server.address().token.encode())
             send(connection, hello_of(0, purpose=Purpose.STORE))
             assert receive_from_server(connection) == Welcome()
             send(connection, request_of_a_stranger)
@@ -359,7 +370,7 @@ def test_an_invalid_store_request_ends_only_its_connection(request_of_a_stranger
         assert store.get("text") == b"no number"
 
 
-def test_a_worker_that_waits_at_the_store_notices_the_servers_end():
+def test_a_worker_that_waits_at_the_store_notices_the_servers_end(where):
     problems = SimpleQueue()
 
     def wait(store):
@@ -367,7 +378,7 @@ def test_a_worker_that_waits_at_the_store_notices_the_servers_end():
             store.get("nothing")
         problems.put(caught.value)
 
-    with ControlServer(HERE, 1) as server:
+    with ControlServer(where, 1) as server:
         client = client_of(server)
         store = ControlStore(client.open_store())
         waiting = threading.Thread(target=wait, args=(store,))
@@ -378,17 +389,18 @@ def test_a_worker_that_waits_at_the_store_notices_the_servers_end():
     client.__exit__()
 
 
-def test_a_worker_ends_when_its_supervisor_has_ended():
+def test_a_worker_ends_when_its_supervisor_has_ended(where):
     program = (
         "import msgspec, sys, time\n"
-        "from netdsl.distributed.control.client import ControlAddress, ControlClient\n"
+        "from netdsl.distributed.control.address import ControlAddress\n"
+        "from netdsl.distributed.control.client import ControlClient\n"
         "with ControlClient(msgspec.json.decode(sys.stdin.readline(), type=ControlAddress), 0): time.sleep(600)"
     )
-    with ControlServer(HERE, 1) as server:
+    with ControlServer(where, 1) as server:
         worker = subprocess.Popen(
             [sys.executable, "-c", program], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        worker.stdin.write(msgspec.json.encode(address_of(server)).decode() + "\n")
+        worker.stdin.write(msgspec.json.encode(server.address()).decode() + "\n")
         worker.stdin.flush()
         assert server.next(PATIENCE) is not None
     try:
@@ -398,10 +410,10 @@ def test_a_worker_ends_when_its_supervisor_has_ended():
     assert (worker.returncode, said) == (1, "worker 0: the supervisor is gone\n")
 
 
-def test_a_waiting_worker_ends_when_the_supervisor_has_ended():
+def test_a_waiting_worker_ends_when_the_supervisor_has_ended(where):
     reasons = SimpleQueue()
-    with ControlServer(HERE, 1) as server:
-        client = ControlClient(address_of(server), 0, BEAT, leave=reasons.put)
+    with ControlServer(where, 1) as server:
+        client = ControlClient(server.address(), 0, BEAT, leave=reasons.put)
         client.interruption.listen(lambda problem: reasons.put(str(problem)))
         client.__enter__()
     assert reasons.get(timeout=PATIENCE) == "the supervisor is gone"
@@ -409,10 +421,10 @@ def test_a_waiting_worker_ends_when_the_supervisor_has_ended():
     client.__exit__()
 
 
-def test_a_worker_that_reported_its_end_may_lose_the_server():
+def test_a_worker_that_reported_its_end_may_lose_the_server(where):
     reasons = []
-    with ControlServer(HERE, 1) as server:
-        client = ControlClient(address_of(server), 0, BEAT, leave=reasons.append)
+    with ControlServer(where, 1) as server:
+        client = ControlClient(server.address(), 0, BEAT, leave=reasons.append)
         client.__enter__()
         client.report_end(Ending.DONE)
     time.sleep(0.2)
@@ -420,21 +432,20 @@ def test_a_worker_that_reported_its_end_may_lose_the_server():
     assert reasons == []
 
 
-def test_a_missing_server_is_reported():
-    with ControlServer(HERE, 1) as server:
-        gone = address_of(server)
-    with pytest.raises(PeerLostError, match=rf"the control server at 127.0.0.1:{gone.port} can't be reached"):
+def test_a_missing_server_is_reported(where):
+    with ControlServer(where, 1) as server:
+        gone = server.address()
+    with pytest.raises(PeerLostError, match=rf"the control server at {gone.place} can't be reached"):
         ControlClient(gone, 0)
 
 
 def test_a_port_can_be_used_once_it_is_free_again():
-    with (
-        ControlServer(HERE, 1) as server,
-        pytest.raises(DistributedError, match=f"can't listen at {HERE}:{server.port}: .*; name a free port"),
-    ):
-        ControlServer(HERE, 1, server.port)
-    with ControlServer(HERE, 1, server.port) as again:
-        assert again.port == server.port
+    with ControlServer(HERE, 1) as server:
+        port = server.address().place.port
+        with pytest.raises(DistributedError, match=f"can't listen at {HERE}:{port}: .*; name a free port"):
+            ControlServer(HERE, 1, port)
+    with ControlServer(HERE, 1, port) as again:
+        assert again.address().place.port == port
 
 
 def test_an_address_of_another_machine_is_refused():

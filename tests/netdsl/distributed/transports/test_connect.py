@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 import torch
 
-from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.relay.relay import Relay
@@ -17,19 +19,24 @@ from netdsl.errors import PeerLostError
 from tests.patience import PATIENCE
 
 HERE, CPU = "127.0.0.1", torch.device("cpu")
+INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 WITHOUT_GPUS = [Transport.SHARED_MEMORY, Transport.GLOO, Transport.RELAY]
 
 
 @pytest.fixture(autouse=True)
 def no_interface(monkeypatch):
-    monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
+    """Let this test choose the interfaces, and restore them afterwards."""
+    for name in INTERFACES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
 
 
+@pytest.mark.parametrize("host", [None, HERE], ids=["local", "network"])
 @pytest.mark.parametrize("transport", WITHOUT_GPUS)
-def test_workers_meet_and_exchange(transport):
+def test_workers_meet_and_exchange(transport, host):
     def work(rank):
         with (
-            ControlClient(address, rank) as control,
+            ControlClient(server.address(), rank) as control,
             closing(connect(transport, control, rank, 2, CPU, timeout=PATIENCE)) as communicator,
         ):
             buffer = torch.tensor([3.0, 4.0 + rank, 5.0])
@@ -39,16 +46,26 @@ def test_workers_meet_and_exchange(transport):
 
     with (
         closing(Relay(2, 30)) as relay,
-        ControlServer(HERE, 2, adopt=relay.adopt) as server,
+        ControlServer(host, 2, adopt=relay.adopt) as server,
         ThreadPoolExecutor(2) as pool,
     ):
-        address = ControlAddress(HERE, server.port, server.token)
         assert list(pool.map(work, range(2))) == [[3.0, 4.5, 5.0]] * 2
 
 
 @pytest.mark.parametrize("transport", WITHOUT_GPUS)
 def test_workers_cannot_meet_without_a_server(transport):
     with ControlServer(HERE, 1) as server:
-        control = ControlClient(ControlAddress(HERE, server.port, server.token), 0, leave=lambda reason: None)
-    with control, pytest.raises(PeerLostError, match=rf"127\.0\.0\.1:{server.port} can't be reached"):
+        address = server.address()
+        control = ControlClient(address, 0, leave=lambda reason: None)
+    with control, pytest.raises(PeerLostError, match=f"{address.place} can't be reached"):
         connect(transport, control, 0, 1, CPU, timeout=1)
+
+
+def test_gloo_and_nccl_listen_at_the_interface_that_reaches_the_supervisor(monkeypatch):
+    loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
+    with ControlServer(HERE, 1) as server, ControlClient(server.address(), 0, leave=print) as control:
+        connect(Transport.GLOO, control, 0, 1, CPU, timeout=PATIENCE).close()
+        assert [os.environ[name] for name in INTERFACES] == [loopback, f"={loopback}"]
+        monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth7")
+        connect(Transport.GLOO, control, 0, 1, CPU, timeout=PATIENCE).close()
+        assert os.environ["NCCL_SOCKET_IFNAME"] == "eth7"

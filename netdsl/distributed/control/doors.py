@@ -1,0 +1,126 @@
+"""The doors of a control server: a Unix socket for processes of its machine, or a port for other machines."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from typing import Protocol
+
+from netdsl.distributed.control.address import LocalSocket, NetworkPort, keep_alive, peer_of_user
+from netdsl.distributed.control.certificate import certified_context
+from netdsl.distributed.control.encryption import EncryptedSocket, Endpoint
+from netdsl.errors import DistributedError
+
+_BACKLOG = 1024  # connections that the system accepts in advance
+
+
+class Door(Protocol):
+    """A place at which a control server listens."""
+
+    def place(self, host: str | None) -> LocalSocket | NetworkPort:
+        """Return the place as workers see it, who reach this machine at the host."""
+        ...
+
+    def accept(self) -> tuple[socket.socket, str]:
+        """Wait for a connection, and return it with its peer, from which nothing has been read."""
+        ...
+
+    def secure(self, connection: socket.socket, deadline: float) -> Endpoint:
+        """Return the connection over which the token may travel, before the deadline."""
+        ...
+
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
+def open_door(host: str | None, port: int) -> Door:
+    """Listen at an address of this machine, or for processes of this machine only if there is none."""
+    try:
+        return LocalDoor() if host is None else NetworkDoor(host, port)
+    except OSError as problem:
+        if host is None:
+            raise DistributedError(
+                f"the supervisor can't listen at a local socket: {problem}; set TMPDIR to a folder with a short path"
+            ) from None
+        where, advice = (f"{host}:{port}", "a free port") if port else (host, "an address of this machine")
+        raise DistributedError(f"the supervisor can't listen at {where}: {problem}; name {advice}") from None
+
+
+class LocalDoor:
+    """Listens at a Unix socket. Each process of this user is a peer, and other users' processes aren't heard.
+
+    On Linux the socket has no file, so nothing is left when this process is killed.
+    """
+
+    def __init__(self) -> None:
+        self._folder = "" if sys.platform == "linux" else tempfile.mkdtemp(prefix="netdsl-")  # only this user enters
+        self._listener = socket.socket(socket.AF_UNIX)
+        try:
+            self._listener.bind(f"{self._folder}/control" if self._folder else "")
+            self._listener.listen(_BACKLOG)
+        except OSError:
+            self.close()
+            raise
+
+    def place(self, host: str | None) -> LocalSocket:
+        """Return the socket."""
+        name = self._listener.getsockname()
+        return LocalSocket(name if isinstance(name, str) else name.decode("latin-1"))
+
+    def accept(self) -> tuple[socket.socket, str]:
+        """Wait for a connection of this user. Those of others are closed at once."""
+        while True:
+            connection, _ = self._listener.accept()
+            peer = peer_of_user(connection)
+            if peer is not None:
+                return connection, str(peer)
+            connection.close()
+
+    def secure(self, connection: socket.socket, deadline: float) -> socket.socket:
+        """Return the connection itself, which doesn't leave this machine."""
+        return connection
+
+    def close(self) -> None:
+        """Stop listening."""
+        _close_listener(self._listener)
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class NetworkDoor:
+    """Listens at a port, with a certificate of its own. Each address is a peer."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._listener = socket.create_server((host, port), backlog=_BACKLOG)
+        self._context, self._fingerprint = certified_context()
+
+    def place(self, host: str | None) -> NetworkPort:
+        """Return the port at a host."""
+        return NetworkPort(host or self._host, self._listener.getsockname()[1], self._fingerprint)
+
+    def accept(self) -> tuple[socket.socket, str]:
+        """Wait for a connection."""
+        connection, address = self._listener.accept()
+        return connection, address[0]
+
+    def secure(self, connection: socket.socket, deadline: float) -> EncryptedSocket:
+        """Encrypt the connection."""
+        keep_alive(connection)
+        encrypted = EncryptedSocket(connection, self._context, server=True)
+        encrypted.shake_hands(deadline)
+        return encrypted
+
+    def close(self) -> None:
+        """Stop listening."""
+        _close_listener(self._listener)
+
+
+def _close_listener(listener: socket.socket) -> None:
+    with suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+    listener.close()
