@@ -17,6 +17,7 @@ from secrets import token_hex
 from caffe_proto.errors import FileError
 from caffe_proto.wire import Buffer
 
+PRIVATE = 0o700  # the mode of folders that only their owner may open
 MAX_DEFLATION = 1032  # the factor by which deflate can shrink bytes; a file that claims more is an attack on memory
 
 _LONGEST = 40  # letters of a file's name in the name of its temporary file
@@ -100,11 +101,21 @@ def atomic_path(
         ) from None
 
 
-def create_folder(folder: Path) -> None:
-    """Create a folder, and the folders that contain it. An existing folder stays as it is."""
+def create_folder(folder: Path, mode: int | None = None) -> None:
+    """Create a folder, and the folders that contain it. Existing folders stay as they are.
+
+    New folders have the mode, whatever the umask is. By default, the umask decides.
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for path in (*reversed(folder.parents), folder):
+            if not path.is_dir():
+                path.mkdir(0o777 if mode is None else mode)
+                if mode is not None:
+                    path.chmod(mode)  # the umask may have taken more away
     except OSError as problem:
+        if isinstance(problem, FileExistsError) and path.is_dir():  # another process was faster
+            create_folder(folder, mode)
+            return
         raise FileError(
             f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, or "
             "free space there"

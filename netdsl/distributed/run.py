@@ -14,7 +14,7 @@ import msgspec
 import torch
 
 from caffe_proto.files import CaffeFile, Form, read_solver, write
-from caffe_proto.storage import remove_leftovers, write_pieces
+from caffe_proto.storage import PRIVATE, create_folder, remove_leftovers, write_pieces
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -140,13 +140,7 @@ class Run:
 
     def save(self, path: Path, *, again: bool = False) -> None:
         """Save a new run of several workers in a folder, which is created. With `again`, overwrite a saved run."""
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise DistributedError(
-                f"{path}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, "
-                "or free space there"
-            ) from None
+        create_folder(path, PRIVATE)
         if (path / _RUN).exists() and not again:
             raise DistributedError(
                 f"{path}: the folder already contains a run; continue it with --resume {self.folder}, or name "

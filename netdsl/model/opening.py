@@ -11,8 +11,9 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
 from caffe_proto.dialects import mark, marks_of
-from caffe_proto.errors import CaffeError, FileError, few
+from caffe_proto.errors import CaffeError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
+from caffe_proto.storage import PRIVATE, create_folder
 from netdsl.errors import NetError, WeightsError
 from netdsl.model.formats import has_tensors, named_model, reader_of
 from netdsl.model.model import Model, NetSource, open_named, open_net
@@ -237,13 +238,7 @@ def store_for_workers(files: Iterable[Model], folder: Path) -> tuple[str, ...]:
 
     The workers then need only Caffe's formats, and the run can be repeated after the original files change.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(
-            f"{folder}: can't create the folder: {problem.strerror}; choose a folder that you can write to, or free "
-            "space there"
-        ) from None
+    create_folder(folder, PRIVATE)
     stored = []
     for number, file in enumerate(files):
         name = file.files[0].stem.removesuffix(".caffemodel")

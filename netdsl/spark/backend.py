@@ -12,6 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from caffe_proto.storage import PRIVATE, create_folder
 from netdsl.errors import DistributedError
 from netdsl.spark.session import open_session, task_cores
 from netdsl.training.backends import SPARK, Backend
@@ -119,11 +120,5 @@ def new_folder(session: SparkSession) -> Path:
             f"Net.train), or for all runs in Spark's setting {FOLDER}"
         )
     folder = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
-    try:
-        folder.mkdir(parents=True, mode=0o777 if shared else 0o700)
-    except OSError as problem:
-        raise DistributedError(
-            f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, "
-            "or free space there"
-        ) from None
+    create_folder(folder, None if shared else PRIVATE)  # executors of another user may have to write there
     return folder

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import torch
 
-from caffe_proto.storage import write_pieces
+from caffe_proto.storage import PRIVATE, create_folder, write_pieces
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.heartbeat import WatchedCommunicator
 from netdsl.distributed.control.protocol import Ending
@@ -71,7 +71,7 @@ def _transport_between(workers: int, per_machine: int) -> Transport:
 
 def keep_output(log: Path) -> None:
     """Redirect this process's standard output to a file."""
-    log.parent.mkdir(parents=True, exist_ok=True)
+    create_folder(log.parent, PRIVATE)
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
 
@@ -91,7 +91,7 @@ class ScriptPlan(msgspec.Struct, frozen=True):
 
     def save(self, folder: Path) -> None:
         """Write the plan to a folder, in which the workers find it."""
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder, PRIVATE)
         write_pieces(folder / _PLAN_FILE, [msgspec.json.encode(self)])
 
     @classmethod

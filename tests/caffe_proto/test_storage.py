@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from caffe_proto.errors import FileError
-from caffe_proto.storage import atomic_path, remove_leftovers, temporary_folder, write_pieces
+from caffe_proto.storage import (
+    PRIVATE,
+    atomic_path,
+    create_folder,
+    remove_leftovers,
+    temporary_folder,
+    write_pieces,
+)
 
 
 def names_in(folder: Path) -> set[str]:
@@ -309,3 +316,28 @@ def test_two_simultaneous_writers_leave_one_complete_file(tmp_path: Path) -> Non
     write_pieces(tmp_path / "file", inner())
     assert (tmp_path / "file").read_bytes() == b"first " * 200_000
     assert names_in(tmp_path) == {"file"}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o177])
+def test_a_private_folder_is_only_for_its_owner(umask: int, tmp_path: Path) -> None:
+    """The mode doesn't depend on the umask. An existing folder, as of a group, keeps its own."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o2770)
+    before = os.umask(umask)
+    try:
+        create_folder(shared / "runs" / "first", PRIVATE)
+        create_folder(shared, PRIVATE)
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(path.stat().st_mode) & 0o777 for path in (shared / "runs" / "first", shared / "runs", shared)]
+    assert modes == [0o700, 0o700, 0o770]
+
+
+def test_the_umask_decides_about_other_folders(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        create_folder(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")] == [0o750, 0o750]

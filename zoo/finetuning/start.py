@@ -13,7 +13,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
-from caffe_proto.storage import create_folder, write_pieces
+from caffe_proto.storage import PRIVATE, create_folder, write_pieces
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.image_settings import describe
@@ -88,7 +88,7 @@ def begin(
         )
     run_folder = request.output / RUN
     create_folder(request.output)
-    create_folder(run_folder)
+    create_folder(run_folder, PRIVATE)
     try:
         divide_into_folds(request, progress)
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from caffe_proto.errors import FileError
-from caffe_proto.storage import atomic_path
+from caffe_proto.storage import PRIVATE, atomic_path, create_folder
 from netdsl.data.batches.user_batches import as_tensor, fitted, in_quotes, stacked, values_by_blob
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Indices
@@ -59,13 +58,7 @@ class UserRows(ABC):
         self.choose(blobs)
         if not len(self):
             raise DataError("the data have no rows to learn from or to test on; pass at least one row")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise FileError(
-                f"{folder}: can't be created: {problem.strerror}; choose a folder that you can write to, "
-                "or free space there"
-            ) from None
+        create_folder(folder, PRIVATE)
         first = self._arrow_batch(blobs, 0)
         with atomic_path(file) as path, arrow().ipc.new_file(str(path), first.schema) as writer:
             writer.write_batch(first)

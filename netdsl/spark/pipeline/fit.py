@@ -15,11 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.storage import PRIVATE, create_folder
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.run_worker import MODEL
-from netdsl.errors import DataError, DistributedError
+from netdsl.errors import DataError
 from netdsl.model.data_shapes import with_items
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve_own_state
@@ -67,13 +68,7 @@ class Fit:
         """Return the requested folder, or a new one that is removed afterwards."""
         if self.folder is not None:
             run = self.folder.resolve()
-            try:
-                run.mkdir(parents=True, exist_ok=True)
-            except OSError as problem:
-                raise DistributedError(
-                    f"{run}: the folder can't be created: {problem.strerror}; choose a folder that you can "
-                    "write to, or free space there"
-                ) from None
+            create_folder(run, PRIVATE)
             yield run
             return
         with folder_of_one_run(session) as run:

@@ -55,6 +55,11 @@ def test_a_settled_run_needs_no_other_file(param: pb.SolverParameter, tmp_path: 
     assert run.weights == ("w.caffemodel",)
 
 
+def test_a_folder_of_a_run_is_only_for_its_owner(param: pb.SolverParameter, tmp_path: Path) -> None:
+    Run(open_settings(param), workers=2).save(tmp_path / "run")
+    assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_folder_contains_only_one_run(param: pb.SolverParameter, tmp_path: Path) -> None:
     Run(open_settings(param), workers=2).save(tmp_path)
     with pytest.raises(DistributedError, match="already contains a run; continue it with --resume"):
