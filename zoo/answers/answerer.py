@@ -19,7 +19,7 @@ from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.source import Source
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.tables.table import BlobColumn
-from netdsl.data.transforms.decode import GRAY, decode
+from netdsl.data.transforms.decode import COLORS, GRAY, decode
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.writing.map_items import map_items
@@ -37,7 +37,7 @@ from netdsl.net.graph import Graph, Phase
 from netdsl.net.sample_inputs import input_kinds, is_image
 from netdsl.prediction.captions import CaptionGenerator
 from netdsl.prediction.decoders import DECODERS
-from netdsl.prediction.decoders.decoder import Decoder
+from netdsl.prediction.decoders.decoder import Decoder, PublishedInput
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
@@ -57,7 +57,7 @@ from zoo.answers.layer_settings import describe_unknown, layer_settings
 from zoo.answers.outputs import NetOutput, StatedOutput, features_output, find_output, keeps_apart
 from zoo.answers.readers import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.card_input import short_side_of, transform_of, unlike_layer
-from zoo.cards import Card, Channels, card_decoder
+from zoo.cards import Card, Channels, ImageInput, card_decoder
 from zoo.names import ZooModel, classes_of_model, described_model, known_card_notice, problem_of_model
 from zoo.requests.events import Listen, work
 from zoo.requests.using import View
@@ -116,7 +116,8 @@ class Answerer:
             used = self._predictor.built if parts is None else deployed.settled(Phase.TEST).built
             listen(WeightsLoaded(model.files, match_names(deployed, used)))
             self._image, self._sizes = _inputs_for_images(self._predictor)
-            self.preparation = self._preparation_of_images(image_model, listen)
+            family = None if output.recognized is None else output.recognized.input
+            self.preparation = self._preparation_of_images(image_model, family, listen)
             if parts is None:
                 self._reader = output.reader(
                     self._image.edge,
@@ -189,7 +190,7 @@ class Answerer:
         except DecoderError as problem:
             raise NetError(in_file(self._origin, problem)) from None
 
-    def _preparation_of_images(self, model: Model, listen: Listener) -> Preparation:
+    def _preparation_of_images(self, model: Model, family: PublishedInput | None, listen: Listener) -> Preparation:
         blob = self._image.blob.name
         if self._sizes:
             return self._preparation_by_short_side(listen)
@@ -206,11 +207,17 @@ class Answerer:
                 listen(Notice(f"the net reads images of {height}x{width}, so it doesn't get the size in the card"))
             return LayerPreparation(transform_of(image, named.path), image.channels, standardized=image.standardized)
         layer = layer_settings(model, named, folder, blob)
+        if layer is None and family is not None and channels == COLORS:
+            order = Channels.RGB if family.rgb else Channels.BGR
+            image = ImageInput((height, width), order, None, family.mean, family.scale, family.padded)
+            preparation = LayerPreparation(transform_of(image, folder), order)
+            listen(Notice(describe_unknown(preparation, folder, as_published=True)))
+            return preparation
         param = pb.TransformationParameter() if layer is None else layer.usable()
         settings = settings_in_tests(param, channels, (height, width))
         preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
-        text = describe_unknown(preparation, folder) if layer is None else layer.describe(preparation)
-        listen(Notice(text))
+        unknown = describe_unknown(preparation, folder, as_published=False)
+        listen(Notice(unknown if layer is None else layer.describe(preparation)))
         return preparation
 
     def _preparation_by_short_side(self, listen: Listener) -> Preparation:

@@ -49,9 +49,11 @@ class LayerSettings:
         return f"{text}; the mean image {self.missing} isn't subtracted, {reason}"
 
 
-def describe_unknown(preparation: object, folder: Path) -> str:
-    """Return a sentence about the preparation of images that nothing describes. `folder` contains the net."""
-    text = f"neither a card nor a data layer describes how images become the input; they are {preparation}"
+def describe_unknown(preparation: object, folder: Path, *, as_published: bool) -> str:
+    """Return a sentence about the preparation of images that nothing describes, or only the published nets of the same
+    family. `folder` contains the net."""
+    origin = "as in the published nets of this family, " if as_published else ""
+    text = f"neither a card nor a data layer describes how images become the input; {origin}they are {preparation}"
     means = ", ".join(path.name for path in sorted(folder.glob("*.binaryproto")))
     return f"{text}; to subtract {means}, set `mean` in the `input` of a card" if means else text
 

@@ -21,7 +21,7 @@ from netdsl.model.model import Model
 from netdsl.net.build import Built, reshape
 from netdsl.net.graph import Graph
 from netdsl.prediction.decoders import DECODERS, recognize
-from netdsl.prediction.decoders.decoder import Decoder
+from netdsl.prediction.decoders.decoder import Decoder, Recognized
 from netdsl.prediction.decoders.picture import PictureDecoder
 from netdsl.prediction.meanings import KnownMeaning, Meanings, maker_of, vector_length
 from netdsl.prediction.predictor import Predictor
@@ -73,7 +73,7 @@ class StatedOutput:
 class NetOutput:
     """The blobs of a net's answer, or none if the answer is the net's prediction.
 
-    `recognized` is the reason for a decoder that neither the user nor the card names.
+    `recognized` is set if neither the user nor the card names the decoder.
     """
 
     predictor: Predictor
@@ -82,7 +82,7 @@ class NetOutput:
     outputs: tuple[str, ...] = ()  # the outputs of the whole net
     note: str = ""  # a notice for the user about the choice
     decoder: Decoder | None = None
-    recognized: str = ""
+    recognized: Recognized | None = None
 
     @property
     def edge(self) -> int:
@@ -97,8 +97,9 @@ class NetOutput:
         `say` receives sentences about readings that neither the user nor the card states, and about unused names.
         """
         if self.decoder is not None:
-            if self.recognized:
-                say(f"no card describes the output; {self.recognized}, so the decoder '{self.decoder.name}' reads it")
+            if self.recognized is not None:
+                reason = self.recognized.reason
+                say(f"no card describes the output; {reason}, so the decoder '{self.decoder.name}' reads it")
             places = _places(self._built, image, {**self.predictor.outputs, self._built.graph.blobs[image]: image})
             decoder = _named(self.decoder, self._names(self.edge, say).names)
             names = ClassNames(tuple(getattr(decoder, "names", ())))
@@ -236,7 +237,7 @@ def find_output(model: Model, stated: StatedOutput, size: ImageSize | None) -> N
     if stated.view is None and not detecting and stated.task in (None, Task.DETECTION, Task.KEYPOINTS) and size:
         shapes = {name: built.shapes[edge][1:] for edge, name in outputs.items()}
         if (recognized := recognize(shapes, (size.height, size.width))) is not None:
-            return replace(_decoded(model, stated, names, recognized.decoder), recognized=recognized.reason)
+            return replace(_decoded(model, stated, names, recognized.decoder), recognized=recognized)
     predictor = Predictor(model)
     if predictor.prediction is not None:
         return NetOutput(predictor, (), stated, names)

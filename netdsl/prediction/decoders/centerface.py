@@ -13,6 +13,7 @@ from netdsl.prediction.decoders.decoder import (
     DetectionDecoder,
     Detections,
     Outputs,
+    PublishedInput,
     Recognized,
     Shapes,
     Size,
@@ -59,7 +60,8 @@ class CenterFace(DetectionDecoder):
         grid = size[0] // _STRIDE, size[1] // _STRIDE
         if dict(shapes) != {"537": (1, *grid), "538": (2, *grid), "539": (2, *grid), "540": (10, *grid)}:
             return None
-        return Recognized(cls(), "the net's outputs have the names and shapes of CenterFace's four maps")
+        reason = "the net's outputs have the names and shapes of CenterFace's four maps"
+        return Recognized(cls(), reason, PublishedInput(rgb=True))
 
     @staticmethod
     def _check_shapes(heat: Numbers, scale: Numbers, offset: Numbers, landmarks: Numbers | None) -> None:

@@ -164,11 +164,22 @@ class AttributeGroup:
 Decoded = Detections | Points | People | Picture | Embedding | Text | Attributes
 
 
+class PublishedInput(NamedTuple):
+    """The preparation of color images for a family's published nets. `mean` is in the order of the channels."""
+
+    rgb: bool
+    mean: tuple[float, ...] = ()
+    scale: float = 1.0
+    padded: bool = False  # whether images keep their proportions, between black borders
+
+
 class Recognized(NamedTuple):
-    """A decoder whose family was recognized by the net's outputs, and the reason as a clause for the user."""
+    """A decoder whose family was recognized by the net's outputs, the reason as a clause for the user, and the input of
+    the family's published nets, if all of them have the same."""
 
     decoder: Decoder
     reason: str
+    input: PublishedInput | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from netdsl.prediction.decoders.decoder import (
     DetectionDecoder,
     Detections,
     Outputs,
+    PublishedInput,
     Recognized,
     Shapes,
     Size,
@@ -84,7 +85,8 @@ class FaceMask(DetectionDecoder):
         published = {"loc_branch_concat": (decoder.count, 4), "cls_branch_concat": (decoder.count, 2)}
         if dict(shapes) != published:
             return None
-        return Recognized(decoder, f"the outputs have the names of FaceMask's branches and its {decoder.count} anchors")
+        reason = f"the outputs have the names of FaceMask's branches and its {decoder.count} anchors"
+        return Recognized(decoder, reason, PublishedInput(rgb=True, scale=1 / 255))
 
     def anchors(self) -> Numbers:
         """Return the anchors as fractions of the input."""

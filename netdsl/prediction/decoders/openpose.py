@@ -17,6 +17,7 @@ from netdsl.prediction.decoders.decoder import (
     Decoder,
     Outputs,
     People,
+    PublishedInput,
     Recognized,
     Shapes,
     Size,
@@ -183,7 +184,8 @@ class OpenPose(Decoder):
             maps = _BODIES[skeleton.value].channels
             if dict(shapes) == {"net_output": (maps, size[0] // _STRIDE, size[1] // _STRIDE)}:
                 reason = f"the output 'net_output' has the {maps} maps of OpenPose's skeleton {skeleton.value}"
-                return Recognized(cls(skeleton=skeleton), reason)
+                images = PublishedInput(rgb=False, mean=(128,), scale=1 / 256)
+                return Recognized(cls(skeleton=skeleton), reason, images)
         return None
 
     @property

@@ -21,6 +21,7 @@ from netdsl.prediction.decoders.decoder import (
     DetectionDecoder,
     Detections,
     Outputs,
+    PublishedInput,
     Recognized,
     Shapes,
     Size,
@@ -109,7 +110,8 @@ class RetinaFace(DetectionDecoder):
         }
         if any(shapes.get(name) != shape for name, shape in expected.items()):
             return None
-        return Recognized(cls(), "the net's outputs have the names and shapes of RetinaFace's heads")
+        reason = "the net's outputs have the names and shapes of RetinaFace's heads"
+        return Recognized(cls(), reason, PublishedInput(rgb=True, padded=True))
 
     def anchors(self, index: int, height: int, width: int) -> Numbers:
         """Return the anchors of a map in pixels, by position."""

@@ -24,6 +24,7 @@ from netdsl.prediction.decoders.decoder import (
     DetectionDecoder,
     Detections,
     Outputs,
+    PublishedInput,
     Recognized,
     Shapes,
     Size,
@@ -106,7 +107,7 @@ class UltraFace(DetectionDecoder):
         count = decoder.count(size)
         if {name: int(np.prod(shape)) for name, shape in shapes.items()} == {"boxes": 4 * count, "scores": 2 * count}:
             reason = f"the outputs 'boxes' and 'scores' describe the {count} boxes of UltraFace's grids"
-            return Recognized(decoder, reason)
+            return Recognized(decoder, reason, PublishedInput(rgb=True, mean=(127,), scale=1 / 128))
         names = {shape[-1]: name for name, shape in shapes.items() if shape}
         if len(shapes) != len(_COLUMNS) or set(names) != set(_COLUMNS.values()):
             return None
@@ -116,7 +117,7 @@ class UltraFace(DetectionDecoder):
             count = decoder.count(size)
             if all(np.prod(shapes[blobs[role]]) == count * columns for role, columns in _COLUMNS.items()):
                 reason = f"the outputs describe {count} boxes with scores and five landmarks, as RetinaFace for PyTorch"
-                return Recognized(decoder, reason)
+                return Recognized(decoder, reason, PublishedInput(rgb=False, mean=(104, 117, 123), padded=True))
         return None
 
     def count(self, size: Size) -> int:

@@ -14,6 +14,7 @@ from netdsl.prediction.decoders.decoder import (
     DetectionDecoder,
     Detections,
     Outputs,
+    PublishedInput,
     Recognized,
     Shapes,
     Size,
@@ -85,7 +86,8 @@ class Yolo(DetectionDecoder):
             }
             if dict(shapes) == grids:
                 reason = f"the outputs {', '.join(names)} have the shapes of YOLOv3's grids for the 80 classes of COCO"
-                return Recognized(cls(anchors=anchors, blobs={"grids": names}), reason)
+                decoder = cls(anchors=anchors, blobs={"grids": names})
+                return Recognized(decoder, reason, PublishedInput(rgb=True, scale=1 / 255))
         return None
 
     def _decoded_grid(self, index: int, grid: Numbers, size: Size) -> tuple[Numbers, Numbers]:

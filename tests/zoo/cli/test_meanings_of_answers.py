@@ -18,6 +18,8 @@ from netdsl.prediction.cascade import FaceCascade
 from tests.small_mtcnn import SETTINGS, write_mtcnn
 from tests.voc_folder import VocImage, VocObject, write_voc
 from tests.zoo.models import write_folder
+from zoo.answers.answerer import AnswererRequest
+from zoo.answers.cascade import open_answerer
 from zoo.cards import Card, ImageInput, Task
 
 IMAGE = ImageInput((4, 6))
@@ -386,7 +388,7 @@ def test_a_published_detector_is_recognized_and_its_boxes_are_on_the_image(zoo) 
         """
         for name, top, size in (("box", "boxes", 4 * 4420), ("score", "scores", 2 * 4420))
     )
-    data = "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: 1 dim: 1 dim: 240 dim: 320 } } }"
+    data = "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: 1 dim: 3 dim: 240 dim: 320 } } }"
     pool = "pooling_param { pool: AVE kernel_size: 80 stride: 80 }"
     small = f"layer {{ name: 's' type: 'Pooling' bottom: 'data' top: 's' {pool} }}"
     Path("faces.prototxt").write_text(
@@ -405,6 +407,10 @@ def test_a_published_detector_is_recognized_and_its_boxes_are_on_the_image(zoo) 
     assert [box[side] for side in ("left", "top", "right", "bottom")] == pytest.approx([200, 120, 232, 152])
     assert box["name"] == "face" and box["score"] == pytest.approx(0.9)
     assert "no card describes the output; the outputs 'boxes' and 'scores' describe" in told
+    assert "as in the published nets of this family, they are RGB with values from 0 to 255, resized to 240x3" in told
+    pixels = np.arange(3 * 240 * 320).reshape(3, 240, 320) % 256
+    prepared = open_answerer(AnswererRequest(words[0], (words[2],))).prepare(pixels.astype(np.uint8), "a.png")
+    np.testing.assert_allclose(prepared.values, (pixels[::-1] - 127) / 128, atol=1e-6)
     assert answer(zoo, *words, "--threshold", "0.95")[0]["boxes"] == []
 
 
