@@ -77,6 +77,13 @@ class Limit(Enum):
         "The nodes of an ONNX graph, with its functions and branches written out.",
         "Simplify the graph with onnxsim, or raise the limit for a very deep net.",
     )
+    OPERATIONS = (
+        "operations",
+        1 << 30,
+        "operations",
+        "The steps that compute the constants of an ONNX graph.",
+        "Run onnxsim on the model first, which computes the constants.",
+    )
     PROCESS_MEMORY = (
         "process-memory",
         8 << 30,
@@ -124,15 +131,15 @@ class Limit(Enum):
 
 
 class Ledger:
-    """The work that one file has asked for. Errors begin with `where`."""
+    """The work that one file has asked for."""
 
-    def __init__(self, where: str) -> None:
-        self._where, self._charged = where, Counter[Limit]()
+    def __init__(self) -> None:
+        self._charged = Counter[Limit]()
 
     def charge(self, limit: Limit, amount: int, what: str, by_size: int = 0) -> None:
-        """Add work that is about to be done. Raises a `LimitError` if the file would exceed the limit."""
+        """Add work that is about to be done. Raises a `LimitError` about `what` if the sum exceeds the limit."""
         self._charged[limit] += amount
-        limit.check(self._charged[limit], f"{self._where}: {what}", by_size)
+        limit.check(self._charged[limit], what, by_size)
 
 
 def check_limits() -> None:

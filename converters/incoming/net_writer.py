@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError
+from caffe_proto.errors import CaffeError, LimitError
 from netdsl import dsl
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Shape
@@ -50,12 +50,12 @@ class NetWriter:
         self._read: Counter[str] = Counter()
         self._layers: set[str] = set()
         self._blobs: set[str] = set(reserved)
+        # the fields that contain a blob's name, each with its index, so that renaming needn't search the net
+        self._places = defaultdict[str, list[tuple[MutableSequence[str], int]]](list)
 
     def input(self, name: str, shape: Shape) -> NetBlob:
         """Add an input of the net with exactly this name."""
-        self.net.layer.append(
-            dsl.Input(_unique_name(name, self._layers), [], tops=[name], shape=[{"dim": list(shape)}])
-        )
+        self._append(dsl.Input(_unique_name(name, self._layers), [], tops=[name], shape=[{"dim": list(shape)}]))
         self._blobs.add(name)
         self._inputs.add(name)
         return NetBlob(name, shape)
@@ -85,7 +85,7 @@ class NetWriter:
         names = [_unique_name(name if tops == 1 else f"{name}/{rank}", self._blobs) for rank in range(tops)]
         layer = constructor(name, [bottom.name for bottom in bottoms], tops=names, **settings)
         shapes = _shapes(layer, [bottom.shape for bottom in bottoms], [array.shape for array in arrays])
-        self.net.layer.append(layer)
+        self._append(layer)
         if arrays:
             self.weights[name] = [np.asarray(array, np.float32, order="C") for array in arrays]
         self._read.update(bottom.name for bottom in bottoms)
@@ -97,9 +97,10 @@ class NetWriter:
 
     def rename(self, blob: NetBlob, name: str) -> NetBlob:
         """Rename a layer's top, including where it is a bottom."""
-        for layer in self.net.layer:
-            for names in (layer.bottom, layer.top):
-                names[:] = [name if old_name == blob.name else old_name for old_name in names]
+        for names, index in self._places[blob.name]:
+            names[index] = name
+        if name != blob.name:
+            self._places[name] += self._places.pop(blob.name)
         self._blobs.add(name)
         self._read[name] = self._read.pop(blob.name, 0)
         return NetBlob(name, blob.shape)
@@ -126,6 +127,12 @@ class NetWriter:
     def model(self) -> Model:
         """Return the net that was written, with its weights."""
         return Model(self.net, self.weights)
+
+    def _append(self, layer: pb.LayerParameter) -> None:
+        self.net.layer.append(layer)
+        for names in (self.net.layer[-1].bottom, self.net.layer[-1].top):
+            for index, name in enumerate(names):
+                self._places[name].append((names, index))
 
     def _silence(self, outputs: Sequence[str]) -> None:
         tops = [top for layer in self.net.layer for top in layer.top]
@@ -176,9 +183,11 @@ class ConversionProblems:
 
     @contextmanager
     def of(self, operator: str, node: str) -> Iterator[None]:
-        """Collect errors that are raised in the block."""
+        """Collect errors that are raised in the block, unless the file asks for too much work."""
         try:
             yield
+        except LimitError:
+            raise
         except CaffeError as problem:
             self.add(operator, node, str(problem))
 

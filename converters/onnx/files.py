@@ -120,12 +120,33 @@ def _check_sizes(model: Any, path: Path) -> None:
     if path.stat().st_size > _SMALL:
         return
     try:
-        graph = onnx_module("shape_inference").infer_shapes(model, data_prop=True).graph
+        graph = onnx_module("shape_inference").infer_shapes(model).graph
     except Exception:  # an error in the graph is reported when the graph runs
         graph = model.graph
     for value in (*graph.input, *graph.value_info, *graph.output):
         lengths = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
         Limit.VALUES.check(math.prod(lengths), f"{path}: '{value.name[:_SHOWN]}' of shape {lengths}")
+
+
+def indices_that_are_read(graph: Any) -> list[int]:
+    """Return the indices of the nodes that the outputs depend on, in their order."""
+    needed, indices = {value.name for value in graph.output}, list[int]()
+    for index, node in reversed(list(enumerate(graph.node))):
+        if needed.intersection(node.output):
+            needed.update(name for part in _parts(node) if part.DESCRIPTOR.name == "NodeProto" for name in part.input)
+            needed.update(
+                value.name for part in _parts(node) if part.DESCRIPTOR.name == "GraphProto" for value in part.output
+            )
+            indices.append(index)
+    return indices[::-1]
+
+
+def remove_unread_nodes(graph: Any) -> None:
+    """Remove the nodes that no output depends on, because onnxruntime would run them."""
+    read = set(indices_that_are_read(graph))
+    for index in reversed(range(len(graph.node))):
+        if index not in read:
+            del graph.node[index]
 
 
 def _check_functions(model: Any, path: Path) -> None:

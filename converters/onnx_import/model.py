@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.blobs import MAX_AXES
-from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, name_advice
 from caffe_proto.limits import Limit
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter, Value
-from converters.onnx.files import load_onnx
+from converters.onnx.files import indices_that_are_read, load_onnx, remove_unread_nodes
 from converters.onnx.library import onnx, onnx_module
 from converters.onnx.verification import verify as verify_onnx
+from converters.onnx_import.constants import Constants
 from converters.onnx_import.operators import OPERATORS, OnnxNode
 from netdsl.errors import ConversionError, first_line
 from netdsl.layer import Shape
 from netdsl.model.model import Model
 from netdsl.model.weights.match import AnyArray
 
-_SMALL = 1000  # values; small inputs may contain lengths
-_LOOPS = ("Loop", "Scan", "SequenceMap")
 _DOMAINS = ("", "ai.onnx")
 _OF_SHAPES = ("Shape", "Size")  # operators whose result is constant even if their input isn't
 
@@ -40,9 +38,11 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: 
     loaded = load_onnx(model) if isinstance(model, (str, Path)) else model
     try:
         flat = onnx_module("inliner").inline_local_functions(loaded) if loaded.functions else loaded
+        if flat is not model:
+            remove_unread_nodes(flat.graph)
         net = Importer(flat, shapes or {}).run()
         if verify:
-            _verify(loaded, net)
+            _verify(flat, net)
     except CaffeError as problem:
         reason = " ".join(str(problem).splitlines())  # names in a damaged file may contain any characters
         raise type(problem)(f"{what}: {reason}") from None
@@ -67,18 +67,21 @@ class Importer:
 
     def __init__(self, model: Any, shapes: Mapping[str, Shape]) -> None:
         self.graph = model.graph
-        self.nodes = _reachable_nodes(self.graph)
+        self.nodes = [self.graph.node[index] for index in indices_that_are_read(self.graph)]
         self.read_names = {item for node in self.nodes for item in node.input} | {
             item.name for item in self.graph.output
         }
         self.opset = max((item.version for item in model.opset_import if item.domain in _DOMAINS), default=1)
         self.values: dict[str, Value] = dict(_initializers(self.graph))
+        stored = sum(value.nbytes for value in self.values.values() if not isinstance(value, NetBlob))
+        self.constants = Constants(self.opset, stored)
         names = [name for node in self.graph.node for name in node.output]
         self.net = NetWriter(self.graph.name or "net", [item for item in names if item])
         self.problems = ConversionProblems()
         # Values that couldn't be converted, or that depend on such values. A value is true if it depends on the net's
         # inputs.
         self.unconverted: dict[str, bool] = {}
+        self.named = set[str]()  # the blobs that have the names of values of the model, which they keep
         self.shapes = shapes
         self.checker_context = _checker_context(model)
 
@@ -95,6 +98,7 @@ class Importer:
             raise ConversionError(f"the net doesn't have the input '{min(unknown)}'; {advice}")
         for value in inputs:
             self.values[value.name] = self.net.input(value.name, self._shape(value))
+            self.named.add(value.name)
         for node in self.nodes:
             self._convert(node)
         self.problems.check("the net")
@@ -144,7 +148,9 @@ class Importer:
         if missing:
             raise ConversionError(f"no Caffe layer computes the output '{missing[0]}'")
         for output, value in zip(node.output, outputs, strict=False):
-            self.values[output] = self._renamed(value, output)
+            self.values[output] = value = self._renamed(value, output)
+            if isinstance(value, NetBlob):
+                self.named.add(value.name)
             self.unconverted.pop(output, None)
 
     def _varies(self, name: str) -> bool:
@@ -170,8 +176,10 @@ class Importer:
     def _fold_constant(self, node: Any) -> Sequence[Value]:
         """Return the outputs of a node that may depend on the shapes of the net's inputs, but not on their values."""
         inputs = [self._value(value, "an input") for value in node.input if value]
-        arrays = [np.empty(value.shape, np.float32) if isinstance(value, NetBlob) else value for value in inputs]
-        return _evaluate_node(node, arrays, self.opset)
+        arrays = [
+            np.broadcast_to(np.float32(0), value.shape) if isinstance(value, NetBlob) else value for value in inputs
+        ]
+        return self.constants.compute(node, arrays)
 
     def _node(self, node: Any, name: str) -> OnnxNode:
         inputs = [self._value(item, "an input") if item else None for item in node.input]
@@ -180,7 +188,7 @@ class Importer:
 
     def _renamed(self, value: Value, name: str) -> Value:
         """Rename the blob of a new layer to its name in the model."""
-        if not isinstance(value, NetBlob) or not name or any(other is value for other in self.values.values()):
+        if not isinstance(value, NetBlob) or not name or value.name in self.named:
             return value
         return self.net.rename(value, name)
 
@@ -195,16 +203,6 @@ def _checker_context(model: Any) -> Any:
 
 def _attribute_value(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _reachable_nodes(graph: Any) -> list[Any]:
-    """Return the nodes that the outputs depend on, in their order."""
-    needed, nodes = {value.name for value in graph.output}, []
-    for node in reversed(graph.node):
-        if needed.intersection(node.output):
-            needed.update(node.input)
-            nodes.append(node)
-    return nodes[::-1]
 
 
 def _name_outputs(net: NetWriter, names: Sequence[str], output_names: Sequence[str]) -> None:
@@ -229,55 +227,3 @@ def _initializers(graph: Any) -> Iterator[tuple[str, AnyArray]]:
             raise ConversionError(
                 f"initializer '{tensor.name}' is damaged: {first_line(problem)}; export the model again"
             ) from None
-
-
-def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[AnyArray]:
-    """Return the outputs of a node for constant inputs."""
-    if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
-        raise ConversionError("the result is random, which a Caffe net can't compute")
-    if node.op_type in _LOOPS:
-        raise ConversionError(
-            "constants that loops compute can't be converted; run onnxsim on the model first, which computes them"
-        )
-    library = onnx()
-    names = [name for name in node.input if name]
-    arrays = dict(zip(names, inputs, strict=True))
-    input_infos = [_value_info(name, array) for name, array in arrays.items()]
-    output_infos = [library.ValueInfoProto(name=name) for name in node.output if name]
-    graph = library.helper.make_graph([node], "constant", input_infos, output_infos)
-    imports = [library.helper.make_opsetid(node.domain, 1 if node.domain else opset)]
-    model = library.helper.make_model(graph, opset_imports=imports)
-    _check_size(model, arrays)
-    try:
-        results = iter(onnx_module("reference").ReferenceEvaluator(model).run(None, arrays))
-    except Exception as problem:  # operators raise exceptions of any class
-        raise ConversionError(
-            f"the constant can't be computed: {next(iter(str(problem).splitlines()), problem)}"
-        ) from None
-    return [np.asarray(next(results)) if name else np.empty(0) for name in node.output]
-
-
-def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
-    """Raise a `ConversionError` if a node's result would fill the memory, judging by its shape."""
-    known = copy_of(model)
-    small = [(name, array) for name, array in arrays.items() if array.size <= _SMALL]
-    known.graph.initializer.extend(onnx_module("numpy_helper").from_array(array, name) for name, array in small)
-    try:
-        inferred = onnx_module("shape_inference").infer_shapes(known, data_prop=True)
-    except Exception as problem:  # onnx's exception class isn't public
-        raise ConversionError(
-            f"the shapes can't be inferred: {first_line(problem)}; give the shapes of all inputs in Python, as "
-            f"in from_onnx(model, shapes={{'data': (1, 3, 224, 224)}})"
-        ) from None
-    for output in inferred.graph.output:
-        lengths = [dim.dim_value for dim in output.type.tensor_type.shape.dim]
-        if math.prod(lengths) > Limit.VALUES.most:
-            raise ConversionError(
-                f"'{output.name}' would be a constant of shape {lengths}, which is too large for a net; compute "
-                "it from the input when you export the model"
-            )
-
-
-def _value_info(name: str, array: AnyArray) -> Any:
-    helper = onnx().helper
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

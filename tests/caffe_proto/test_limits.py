@@ -49,12 +49,12 @@ def test_a_setting_that_is_not_understood_is_refused(
 
 
 def test_a_ledger_adds_up_the_work_of_a_file() -> None:
-    ledger = Ledger("x.onnx")
+    ledger = Ledger()
     for _ in range(10_000):
-        ledger.charge(Limit.NODES, 1, "the graph")
+        ledger.charge(Limit.NODES, 1, "x.onnx: the graph")
     ledger.charge(Limit.VALUES, 1, "'y'")
     with pytest.raises(LimitError, match=r"^x\.onnx: the graph needs 10,001 nodes"):
-        ledger.charge(Limit.NODES, 1, "the graph")
+        ledger.charge(Limit.NODES, 1, "x.onnx: the graph")
 
 
 @pytest.mark.parametrize(
