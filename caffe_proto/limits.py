@@ -56,6 +56,13 @@ class Limit(Enum):
         "The text of a card.",
         "Keep the card short, and move long texts to another file.",
     )
+    FRAMES = (
+        "frames",
+        10_000,
+        "frames",
+        "The frames of one item of a video.",
+        "Set num_segments or new_length to fewer frames.",
+    )
     MEMORY = (
         "memory",
         256 << 20,

@@ -14,6 +14,7 @@ import torch
 
 TESTS = Path(__file__).parent
 BROAD = (  # tests of whole programs in their own processes, whole training runs, all types, or a compiler
+    "attacks",
     "chaos",
     "converters/test_memory.py",
     "fuzz",

@@ -8,7 +8,7 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.video import CameraSource, VideoList, VideoSegmentSource, VideoSource
+from netdsl.data.sources.video import CameraSource, VideoList, VideoSegmentSource, VideoSource, frames_of_item
 from netdsl.data.types import Array
 from netdsl.data.writing.sample_files import (
     as_frames,
@@ -45,7 +45,7 @@ class VideoData(DataLayer, HasSampleFiles):
     def item_shapes(self) -> Sequence[Shape | None]:
         p = self.layer.video_data_param
         image = self.image(both_or_none(p.new_height, p.new_width, "new"))
-        channels = self._channels() * p.num_segments * p.new_length if self._is_of_tsn() else _COLORS
+        channels = self._channels() * frames_of_item(p.num_segments, p.new_length) if self._is_of_tsn() else _COLORS
         return [(channels, *image[1:]), ()]
 
     def reading(self, seed: int) -> Reading:

@@ -116,7 +116,7 @@ def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Mem
 
 def _path_inside(name: str, shown: str) -> PurePosixPath:
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
+    if not name or path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
         raise StoreError(
             f"{shown}: the archive names a file '{name}', which would be outside the model's folder, so it "
             "isn't unpacked; pull the model from another address"

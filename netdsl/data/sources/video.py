@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caffe_proto.limits import Limit
 from caffe_proto.whole_numbers import INT32, whole_number
 from netdsl.data.sources.files import file_errors, listed_lines, read_bytes, regular_file
 from netdsl.data.sources.order import Order
@@ -49,7 +50,7 @@ class VideoSource:
         self._video, self._next = _open_video(self._path), 0
         cv2 = opencv()
         self._count = int(self._video.get(cv2.CAP_PROP_FRAME_COUNT))
-        if self._count < 1:
+        if not 1 <= self._count <= INT32[1]:
             raise DataError(
                 f"{path}: the file doesn't state its number of frames; convert the video, as with `ffmpeg -i "
                 "FILE video.mp4`"
@@ -204,6 +205,12 @@ class VideoList:
     size: tuple[int, int] = (0, 0)
 
 
+def frames_of_item(segments: int, length: int) -> int:
+    """Return the number of frames of an item. Raises a `LimitError` if there are too many."""
+    Limit.FRAMES.check(segments * length, "an item with num_segments times new_length frames")
+    return segments * length
+
+
 class VideoSegmentSource:
     """An endless sequence of items from videos. An item is a stack of frames, channel by channel, and a label.
 
@@ -215,6 +222,7 @@ class VideoSegmentSource:
     def __init__(self, videos: VideoList, *, train: bool, shuffle: bool = False, seed: int = 0) -> None:
         if videos.segments < 1 or videos.length < 1:
             raise DataError(f"num_segments is {videos.segments} and new_length {videos.length}; set both to 1 or more")
+        frames_of_item(videos.segments, videos.length)
         self._videos, self._train, self._seed = videos, train, seed
         self._pattern = _pattern(videos)
         self._lines = [_video_folder(videos.path, number, line) for number, line in listed_lines(videos.path)]

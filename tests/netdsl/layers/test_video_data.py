@@ -9,6 +9,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from caffe_proto.errors import LimitError
 from netdsl.data.batches.reading import Loading
 from netdsl.data.sources.video import CameraSource
 from netdsl.data.writing.sample_files import write_stacks, write_video
@@ -18,6 +19,7 @@ from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
 from netdsl.training.net import Net
+from tests.nets import layer_of
 
 pytest.importorskip("cv2")
 
@@ -130,3 +132,9 @@ def test_building_a_net_does_not_switch_on_a_camera(monkeypatch: pytest.MonkeyPa
     with Net(from_text(text, pb.NetParameter)) as net:
         assert net.module.built.shapes == [(2, 3, 224, 224)]
     assert not opened
+
+
+def test_an_item_with_too_many_frames_is_refused() -> None:
+    huge = "video_data_param { batch_size: 1 num_segments: 4294967295 new_length: 4294967295 }"
+    with pytest.raises(LimitError, match=r"num_segments times new_length frames needs .* NETDSL_LIMITS=frames="):
+        layer_of("VideoData", huge, tops=2).item_shapes()

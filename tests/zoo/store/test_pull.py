@@ -292,6 +292,14 @@ def test_an_archive_with_paths_outside_its_folder_is_refused(
     assert list(tmp_path.rglob("deploy.prototxt")) == []
 
 
+def test_an_archive_with_an_empty_name_is_refused(tmp_path: Path, store: Store, told: Told) -> None:
+    # zipfile reads a name up to its first zero byte, and doesn't write empty names
+    data = zipped(**{"deploy.prototxt": NET, "Zq": NET}).replace(b"Zq", b"\0q")
+    (tmp_path / "some.zip").write_bytes(data)
+    with pytest.raises(StoreError, match=r"the archive names a file ''"):
+        pulled(store, str(tmp_path / "some.zip"), told)
+
+
 @pytest.mark.parametrize("kind", [LINK, HARD_LINK, DEVICE], ids=["link", "hard link", "device"])
 def test_an_archive_with_links_and_devices_is_refused(tmp_path: Path, store: Store, told: Told, kind: bytes) -> None:
     (tmp_path / "some.tar").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("w.caffemodel", b"", kind), mode="w"))
