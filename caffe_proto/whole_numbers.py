@@ -6,7 +6,7 @@ import re
 
 INT32 = (-(1 << 31), (1 << 31) - 1)  # the range of labels, and of most numbers in Caffe's lists
 
-_DECIMAL = re.compile(r"(-?)0*([0-9]+)", re.ASCII)
+_DECIMAL = re.compile(r"-?[0-9]+", re.ASCII)
 
 
 def whole_number(text: str, least: int = 0, most: int = (1 << 63) - 1) -> int | None:
@@ -16,8 +16,10 @@ def whole_number(text: str, least: int = 0, most: int = (1 << 63) - 1) -> int | 
     digits. This function accepts only the digits 0 to 9, after a minus sign if needed, and never more of them than the
     range needs.
     """
-    match = _DECIMAL.fullmatch(text)
-    if match is None or len(match[2]) > len(str(max(abs(least), abs(most)))):
+    if _DECIMAL.fullmatch(text) is None:
         return None
-    number = int(match[1] + match[2])
+    sign, digits = text[:1].strip("0123456789"), text.lstrip("-").lstrip("0") or "0"
+    if len(digits) > len(str(max(abs(least), abs(most)))):
+        return None
+    number = int(sign + digits)
     return number if least <= number <= most else None

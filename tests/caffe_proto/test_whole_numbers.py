@@ -42,6 +42,7 @@ def test_a_number_in_the_range_is_read(text: str, least: int, most: int, number:
         "৩",
         "9" * 5000,
         "-" + "9" * 5000,
+        "0" * 1_000_000 + "x",
     ],
 )
 def test_other_text_is_no_number(text: str) -> None:

@@ -15,13 +15,10 @@ _ROLES = {"Net": ("net", "weights"), "Classifier": ("net", "weights"), "Detector
 _SOLVERS = re.compile(r"get_solver|\w+Solver")
 _NAMES_OF_ROLES = {"weights": "weights", "model_file": "net", "network_file": "net", "pretrained_file": "weights"}
 # Statements of Python 2, and their form in Python 3. A change counts only if the script is Python 3 afterwards.
-_START = r"(?m)^([ \t]*(?:[^#\n'\"]*:[ \t]*)?)print"
+_START = r"(?m)^([ \t]*+(?:[^#\n'\"]*:[ \t]*+)?)print"
 _MODERN = (
-    (
-        re.compile(rf"{_START}[ \t]*>>[ \t]*([\w.]+)[ \t]*,[ \t]*(.+?)[ \t]*$"),
-        r"\1print(\3, file=\2)",
-    ),
-    (re.compile(rf"{_START}[ \t]+(?![=(])(.+?)[ \t]*(;?)$"), r"\1print(\2)\3"),
+    (re.compile(rf"{_START}[ \t]*>>[ \t]*([\w.]+)[ \t]*,[ \t]*+(.*[^ \t\n])[ \t]*$"), r"\1print(\3, file=\2)"),
+    (re.compile(rf"{_START}[ \t]++(?![=(])(.*[^ \t\n;])[ \t]*(;?)$"), r"\1print(\2)\3"),
     (re.compile(rf"{_START}[ \t]+(\(.+)$"), r"\1print(\2)"),
     (re.compile(r"(?m)^([ \t]*)print[ \t]*$"), r"\1print()"),
     (re.compile(r"(?m)^([ \t]*except[ \t]+[\w.()]+(?:,[ \t]*[\w.]+\))?)[ \t]*,[ \t]*(\w+)[ \t]*:"), r"\1 as \2:"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 from zoo.adopting.python_scripts import read_script
 
 
@@ -43,6 +45,11 @@ def test_a_script_of_python_2_gets_the_form_of_python_3() -> None:
     assert found.modern.splitlines()[1:3] == ["for i in range(3):", "    print('step', i)"]
     assert "except IOError as problem:" in found.modern and "print(problem, file=sys.stderr)" in found.modern
     assert "open('mean.binaryproto', 'rb')" in found.modern
+
+
+@pytest.mark.parametrize("statement", ["{}", "print {};", "print >> out, {}", "print 1{}\\", "except A{}"])
+def test_a_line_of_spaces_is_read_in_one_pass(statement: str) -> None:
+    assert read_script(f"import caffe\n{statement.format(' ' * 300_000)}\n").modern is None
 
 
 def test_a_script_that_stays_unreadable_is_reported_and_not_changed() -> None:
