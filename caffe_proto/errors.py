@@ -18,14 +18,14 @@ class CaffeError(Exception):
     """
 
     def __str__(self) -> str:
-        return shown(super().__str__(), LONGEST_MESSAGE, keep_lines=True)
+        return shown(super().__str__(), LONGEST_MESSAGE, keep="\n")
 
 
 class CaffeWarning(UserWarning):
     """The base class of all warnings about a user's input. It is shown as a `CaffeError` is."""
 
     def __str__(self) -> str:
-        return shown(super().__str__(), LONGEST_MESSAGE, keep_lines=True)
+        return shown(super().__str__(), LONGEST_MESSAGE, keep="\n")
 
 
 class FileError(CaffeError):
@@ -78,7 +78,7 @@ class UnknownFieldWarning(CaffeWarning):
 
 def in_file(path: str | Path, problem: CaffeError) -> str:
     """Return the text of a problem with the file's name in front, unless it already begins with the name."""
-    where = shown(path, keep_lines=True)
+    where = shown(path, keep="\n")
     return str(problem) if str(problem).startswith(f"{where}:") else f"{where}: {problem}"
 
 

@@ -9,6 +9,7 @@ from itertools import repeat
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
+from caffe_proto.shown_text import shown
 from caffe_proto.text.document import Body, Entry
 
 Layer = pb.LayerParameter | pb.V1LayerParameter
@@ -27,8 +28,9 @@ def located(net: pb.NetParameter, path: str, body: Body | None) -> pb.NetParamet
 
 
 def _locate(layers: Sequence[Layer], path: str, entries: Iterable[Entry]) -> None:
-    places = [f"{path}:{entry.line}" for entry in entries for _ in entry.bodies()]
-    for layer, layer_place in zip(layers, places or repeat(path), strict=False):
+    file = shown(path, keep="\n")  # a message can't contain a name that isn't UTF-8
+    places = [f"{file}:{entry.line}" for entry in entries for _ in entry.bodies()]
+    for layer, layer_place in zip(layers, places or repeat(file), strict=False):
         layer.location = layer_place
 
 

@@ -20,25 +20,25 @@ _NOTE = 48  # characters that the number of characters left out needs
 _HIDDEN = {"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"}
 
 
-def shown(text: object, longest: int | None = None, *, keep_lines: bool = False) -> str:
+def shown(text: object, longest: int | None = None, *, keep: str = "") -> str:
     r"""Return a text with escapes such as `\x1b` and `\u202e` for characters that can't be seen.
 
-    Line breaks are escaped too, unless `keep_lines` is true. If the result would have more than `longest` characters,
-    its middle is replaced by the number of characters that are left out. Showing the result again doesn't change it.
+    Line breaks and tabs are escaped too, unless `keep` contains them. If the result would have more than `longest`
+    characters, its middle is replaced by the number of characters that are left out. Showing the result again doesn't
+    change it.
     """
     text = str(text)
     is_short = longest is None or len(text) <= longest
     if is_short and text.isprintable():
         return text
-    kept = "\n" if keep_lines else ""
     if longest is None:
-        return "".join(_shown_characters(text, kept))
-    start = _first_characters(_shown_characters(text[: longest + 1], kept), longest)
+        return "".join(_shown_characters(text, keep))
+    start = _first_characters(_shown_characters(text[: longest + 1], keep), longest)
     if len(start) == len(text):
         return "".join(start)
     room = max(longest - _NOTE, 0)
     start = _first_characters(start, room * 2 // 3)
-    end = _first_characters(_shown_characters(reversed(text[-longest:]), kept), room // 3)
+    end = _first_characters(_shown_characters(reversed(text[-longest:]), keep), room // 3)
     return f"{''.join(start)} ... {len(text) - len(start) - len(end):,} characters left out ... {''.join(end[::-1])}"
 
 
@@ -49,8 +49,8 @@ def _first_characters(characters: Iterable[str], longest: int) -> list[str]:
     return characters[:count]
 
 
-def _shown_characters(text: Iterable[str], kept: str) -> list[str]:
-    return [character if character in kept else _shown_character(character) for character in text]
+def _shown_characters(text: Iterable[str], keep: str) -> list[str]:
+    return [character if character in keep else _shown_character(character) for character in text]
 
 
 def _shown_character(character: str) -> str:

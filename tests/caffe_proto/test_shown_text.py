@@ -27,7 +27,7 @@ def test_hidden_characters_are_escaped(text: str, escaped: str) -> None:
 
 
 def test_lines_can_be_kept() -> None:
-    assert shown("a\r\nb\x1b\n", keep_lines=True) == "a\\r\nb\\x1b\n"
+    assert shown("a\r\nb\x1b\n", keep="\n") == "a\\r\nb\\x1b\n"
 
 
 def test_the_middle_of_a_long_text_is_left_out() -> None:

@@ -21,7 +21,7 @@ from netdsl import __version__
 from netdsl.allowed_modules import PLUGINS
 from netdsl.log_level import check_log_level
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
-from zoo.cli.output import ExitCode, complain
+from zoo.cli.output import ExitCode, complain, print_text, print_usage_error
 from zoo.cli.request_command import Command, loaded
 from zoo.requests.groups import modules_of
 from zoo.requests.request import RequestError
@@ -160,12 +160,12 @@ def main() -> None:
     except click.Abort:
         sys.exit(ExitCode.INTERRUPTED)
     except click.ClickException as problem:
-        problem.show()
+        print_usage_error(problem)
         sys.exit(problem.exit_code)
     except Exception as problem:
         sentence = _sentence(problem)
         if sentence is None:
-            traceback.print_exc()
+            print_text(traceback.format_exc(), err=True)
             sys.exit(ExitCode.MISTAKE)
         _fail(sentence)
 

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-import click
-
 from zoo.adopting.adopt import AdoptedScript, AdoptedSolver, Adoption
-from zoo.cli.output import counted
+from zoo.cli.output import counted, print_line
 from zoo.requests.adopting import AdoptRequest
 
 
 def show_adoption(adoption: Adoption, request: AdoptRequest) -> None:
     """Print what the project contains, the verdicts on its solvers, and what to do."""
     contents = [counted(count, kind) for kind, count in adoption.contents.items() if count]
-    click.echo(f"{adoption.folder}: {', '.join(contents) or 'no file of Caffe'}")
+    print_line(f"{adoption.folder}: {', '.join(contents) or 'no file of Caffe'}")
     for reason in adoption.unreadable:
-        click.echo(f"  can't be read: {reason}")
+        print_line(f"  can't be read: {reason}")
     for solver in adoption.solvers:
         _print_lines(f"solver {solver.solver}", _lines_about_solver(solver))
     if adoption.scripts:
-        click.echo("")
+        print_line()
     for script in adoption.scripts:
-        click.echo(f"script {script.script}: {'; '.join(_facts_about_script(script))}")
+        print_line(f"script {script.script}: {'; '.join(_facts_about_script(script))}")
     if adoption.patch:
         _print_edits(adoption)
     if adoption.scripts:
-        click.echo("\nTo run the scripts unchanged:")
+        print_line()
+        print_line("To run the scripts unchanged:")
         if request.caffe_folder is None:
-            click.echo(f"  zoo adopt {adoption.folder} --caffe-folder ~/caffe")
+            print_line(f"  zoo adopt {adoption.folder} --caffe-folder ~/caffe")
         for command in adoption.caffe:
-            click.echo(f"  {command}")
+            print_line(f"  {command}")
     for title, good in (("To train:", True), ("To train, when the missing parts are there:", False)):
         commands = [solver.command for solver in adoption.solvers if solver.good is good]
         if commands:
-            click.echo("\n".join([f"\n{title}", *(f"  {command}" for command in commands)]))
+            _print_lines(title, commands)
 
 
-def _print_lines(title: str, lines: Iterator[str]) -> None:
-    click.echo(f"\n{title}")
+def _print_lines(title: str, lines: Iterable[str]) -> None:
+    print_line()
+    print_line(title)
     for line in lines:
-        click.echo(f"  {line}")
+        print_line(f"  {line}")
 
 
 def _lines_about_solver(solver: AdoptedSolver) -> Iterator[str]:
@@ -70,13 +70,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def _print_edits(adoption: Adoption) -> None:
     lines, files = sum(adoption.edits.values()), len(adoption.edits)
-    click.echo(f"\n{adoption.patch} changes {counted(lines, 'line')} in {counted(files, 'file')}:")
+    print_line()
+    print_line(f"{adoption.patch} changes {counted(lines, 'line')} in {counted(files, 'file')}:")
     for name, count in adoption.edits.items():
-        click.echo(f"  {name}: {counted(count, 'line')}")
-    click.echo(f"Apply it with `patch -d {adoption.folder} -p1 < {adoption.patch}`.")
+        print_line(f"  {name}: {counted(count, 'line')}")
+    print_line(f"Apply it with `patch -d {adoption.folder} -p1 < {adoption.patch}`.")
     if adoption.links:
-        click.echo("For the paths in it, these links are enough:")
+        print_line("For the paths in it, these links are enough:")
         for link in adoption.links:
-            click.echo(f"  {link}")
+            print_line(f"  {link}")
     if adoption.linked_lists:
-        click.echo(f"Only the links make the paths in these lists right: {', '.join(adoption.linked_lists)}")
+        print_line(f"Only the links make the paths in these lists right: {', '.join(adoption.linked_lists)}")

@@ -19,6 +19,7 @@ from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_l
 from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
 from zoo.cli.caffe_tools import TOOLS
 from zoo.cli.gflags import FlagError, parse
+from zoo.cli.output import print_text
 from zoo.cli.signals import signal_actions
 from zoo.devices import gpus_of
 from zoo.requests.groups import ALLOW_PYTHON, modules_of
@@ -68,7 +69,7 @@ def _log_info(where: str, text: str) -> None:
 
 def _log_line(severity: str, where: str, text: str) -> None:
     """Write a log line with a severity to standard error."""
-    click.echo(glog_line(severity, where, text), err=True)
+    print_text(f"{glog_line(severity, where, text)}\n", err=True)
 
 
 class _TrainingLog(CaffeLog):
@@ -180,7 +181,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         return
     flags, commands = parse(["--help" if word == "-h" else word for word in words], Flags)
     if flags.help:
-        click.echo(ctx.get_help())
+        print_text(f"{ctx.get_help()}\n")
         return
     names = ", ".join([*_COMMANDS, *TOOLS])
     if len(commands) != 1:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import click
-
 from netdsl.checking.data_trial import DataTrial
 from netdsl.checking.lint import Finding, code_needed
 from netdsl.checking.solver_chain import ChainLink
-from zoo.cli.output import counted
+from zoo.cli.output import counted, print_line
 from zoo.requests.files import CheckRequest
 
 _MOST_SKIPPED = (
@@ -27,13 +25,13 @@ def show_found(found: Finding | ChainLink | DataTrial, request: CheckRequest) ->
         case DataTrial():
             lines = [_trial_line(found)]
     for line in lines:
-        click.echo(line)
+        print_line(line)
 
 
 def show_summary(found: Sequence[Finding | ChainLink | DataTrial], request: CheckRequest) -> None:
     """Print a summary of all trials."""
     if request.data:
-        click.echo(_trials_summary([trial for trial in found if isinstance(trial, DataTrial)]))
+        print_line(_trials_summary([trial for trial in found if isinstance(trial, DataTrial)]))
 
 
 def _finding_lines(finding: Finding) -> Iterator[str]:

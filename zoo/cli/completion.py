@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from zoo.cli.output import print_text
 from zoo.requests.machine import CompletionRequest
 
 _VARIABLE = "_ZOO_COMPLETE"
@@ -21,7 +22,7 @@ def print_script(request: CompletionRequest) -> None:
     """Print the completion script for a shell."""
     kind = get_completion_class(request.shell)
     assert kind is not None
-    click.echo(kind(click.Group("zoo"), {}, "zoo", _VARIABLE).source())
+    print_text(kind(click.Group("zoo"), {}, "zoo", _VARIABLE).source() + "\n")
 
 
 def complete_values(command: click.Command) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
-import click
-
 from caffe_proto.errors import few
 from netdsl.solver.events import DataOpened, Notice, WeightsLoaded
-from zoo.cli.output import BYTES, can_show_bars, complain, counted, progress_bar, shows_lines
+from zoo.cli.output import BYTES, can_show_bars, complain, counted, print_line, progress_bar, shows_lines
 from zoo.requests.events import WorkDone, WorkEnded, WorkStarted
 from zoo.requests.request import Request
 from zoo.store.transfers import TransferProgress
@@ -53,9 +51,9 @@ class Display:
         """Print which data and weights a net has got."""
         match event:
             case DataOpened() if not self.quiet:
-                click.echo(data_line(event), err=self._err)
+                print_line(data_line(event), err=self._err)
             case WeightsLoaded() if not self.quiet:
-                click.echo(weights_line(event), err=self._err)
+                print_line(weights_line(event), err=self._err)
 
     def show_bar(self, work: WorkStarted) -> None:
         """Show a bar for work in place of the last one."""
@@ -82,7 +80,7 @@ class Display:
         if is_long or (shows_lines() and now - self._told_at > _LINE_PAUSE):
             self._told_at = now
             share = f"{self._done / work.total:.0%}" if work.unit == BYTES else self._words_done()
-            click.echo(f"{work.doing or self._doing}: {share} done", err=True)
+            print_line(f"{work.doing or self._doing}: {share} done", err=True)
 
     def _words_done(self) -> str:
         return " ".join(filter(None, (f"{self._done:g} of {self._work.total:g}", self._work.unit)))

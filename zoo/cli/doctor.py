@@ -6,9 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-import click
-
-from zoo.cli.output import stdout_is_terminal
+from zoo.cli.output import StyledText, print_line, stdout_is_terminal
 from zoo.doctor.results import CheckResult, Diagnosis, Verdict
 from zoo.requests.machine import DoctorRequest
 
@@ -17,32 +15,34 @@ _FILE_WIDTH = 200
 _LEAST_WIDTH = 20  # minimum width of a sentence, even on a narrow terminal
 
 
+_Line = tuple[str | StyledText, ...]
+
+
 def show_diagnosis(diagnosis: Diagnosis, request: DoctorRequest) -> None:
     """Print the state of each part, and advice."""
     for line in _report_lines(diagnosis.checks):
-        click.echo(line)
+        print_line(*line)
 
 
-def _report_lines(results: Sequence[CheckResult]) -> Iterator[str]:
+def _report_lines(results: Sequence[CheckResult]) -> Iterator[_Line]:
     width = shutil.get_terminal_size().columns if stdout_is_terminal() else _FILE_WIDTH
     part_width = max(len(result.part) for result in results)
     group = ""
     for result in results:
         if result.group != group:
             group = result.group
-            yield click.style(group, bold=True)
+            yield (StyledText(group, bold=True),)
         yield from _part_lines(result, part_width, width)
     wrong = [result.part for result in results if result.verdict is Verdict.WRONG]
-    yield f"wrong: {', '.join(wrong)}" if wrong else "Everything that is installed works."
+    yield (f"wrong: {', '.join(wrong)}" if wrong else "Everything that is installed works.",)
 
 
-def _part_lines(result: CheckResult, part_width: int, width: int) -> Iterator[str]:
+def _part_lines(result: CheckResult, part_width: int, width: int) -> Iterator[_Line]:
     """Yield the lines about a part: its state, its details, and advice."""
     label = f"{result.verdict.value:7}  {result.part:{part_width}}  "
     room = max(width - len(label) - 2, _LEAST_WIDTH)
     first, *others = wrap(result.fact, room) or [""]
-    verdict = click.style(f"{result.verdict.value:7}", fg=_COLORS[result.verdict])
-    yield f"  {verdict}{label[7:]}{first}"
+    yield "  ", StyledText(f"{result.verdict.value:7}", _COLORS[result.verdict]), f"{label[7:]}{first}"
     indent = " " * (len(label) + 2)
     for line in [*others, *wrap(f"-> {result.advice}" if result.advice else "", room)]:
-        yield f"{indent}{line}"
+        yield (f"{indent}{line}",)

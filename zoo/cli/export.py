@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import click
-
 from converters.rewriting import Proof
+from zoo.cli.output import print_line
 from zoo.converting import ConvertedFiles
 from zoo.exporting import ExportedFiles
 from zoo.requests.exporting import ConvertRequest, ExportRequest, VerifyRequest
@@ -17,20 +16,20 @@ from zoo.verifying import Verified
 def show_exported(exported: ExportedFiles, request: ExportRequest) -> None:
     """Print the inputs of the exported net, the proofs and the files."""
     for name, shape in exported.inputs.items():
-        click.echo(f"input {name} {'x'.join(map(str, shape))}")
+        print_line(f"input {name} {'x'.join(map(str, shape))}")
     for line in _proof_lines(exported):
-        click.echo(line)
+        print_line(line)
     for name in exported.unproved:
         why = "is constant or not a number on random inputs, so the comparison proves nothing about it"
-        click.echo(f"output '{name}' {why}")
+        print_line(f"output '{name}' {why}")
     for line in (*(f"wrote {path}" for path in exported.files), *exported.notes):
-        click.echo(line)
+        print_line(line)
 
 
 def show_converted(converted: ConvertedFiles, request: ConvertRequest) -> None:
     """Print the proofs and the files."""
     for line in (*_proof_lines(converted), *(f"wrote {path}" for path in converted.files)):
-        click.echo(line)
+        print_line(line)
 
 
 def _proof_lines(written: ExportedFiles | ConvertedFiles) -> Iterator[str]:
@@ -53,14 +52,14 @@ def show_verified(verified: Verified, request: VerifyRequest) -> None:
             differs = f"differs by {blob.difference:.1e} of its spread"
             what = "has another shape, or values that aren't finite" if math.isinf(blob.difference) else differs
             kind = "output" if blob.is_output else "blob"
-            click.echo(f"{kind} {blob.blob} {'x'.join(map(str, blob.shape))} {what}")
+            print_line(f"{kind} {blob.blob} {'x'.join(map(str, blob.shape))} {what}")
     for name, only in zip((request.first, request.second), verified.comparison.only, strict=True):
         if only and not request.outputs_only:
-            click.echo(f"only in {name}: {', '.join(only)}")
+            print_line(f"only in {name}: {', '.join(only)}")
     beyond = verified.comparison.first_beyond(request.tolerance)
     if not verified.same and beyond is not None:
-        click.echo(f"the first blob beyond {request.tolerance:g} is '{beyond.blob}'")
-    click.echo(_verdict(verified, request.tolerance))
+        print_line(f"the first blob beyond {request.tolerance:g} is '{beyond.blob}'")
+    print_line(_verdict(verified, request.tolerance))
 
 
 def _verdict(verified: Verified, tolerance: float) -> str:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from caffe_proto.difference import SettingDifference, WeightDifference
 from caffe_proto.summary import Summary
 from zoo.cli.console import PipedConsole, table_console, table_of
-from zoo.cli.output import print_bytes
+from zoo.cli.output import StyledText, print_bytes, print_line
 from zoo.files import FileDifference, FileShapes, FormattedFiles, Shown, UpgradedFile
 from zoo.requests.files import DiffRequest, DrawRequest, FormatRequest, ShowRequest, UpgradeRequest
 
@@ -33,31 +30,31 @@ def show_files(files: Shown, request: ShowRequest) -> None:
             show(console, file.file, file.summary)
 
 
-def _show_shapes(console: Console, net: FileShapes) -> None:
+def _show_shapes(console: PipedConsole, net: FileShapes) -> None:
     for kind in net.stubbed:
-        console.print(f"{escape(net.file)}: {escape(kind)} passes its input through")
+        console.print_line(f"{net.file}: {kind} passes its input through")
     for phase, tops in net.phases.items():
-        console.print(f"{escape(net.file)}: {phase}")
+        console.print_line(f"{net.file}: {phase}")
         rows = [{"layer": top.layer, "type": top.type, "top": top.top, "shape": _shape(top.shape)} for top in tops]
-        console.print(table_of(rows, wraps=()))
+        console.print_table(table_of(rows, wraps=()))
 
 
-def show(console: Console, file: str, summary: Summary) -> None:
+def show(console: PipedConsole, file: str, summary: Summary) -> None:
     """Print one summary."""
     dialect = f", {summary.dialect}" if summary.dialect and summary.dialect != "bvlc" else ""
-    named = f" [bold]{escape(summary.name)}[/]" if summary.name else ""
-    console.print(f"{escape(file)}:{named} {summary.kind} ({summary.form}{dialect})")
+    named = (" ", StyledText(summary.name, bold=True)) if summary.name else ()
+    console.print_line(f"{file}:", *named, f" {summary.kind} ({summary.form}{dialect})")
     for name, shape in summary.inputs:
-        console.print(f"  input {escape(name)}  {_shape(shape)}")
+        console.print_line(f"  input {name}  {_shape(shape)}")
     if summary.settings:
         rows = [{"setting": name, "value": value} for name, value in summary.settings]
-        console.print(table_of(rows, wraps=("value",)))
+        console.print_table(table_of(rows, wraps=("value",)))
     if summary.layers:
-        console.print(_layers(summary, narrow=console.width < _WIDE))
+        console.print_table(_layers(summary, narrow=console.width < _WIDE))
         total = f", {summary.parameters:,} parameters" if summary.parameters else ""
-        console.print(f"{len(summary.layers)} layer{'s' if len(summary.layers) > 1 else ''}{total}")
+        console.print_line(f"{len(summary.layers)} layer{'s' if len(summary.layers) > 1 else ''}{total}")
     if summary.blobs:
-        console.print(_blobs(summary))
+        console.print_table(_blobs(summary))
 
 
 def _layers(summary: Summary, *, narrow: bool) -> Table:
@@ -65,11 +62,11 @@ def _layers(summary: Summary, *, narrow: bool) -> Table:
         {
             "layer": line.name,
             "type": line.type,
-            "bottom": "\n".join(line.bottoms),
-            "top": "\n".join(line.tops),
+            "bottom": line.bottoms,
+            "top": line.tops,
             "settings": line.settings,
             "when": line.when,
-            "blobs": "\n".join(map(_shape, line.blobs)) if summary.parameters else "",
+            "blobs": [_shape(blob) for blob in line.blobs] if summary.parameters else "",
             "parameters": f"{line.parameters:,}" if line.parameters else "",
         }
         for line in summary.layers
@@ -103,42 +100,42 @@ def show_difference(file: FileDifference, request: DiffRequest) -> None:
     """Print the differences between two files."""
     console, difference = PipedConsole(soft_wrap=True), file.difference
     for name in difference.removed:
-        console.print(f"[red]- {escape(name)}[/]")
+        console.print_line(StyledText(f"- {name}", "red"))
     for name in difference.added:
-        console.print(f"[green]+ {escape(name)}[/]")
+        console.print_line(StyledText(f"+ {name}", "green"))
     if difference.moved:
-        console.print("~ layers are in another order")
+        console.print_line("~ layers are in another order")
     for setting in difference.settings:
-        console.print(_setting_line(setting))
+        console.print_line(_setting_line(setting))
     for line in difference.weights:
-        console.print(_weights_line(line))
+        console.print_line(_weights_line(line))
     if not difference:
-        console.print("no difference")
+        console.print_line("no difference")
 
 
 def _setting_line(setting: SettingDifference) -> str:
     before, after = setting.before or "(not set)", setting.after or "(not set)"
-    return f"~ {escape(setting.where)}: {escape(before)} -> {escape(after)}"
+    return f"~ {setting.where}: {before} -> {after}"
 
 
 def _weights_line(line: WeightDifference) -> str:
     if line.largest is None:
-        return f"~ {escape(line.where)}: shape {list(line.before)} -> {list(line.after)}"
+        return f"~ {line.where}: shape {list(line.before)} -> {list(line.after)}"
     if not line.largest:
-        return f"  {escape(line.where)}: equal"
-    return f"~ {escape(line.where)}: largest difference {line.largest:.6g}, relative {line.relative:.3g}"
+        return f"  {line.where}: equal"
+    return f"~ {line.where}: largest difference {line.largest:.6g}, relative {line.relative:.3g}"
 
 
 def show_drawn(drawn: DrawnNet, request: DrawRequest) -> None:
     """Print what was drawn, and the file's name."""
-    click.echo(f"{drawn.file}: {drawn.text}")
+    print_line(f"{drawn.file}: {drawn.text}")
 
 
 def show_formatted(files: FormattedFiles, request: FormatRequest) -> None:
     """Print the files that changed, or the text of standard input."""
     if files.text is None:
         for file in files.changed:
-            click.echo(f"{'would change' if request.check_only else 'changed'} {file}")
+            print_line(f"{'would change' if request.check_only else 'changed'} {file}")
     elif not request.check_only:
         print_bytes(files.text)
 
@@ -147,5 +144,5 @@ def show_upgraded(file: UpgradedFile, request: UpgradeRequest) -> None:
     """Print the changes to standard error, and the file to standard output if it isn't written."""
     text = file.text if file.output is None else b""
     for change in file.changes or ("already in the current format",):
-        click.echo(change, err=True)
+        print_line(change, err=True)
     print_bytes(text)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import click
-
 from zoo.cards import Card, ImageInput
 from zoo.cli.console import print_table
-from zoo.cli.output import complain, counted
+from zoo.cli.output import complain, counted, print_line, print_text
 from zoo.models import CheckedFiles, GivenModel, ImportedFiles, ImportedProgram, NamedCard, StorePath
 from zoo.names import WeightsPlace
 from zoo.requests.request import Request
@@ -47,7 +45,9 @@ def _parameters(card: Card) -> str:
 def show_card(card: Card, request: Request) -> None:
     """Print a card."""
     for line in _card_lines(card):
-        click.echo(line)
+        print_line(line)
+    if card.text:
+        print_text(f"\n{card.text}\n")
 
 
 def _card_lines(card: Card) -> Iterator[str]:
@@ -69,8 +69,6 @@ def _card_lines(card: Card) -> Iterator[str]:
     for name, value in facts.items():
         if value:
             yield f"  {name}: {value}"
-    if card.text:
-        yield f"\n{card.text}"
 
 
 def _input_text(image: ImageInput) -> str:
@@ -91,12 +89,12 @@ def show_imported(imported: ImportedFiles | ImportedProgram, request: Request) -
     """Print the names of the written files, or the program."""
     if isinstance(imported, ImportedFiles):
         for file in imported.files:
-            click.echo(f"wrote {file}")
+            print_line(f"wrote {file}")
         return
     if imported.problem is not None:
         complain(f"warning: {imported.problem}. The program also prints this warning when it runs")
     if imported.output is None:
-        click.echo(imported.program, nl=False)
+        print_text(imported.program)
 
 
 def show_pulled(models: Sequence[PulledModel], request: Request) -> None:
@@ -104,12 +102,12 @@ def show_pulled(models: Sequence[PulledModel], request: Request) -> None:
     for model in models:
         how = f"is stored{'' if model.is_new else ' already'}{'' if model.has_weights else ' without weights'}"
         what = f"{counted(len(model.record.files), 'file')}, {_readable_size(model.record.size)}"
-        click.echo(f"{model.record.name} {how}: {what}, in {model.folder}")
+        print_line(f"{model.record.name} {how}: {what}, in {model.folder}")
 
 
 def show_given(given: GivenModel, request: Request) -> None:
     """Print where the files were written."""
-    click.echo(f"wrote {counted(len(given.files), 'file')} to {given.address}")
+    print_line(f"wrote {counted(len(given.files), 'file')} to {given.address}")
 
 
 def show_store(models: Sequence[ListedModel], request: Request) -> None:
@@ -137,18 +135,18 @@ def show_checked(checked: CheckedFiles, request: Request) -> None:
         complain(problem)
     if checked.good:
         besides = f"; other files in its folder: {', '.join(checked.others)}" if checked.others else ""
-        click.echo(f"{checked.model} is unchanged since it was stored{besides}")
+        print_line(f"{checked.model} is unchanged since it was stored{besides}")
 
 
 def show_removed(removed: Sequence[RemovedPath], request: Request) -> None:
     """Print the removed models and files, and the reasons."""
     for each in removed:
-        click.echo(f"removed {each.path}: {each.reason}")
+        print_line(f"removed {each.path}: {each.reason}")
 
 
 def show_path(found: StorePath, request: Request) -> None:
     """Print the folder."""
-    click.echo(str(found.path))
+    print_line(str(found.path))
 
 
 def _readable_size(size: int) -> str:

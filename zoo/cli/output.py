@@ -9,10 +9,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from io import StringIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from caffe_proto.shown_text import LONGEST_MESSAGE, LONGEST_NAME, shown
 from zoo.requests.results import plain_value
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 BYTES = "bytes"  # the unit of the bar, if not items
 BAR_DELAY = 0.5  # seconds before the bar appears; shorter work shows none
 LINE_DELAY = 1.0  # seconds before a line appears if no terminal can show a bar
+_LAYOUT = "\n\t"  # the control characters that a text of several lines may contain
+_LONGEST_USAGE = 2 * LONGEST_MESSAGE  # characters of an error in a call, which may list many names
 _LINES = "NETDSL_PROGRESS"  # the environment variable that turns such lines off
 
 
@@ -36,14 +40,47 @@ class ExitCode(IntEnum):
     TERMINATED = 143  # SIGTERM
 
 
+class StyledText(NamedTuple):
+    """A text with a color, or in bold, on terminals."""
+
+    text: str
+    color: str | None = None
+    bold: bool = False
+
+
+def print_line(*parts: str | StyledText, err: bool = False) -> None:
+    """Print a line to standard output, or with `err` to standard error.
+
+    Characters that a terminal obeys or that can't be seen are escaped, so that text from a file can neither change
+    colors nor begin another line.
+    """
+    styled = (
+        click.style(shown(part.text), fg=part.color, bold=part.bold or None)
+        if isinstance(part, StyledText)
+        else shown(part)
+        for part in parts
+    )
+    click.echo("".join(styled), err=err)
+
+
+def print_text(text: str, *, err: bool = False) -> None:
+    """Print a text of several lines, which ends with its own line break. It is escaped as in `print_line`."""
+    click.echo(shown(text, keep=_LAYOUT), nl=False, err=err)
+
+
 def print_json(value: Any) -> None:
     """Print the result of a command as JSON."""
-    click.echo(json.dumps(plain_value(value), indent=2, allow_nan=False))
+    print_text(json.dumps(plain_value(value), indent=2, allow_nan=False).replace("\x7f", "\\u007f") + "\n")
 
 
 def print_bytes(data: bytes) -> None:
-    """Write all bytes to standard output. Without Python's buffer, a single write may write only a part."""
-    if sys.stdout is not None:
+    """Write all bytes to standard output, or print them as text if it is a terminal.
+
+    Without Python's buffer, a single write may write only a part.
+    """
+    if stdout_is_terminal():
+        print_text(data.decode("utf-8", "surrogateescape"))
+    elif sys.stdout is not None:
         sys.stdout.flush()
         rest = memoryview(data)
         while rest:
@@ -57,8 +94,15 @@ def stdout_is_terminal() -> bool:
 
 
 def complain(problem: object) -> None:
-    """Print an error or a warning to standard error."""
-    click.echo("zoo: " + " ".join(str(problem).splitlines()), err=True)
+    """Print an error or a warning to standard error, on one line. A very long one loses its middle."""
+    print_line(f"zoo: {shown(' '.join(str(problem).splitlines()), LONGEST_MESSAGE)}", err=True)
+
+
+def print_usage_error(problem: click.ClickException) -> None:
+    """Print an error in a call as click does."""
+    text = StringIO()
+    problem.show(text)
+    print_text(shown(text.getvalue(), _LONGEST_USAGE, keep=_LAYOUT), err=True)
 
 
 def counted(number: int, word: str) -> str:
@@ -81,7 +125,7 @@ def progress_bar(
             yield lambda items=1: None
         return
     progress = _progress_of(known=total is not None, unit=unit)
-    task = progress.add_task(doing, total=total)
+    task = progress.add_task(shown(doing, LONGEST_NAME), total=total)
     try:
         with _after(0 if at_once else BAR_DELAY, progress.start):
             yield lambda items=1: progress.advance(task, items)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-from rich.markup import escape
 from rich.table import Table
 
 from zoo.cli.console import table_console, table_of
-from zoo.cli.output import counted
+from zoo.cli.output import counted, print_line
 from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times
 from zoo.report.report import RunReports
 from zoo.requests.training import ReportRequest
@@ -21,25 +19,25 @@ def show_report(report: RunReports, request: ReportRequest) -> None:
         _print_summary(run.run, run.summary)
         for figure in run.planned:
             ratio = "" if figure.ratio is None else f", {figure.ratio:.0%} of the plan"
-            click.echo(f"{figure.name.lower()}: planned {figure.planned}, measured {figure.measured}{ratio}")
+            print_line(f"{figure.name.lower()}: planned {figure.planned}, measured {figure.measured}{ratio}")
     if not report.failed:
-        click.echo(f"page: {report.page}")
+        print_line(f"page: {report.page}")
 
 
 def _print_summary(run: str, summary: RunSummary) -> None:
     rate = summary.iterations_per_second
     by_worker = f"{rate / len(summary.workers):,.4g} iterations/s by each worker, " if len(summary.workers) > 1 else ""
     console = table_console()
-    console.print(
-        f"{escape(run)}: {counted(len(summary.workers), 'worker')}, {counted(summary.rounds, 'round')}, "
+    console.print_line(
+        f"{run}: {counted(len(summary.workers), 'worker')}, {counted(summary.rounds, 'round')}, "
         f"iteration {summary.iteration:,} after {summary.seconds:,.1f} s: {by_worker}{rate:,.4g} iterations/s "
         "in total"
     )
-    console.print(_table(summary.workers))
+    console.print_table(_table(summary.workers))
     for test in summary.tests:
         best, last = (f"{value:.4g} at iteration" for value in (test.best, test.last))
-        console.print(
-            f"test {escape(test.name)}: best {best} {test.best_iteration:,}, last {last} {test.last_iteration:,}"
+        console.print_line(
+            f"test {test.name}: best {best} {test.best_iteration:,}, last {last} {test.last_iteration:,}"
         )
 
 

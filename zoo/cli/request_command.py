@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from zoo.cli.config import config_options, config_text
-from zoo.cli.output import ExitCode, print_json, progress_bar
+from zoo.cli.output import ExitCode, print_json, print_text, progress_bar
 from zoo.requests.request import NotesCommand, Request, RequestError, RequestField, fields_of, typed_request
 from zoo.requests.results import MayBeNo, MayFail
 
@@ -66,7 +66,7 @@ class Command:
         with _usage_errors():
             request = typed_request(kind, plain)
             if print_config:
-                click.echo(config_text(kind, plain), nl=False)
+                print_text(config_text(kind, plain))
             elif not self.function:
                 loaded(f"zoo.cli.{self.show}")(request)
             else:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -27,7 +26,7 @@ from netdsl.solver.events import (
     no_action,
 )
 from zoo.cli.display import Display, data_line, weights_line
-from zoo.cli.output import can_show_bars, complain, stdout_is_terminal
+from zoo.cli.output import can_show_bars, complain, print_line, stdout_is_terminal
 from zoo.cli.signals import signal_actions
 from zoo.finetuning.cross_validation import FoldProgress
 from zoo.finetuning.result import FineTuned
@@ -129,7 +128,7 @@ class TrainingDisplay(Display):
 
     def _print_line(self, line: str) -> None:
         if not self.quiet:
-            click.echo(line)
+            print_line(line)
 
     def close(self) -> None:
         """Remove the bar from the terminal, and restore the effects of signals."""
@@ -179,7 +178,7 @@ def show_trained(trained: TrainedRun | None, request: TrainRequest) -> None:
     """Print the accuracy of the last test with its interval, compared with baselines."""
     if trained is not None and trained.measured is not None:
         for line in trained.measured.lines:
-            click.echo(line)
+            print_line(line)
 
 
 def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
@@ -187,13 +186,13 @@ def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
     if tuned is None:
         return
     for name, difference in tuned.differences.items():
-        click.echo(f"{name} computes the same values: outputs differ by {difference:.1e} of their spread")
+        print_line(f"{name} computes the same values: outputs differ by {difference:.1e} of their spread")
     tested = "in the cross-validation" if tuned.measured.folds else "on held-out items"
-    click.echo(f"accuracy {tuned.accuracy:.2%} {tested}; the model is in {tuned.folder}")
+    print_line(f"accuracy {tuned.accuracy:.2%} {tested}; the model is in {tuned.folder}")
     for line in tuned.measured.lines:
-        click.echo(line)
+        print_line(line)
     folder = shlex.quote(str(tuned.folder))
-    click.echo(f"next: zoo predict {folder} IMAGE, or zoo serve {folder}")
+    print_line(f"next: zoo predict {folder} IMAGE, or zoo serve {folder}")
 
 
 def _training_bar() -> Progress:
@@ -202,7 +201,7 @@ def _training_bar() -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[detail]}"),
+        TextColumn("{task.fields[detail]}", markup=False),
     )
     return Progress(
         *columns,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import click
-
 from netdsl.planner.timing import LayerTime
 from zoo.cli.console import print_table
-from zoo.cli.output import counted, stdout_is_terminal
+from zoo.cli.output import counted, print_line, print_text, stdout_is_terminal
 
 if TYPE_CHECKING:
     from zoo.predicting import Predicted
@@ -33,31 +31,31 @@ _TEXTS = ("layer", "type")  # columns of text; the others contain numbers
 
 def show_predicted(predicted: Predicted, request: PredictRequest) -> None:
     """Print a piece of the predictions."""
-    click.echo(predicted.text, nl=False)
+    print_text(predicted.text)
 
 
 def show_features(added: AddedColumns, request: FeaturesRequest) -> None:
     """Print the path of the table."""
-    click.echo(f"wrote {added.output}")
+    print_line(f"wrote {added.output}")
 
 
 def show_proposed(proposed: ProposedRegions, request: ProposeRequest) -> None:
     """Print the path of the file with the regions."""
-    click.echo(f"wrote {proposed.output}: {counted(proposed.regions, 'region')} in {counted(proposed.images, 'image')}")
+    print_line(f"wrote {proposed.output}: {counted(proposed.regions, 'region')} in {counted(proposed.images, 'image')}")
 
 
 def serve_until_ended(server: Server, request: ServeRequest) -> None:
     """Print the server's address, and run the server."""
-    click.echo(f"serving {server.name} at {server.address} until Ctrl-C")
+    print_line(f"serving {server.name} at {server.address} until Ctrl-C")
     server.serve_until_ended()
 
 
 def show_tested(result: TestResult, request: TestRequest) -> None:
     """Print the mean loss and outputs, and the scores of the whole set."""
     for line in _output_lines(result):
-        click.echo(line)
+        print_line(line)
     for line in () if result.measured is None else result.measured.lines:
-        click.echo(line)
+        print_line(line)
     for table in result.scores:
         _show_scores(table)
 
@@ -79,10 +77,10 @@ def _show_scores(scores: ScoreTable) -> None:
     """Print the scores of the whole set, and a table of the classes."""
     counts = [each.count for each in scores.classes if each.count]
     classes = f"{len(counts):,} class{'' if len(counts) == 1 else 'es'}"
-    click.echo(f"{scores.task.value} ({scores.blob}): {sum(counts):,} {scores.counted} of {classes}")
+    print_line(f"{scores.task.value} ({scores.blob}): {sum(counts):,} {scores.counted} of {classes}")
     for name, value in scores.totals.items():
         if value is not None:
-            click.echo(f"{name} {value:.6g}")
+            print_line(f"{name} {value:.6g}")
     rows = [
         {
             "class": each.name,
@@ -100,7 +98,7 @@ def show_times(timed: TimedNet, request: TimeRequest) -> None:
     total = LayerTime("total", "", forward, backward, timed.flops, sum(layer.bytes for layer in timed.layers))
     _show_layers([_layer_row(layer, forward + backward) for layer in (*timed.layers, total)])
     both = timed.forward + timed.backward
-    click.echo(f"whole net: forward {timed.forward:.3f} ms, backward {timed.backward:.3f} ms, both {both:.3f} ms")
+    print_line(f"whole net: forward {timed.forward:.3f} ms, backward {timed.backward:.3f} ms, both {both:.3f} ms")
 
 
 def _layer_row(layer: LayerTime, total: float) -> dict[str, str]:
@@ -129,4 +127,4 @@ def _show_layers(rows: list[dict[str, str]]) -> None:
         cells = (
             cell.ljust(widths[head]) if head in _TEXTS else cell.rjust(widths[head]) for head, cell in line.items()
         )
-        click.echo("  ".join(cells).rstrip())
+        print_line("  ".join(cells).rstrip())
