@@ -71,11 +71,11 @@ class _Event(msgspec.Struct, tag=True):
 
 
 class _Problem(msgspec.Struct, tag=True):
-    """An error about the file, or the name and the first line of any other exception."""
+    """The class and the text of a `CaffeError`, or of any other exception without a class."""
 
     text: str
-    is_of_file: bool
-    is_memory: bool
+    error: str = ""
+    is_memory: bool = False
 
 
 _Reply = _Answer | _Event | _Problem
@@ -114,7 +114,7 @@ class SeparateProcess(ClosedAtEnd):
             self._started()
 
     def call(self, subject: str | Path, function: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of a function. Raises its `CaffeError` as a `ForeignFileError`."""
+        """Return the result of a function, or raise its `CaffeError`."""
         return self._call(subject, function, arguments, None)
 
     def call_telling(
@@ -221,11 +221,20 @@ class SeparateProcess(ClosedAtEnd):
         )
 
     def _problem(self, subject: str | Path, problem: _Problem) -> CaffeError:
-        if problem.is_of_file:
-            return ForeignFileError(problem.text)
+        if problem.error:
+            kind = _errors().get(problem.error, ForeignFileError)
+            return kind.__new__(kind, problem.text)  # without the arguments that its constructor may need
         if problem.is_memory:
             return _exceeded(Limit.PROCESS_MEMORY, subject)
         return ForeignFileError(f"{subject}: {problem.text}; report this fault of netdsl with the file")
+
+
+def _errors() -> dict[str, type[CaffeError]]:
+    """Return all imported classes of errors by name."""
+    kinds: list[type[CaffeError]] = [CaffeError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return {kind.__name__: kind for kind in kinds}
 
 
 def _exceeded(limit: Limit, subject: str | Path) -> CaffeError:
@@ -295,10 +304,10 @@ def _reply(function: Callable[..., Any], call: _Call, connection: socket.socket)
         told = {_TELL: partial(_tell, connection)} if call.tells else {}
         return _Answer(msgspec.Raw(_encode(function(*arguments, **told))))
     except CaffeError as problem:
-        return _Problem(str(problem), is_of_file=True, is_memory=False)
+        return _Problem(str(problem), type(problem).__name__)
     except Exception as problem:
         is_memory = isinstance(problem, MemoryError)
-        return _Problem(f"{type(problem).__name__}: {first_line(problem)}", is_of_file=False, is_memory=is_memory)
+        return _Problem(f"{type(problem).__name__}: {first_line(problem)}", is_memory=is_memory)
 
 
 def _tell(connection: socket.socket, event: Any) -> None:

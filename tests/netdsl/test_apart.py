@@ -16,7 +16,7 @@ from caffe_proto.errors import LimitError
 from netdsl import apart
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.apart import SeparateProcess
-from netdsl.errors import ForeignFileError
+from netdsl.errors import DataError, ForeignFileError
 
 _MODULE = "functions_apart"
 _FUNCTIONS = '''
@@ -29,7 +29,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from caffe_proto.errors import CaffeError
+from netdsl.errors import DataError
 from netdsl.allowed_modules import PYTHON_LAYERS
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def process_number() -> int:
     return os.getpid()
 
 def refuse() -> None:
-    raise CaffeError("a.prototxt:3: the layer is wrong; correct it")
+    raise DataError("a.prototxt:3: the layer is wrong; correct it")
 
 def divide() -> float:
     return 1 / 0
@@ -114,7 +114,7 @@ def test_a_function_tells_events_before_its_result(process: SeparateProcess, fun
 
 def test_an_error_about_a_file_keeps_its_text_and_the_process(process: SeparateProcess, functions: ModuleType) -> None:
     before = process.call("a", functions.process_number)
-    with pytest.raises(ForeignFileError, match=r"^a.prototxt:3: the layer is wrong; correct it$"):
+    with pytest.raises(DataError, match=r"^a.prototxt:3: the layer is wrong; correct it$"):
         process.call("a", functions.refuse)
     with pytest.raises(ForeignFileError, match=r"^b: ZeroDivisionError: division by zero; report this fault of netdsl"):
         process.call("b", functions.divide)

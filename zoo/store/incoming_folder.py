@@ -104,9 +104,9 @@ class IncomingFolder:
         wanted = self._expected_of_pin(name, expected)
         here = hash_file(path) if wanted.is_proof and path.is_file() else None
         if here is None or here.difference(wanted) is not None:
-            self._note_file(download(path, addresses, wanted, self.settings, headers))
+            self.note_file(download(path, addresses, wanted, self.settings, headers))
         else:
-            self._note_file(StoredFile(name, here.size, here.sha256))
+            self.note_file(StoredFile(name, here.size, here.sha256))
         return path
 
     def download_aside(self, name: str, addresses: Sequence[str], expected: ExpectedFile) -> Path:
@@ -142,14 +142,14 @@ class IncomingFolder:
                 f"{path}: the file can't be written: {problem.strerror}; free space there, or set NETDSL_HOME to "
                 "another folder"
             ) from None
-        self._note_file(StoredFile(name, hashes.size, hashes.sha256))
+        self.note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def adopt(self, name: str) -> Path:
         """Record a file that is already in the folder."""
         path = self._path_of(name, str(self.path))
         hashes = hash_file(path)
-        self._note_file(StoredFile(name, hashes.size, hashes.sha256))
+        self.note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def keep_only_files(self) -> None:
@@ -171,7 +171,8 @@ class IncomingFolder:
             return expected
         return ExpectedFile(pin.sha256, expected.sha1, pin.size)
 
-    def _note_file(self, file: StoredFile) -> None:
+    def note_file(self, file: StoredFile) -> None:
+        """Record a file in the folder. Raises an error if it isn't a pinned one."""
         self.files[file.name] = file
         if file.name != CARD:
             self._check_pinned(file)

@@ -13,7 +13,8 @@ from zoo.cards import CARD, Card, read_card
 from zoo.catalogue import could_be_name
 from zoo.catalogue.writing import write_model
 from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
-from zoo.store.archives import report_left_out, unpack
+from zoo.store.apart import unpack_apart
+from zoo.store.archives import report_left_out
 from zoo.store.errors import MissingFileError, StoreError
 from zoo.store.hub import HubSource
 from zoo.store.incoming_folder import (
@@ -125,7 +126,7 @@ class GistSource:
         """Download the gist's archive and unpack it."""
         path = f"{self.id}/archive/{self.revision}.zip" if self.revision else f"{self.id}/download"
         archive = folder.download_aside("gist.zip", [urljoin(self.site, path)], ANY_FILE)
-        match = _GIST_REVISION.search(unpack(archive, folder, self.address))
+        match = _GIST_REVISION.search(unpack_apart(archive, folder, self.address))
         return match[1] if match else self.revision
 
 
@@ -156,7 +157,7 @@ class LocalSource:
         if self.path.is_dir():
             self._copy_folder(folder)
         elif is_archive(self.path.name):
-            unpack(self.path, folder, str(self.path))
+            unpack_apart(self.path, folder, str(self.path))
         else:
             folder.copy(self.path, taken_name(self.path.name, str(self.path)))
         return ""
@@ -220,7 +221,7 @@ class WebSource:
         if self._is_card:
             self._fetch_card(folder)
         elif is_archive(self._file_name):
-            unpack(folder.download_aside(self._file_name, [self.address], self.expected), folder, self.address)
+            unpack_apart(folder.download_aside(self._file_name, [self.address], self.expected), folder, self.address)
         else:
             folder.download(taken_name(self._file_name, self.address), [self.address], self.expected)
             if not self.expected.is_proof:

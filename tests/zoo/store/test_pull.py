@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from caffe_proto.errors import LimitError
 from netdsl import Net
 from netdsl.model.opening import open_model
 from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
@@ -290,6 +291,16 @@ def test_an_archive_with_paths_outside_its_folder_is_refused(
         pulled(store, str(path), told)
     assert leftovers(store) == set()
     assert list(tmp_path.rglob("deploy.prototxt")) == []
+
+
+def test_an_archive_is_unpacked_in_a_process_with_limits(
+    tmp_path: Path, store: Store, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "some.tar.xz").write_bytes(tarred(("deploy.prototxt", NET, FILE), mode="w:xz"))
+    monkeypatch.setenv("NETDSL_LIMITS", "process-memory=1M")  # the window of xz is larger
+    with pytest.raises(LimitError, match=r"some.tar.xz needs .* set NETDSL_LIMITS=process-memory=2048K$"):
+        pulled(store, str(tmp_path / "some.tar.xz"), told)
+    assert leftovers(store) == set()
 
 
 def test_an_archive_with_an_empty_name_is_refused(tmp_path: Path, store: Store, told: Told) -> None:
