@@ -36,7 +36,6 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _HEAD = 8  # bytes of the length in front of each message
-_PIECE = 1 << 20  # bytes that are received at once
 _SHORTEST = 1e-6  # seconds; a timeout of 0 would mean not to wait at all
 _LARGEST_FILE = 1 << 36  # bytes of a file that a call writes
 _STARTING = 300.0  # seconds until the process must be ready; imports are slow on a busy machine
@@ -353,13 +352,16 @@ def _receive(connection: socket.socket, deadline: float | None = None) -> bytear
 
 
 def _receive_bytes(connection: socket.socket, size: int, deadline: float | None) -> bytearray:
-    """Return this number of bytes. A wrong number costs no memory, since only bytes that arrive are stored."""
-    data = bytearray()
-    while len(data) < size:
+    """Return this number of bytes. No process may send more than it may have in memory."""
+    if size > Limit.PROCESS_MEMORY.most:
+        raise _EndedError
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
         if deadline is not None:
             connection.settimeout(max(deadline - time.monotonic(), _SHORTEST))
-        piece = connection.recv(min(size - len(data), _PIECE))
-        if not piece:
+        count = connection.recv_into(rest)
+        if not count:
             raise _EndedError
-        data += piece
+        rest = rest[count:]
     return data

@@ -24,13 +24,15 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from netdsl.errors import DataError
+from caffe_proto.errors import LimitError
+from netdsl.errors import DataError, ForeignFileError
 from netdsl.model.data_shapes import plain_data
 from netdsl.prediction.decoders.decoder import Picture
 from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Segments, as_plain
 from zoo.answers.answerer import Answerer
 from zoo.answers.drawing import mask_png, picture_png
 from zoo.answers.images import PreparedImage
+from zoo.serving.decoding import ImageDecoders
 from zoo.serving.guard import Guard, RefusedError
 from zoo.serving.metrics import Metrics
 from zoo.serving.settings import ServerSettings
@@ -140,7 +142,9 @@ class Service:
     @asynccontextmanager
     async def _lifespan(self, app: Router) -> AsyncIterator[None]:
         self._batcher = _Batcher(self._answerer, self._settings.wait, self.metrics.add_batch)
-        with ThreadPoolExecutor(_DECODERS, "zoo decoding") as self._decoders:
+        images = ImageDecoders(_DECODERS, self._settings.seconds)
+        with images as self._images, ThreadPoolExecutor(_DECODERS, "zoo decoding") as self._decoders:
+            self._decoders.submit(self._images.start)
             yield
         await self._batcher.close()
 
@@ -196,7 +200,7 @@ class Service:
         try:
             image = await loop.run_in_executor(self._decoders, self._decoded_image, data)
             answer = await self._batcher.answer(image, settings)
-        except DataError as problem:
+        except (DataError, ForeignFileError, LimitError) as problem:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem)) from None
         plain = as_plain(ImageAnswer("", image.placement, answer))
         del plain["image"]
@@ -210,7 +214,8 @@ class Service:
 
     def _decoded_image(self, data: bytes) -> PreparedImage:
         """Return the net's input for an image. The image itself is kept if the answer is drawn from it."""
-        return self._answerer.decode(data, "the image", keep=self._answerer.answers is Picture)
+        image = self._images.decode(data, self._answerer.preparation.color, "the image")
+        return self._answerer.prepare(image, "the image", keep=self._answerer.answers is Picture)
 
     async def _show_page(self, request: Request) -> Response:
         return HTMLResponse(self._page, headers={"Content-Security-Policy": self._policy})
