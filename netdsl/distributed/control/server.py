@@ -135,7 +135,7 @@ class ControlServer:
             try:
                 admission.start()
             except RuntimeError:  # the user's threads are scarce for a moment
-                self._reception.leave(connection, peer)
+                self._reception.leave(connection, peer, known=False)
                 connection.close()
                 time.sleep(_RETRY)
 
@@ -147,8 +147,8 @@ class ControlServer:
             with suppress(*_NONSENSE):
                 worker = self._identify(connection)
         finally:
-            waited = self._reception.leave(connection, peer)
-        if worker is not None and waited:
+            heard = self._reception.leave(connection, peer, known=worker is not None)
+        if worker is not None and heard:
             with suppress(*_NONSENSE):
                 adopted = self._serve_connection(*worker)
         if not adopted:

@@ -160,11 +160,14 @@ def listening(process: int) -> set[str]:
     return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
-def test_no_process_listens_to_other_machines(param: pb.SolverParameter, tmp_path: Path) -> None:
-    """Over gloo, workers connect to each other. They and the supervisor listen on 127.0.0.1 only."""
+@pytest.mark.parametrize(("transport", "expected"), [(Transport.SHARED_MEMORY, set()), (Transport.GLOO, {"0100007F"})])
+def test_no_process_listens_to_other_machines(
+    param: pb.SolverParameter, tmp_path: Path, transport: Transport, expected: set[str]
+) -> None:
+    """The supervisor opens no port. Over gloo, workers connect to each other on 127.0.0.1 only."""
     param.max_iter = 9
     folder, addresses = tmp_path / "run", set[str]()
-    Run(open_settings(param), parse("averaging:tau=3"), 2, transport=Transport.GLOO, deadline=PATIENCE).settled().save(
+    Run(open_settings(param), parse("averaging:tau=3"), 2, transport=transport, deadline=PATIENCE).settled().save(
         folder
     )
 
@@ -173,7 +176,7 @@ def test_no_process_listens_to_other_machines(param: pb.SolverParameter, tmp_pat
             addresses.update(listening(process))
 
     assert train(folder, LocalLauncher(), told=told) is End.FINISHED
-    assert addresses == {"0100007F"}
+    assert addresses == expected
 
 
 def test_python_files_of_the_current_folder_are_not_run(
