@@ -144,13 +144,13 @@ class TrainedRun:
 def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
     """Train a net on one worker or several. Returns `None` in a worker that another process supervises."""
     backend = backend_of(request)
-    run, folder = _begin_or_find(request, backend, listen)
-    result = TrainedRun(folder)
 
     def requested() -> Action:
         return next_action(listen)
 
     with ExitStack() as stack:
+        run, folder = _begin_or_find(request, backend, stack, listen)
+        result = TrainedRun(folder)
         listeners = list[Listener]()
         if backend.supervises:
             listeners = [listen, result, _SilentTests(listen), *_logs(stack, request, run, folder, listen)]
@@ -207,17 +207,27 @@ def backend_of(request: ByWorkers) -> Backend:
     return chosen_backend(request.backend) or HERE
 
 
-def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> tuple[Run | None, Path | None]:
-    """Return the requested run if it starts here, and its folder if it has one."""
+def _begin_or_find(
+    request: TrainRequest, backend: Backend, stack: ExitStack, listen: Listen
+) -> tuple[Run | None, Path | None]:
+    """Return the requested run if it starts here, and its folder if it has one. `stack` holds the folder's lease."""
+
+    def held(folder: Path) -> Path:
+        stack.enter_context(job.holding(folder, backend, lambda text: listen(Notice(text))))
+        return folder
+
     if request.resume is not None:
-        return None, Path(request.resume)
+        folder = Path(request.resume)
+        if backend.supervises:
+            Run.load(folder)  # so that a folder without a run stays untouched
+        return None, held(folder)
     if request.replay is not None:
-        folder = Path(request.folder or f"{request.replay.rstrip('/')}_replay")
+        folder = held(Path(request.folder or f"{request.replay.rstrip('/')}_replay"))
         return job.begin_replay(Path(request.replay), folder, backend), folder
     if request.plan is not None:
         plan = read_plan(request.plan)
         run = with_plan(_described_run(request, backend, plan.workers, plan.precision, listen), plan)
-        folder = _folder_of(request, run)
+        folder = held(_folder_of(request, run))
         return begin_planned(_with_length(run, request), plan, folder, backend), folder
     precision = ComputePrecision(request.precision or ComputePrecision.EXACT)
     if not request.is_kept(backend.started):
@@ -228,7 +238,7 @@ def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> t
     count = request.workers or WorkerCount(backend.started or max(1, len(run.devices)))
     strategy = ModelAveraging() if request.strategy is None else parse(request.strategy)
     run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
-    folder = _folder_of(request, run)
+    folder = held(_folder_of(request, run))
     return job.begin(_with_length(run, request), folder, backend), folder
 
 

@@ -31,6 +31,7 @@ class WorkerSpec(msgspec.Struct, frozen=True):
     control: ControlAddress
     beat: float  # seconds between two heartbeats
     rank: int = 0  # its number, which stays the same when others leave or join
+    lease: str = ""  # the key of the run's lease, if there is one; the worker writes nothing without it
     local_rank: int = 0  # its rank among the workers of its machine
     gpus: tuple[str, ...] = ()  # addresses of the GPUs that a resource manager assigned to the worker
     python: dict[

@@ -27,7 +27,8 @@ class Loop:
     """The rounds of one worker.
 
     The first worker tests and takes snapshots for all, at the ends of rounds. With a journal, a run resumes from the
-    entry after which a `membership` begins, or otherwise from the newest entry.
+    entry after which a `membership` begins, or otherwise from the newest entry. Before the worker writes to the run's
+    folder, it calls `check_writer`, which raises an error if another process does that now.
     """
 
     def __init__(
@@ -39,9 +40,11 @@ class Loop:
         membership: Membership | None = None,
         report: Callable[[RoundRecord], None] = lambda record: None,
         requested: Callable[[], Action] = no_action,
+        check_writer: Callable[[], object] = lambda: None,
     ) -> None:
         self.worker, self.strategy = worker, strategy
         self._journal, self._report, self._requested = journal, report, requested
+        self._check_writer = check_writer
         self._score: float | None = None
         self.stopped = False  # whether a stop was requested
         self._members = tuple(range(worker.size)) if membership is None else membership.members
@@ -86,6 +89,7 @@ class Loop:
         if worker.rank == 0 and (last or (worker.remaining and worker.is_due(worker.intervals.test))):
             self._test_model()
         if worker.rank == 0 and worker.remaining and worker.is_due(worker.intervals.snapshot):
+            self._check_writer()
             with self._model_in_place():
                 worker.solver.snapshot()
         journal = self._journal
@@ -115,6 +119,7 @@ class Loop:
     def _take_final_snapshot(self) -> None:
         solver, interval = self.worker.solver, self.worker.intervals.snapshot
         if solver.param.snapshot_after_train or is_due(interval, solver.iteration - 1, solver.iteration):
+            self._check_writer()
             with self._model_in_place():
                 self.worker.solver.snapshot()
 
@@ -136,6 +141,7 @@ class Loop:
     def _save_state(self, journal: Journal, number: int) -> None:
         """Save the state of a round. Asynchronous workers save only the model, from which all of them restart."""
         worker, synchronous = self.worker, self.strategy.synchronous
+        self._check_writer()
         if synchronous:
             worker.solver.check_finite()
         elif worker.rank == 0:

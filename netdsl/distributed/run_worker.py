@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ from netdsl.distributed.journal import Journal
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_lease import check_lease
 from netdsl.distributed.run_log import RoundRecord, Told, to_plain
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
@@ -104,6 +106,7 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
         leaves = control.is_to_leave() or loop.worker.record.number == join.until
         return Action.STOP if leaves or control.is_to_stop() else Action.NONE
 
+    check_writer = partial(check_lease, folder, spec.lease)
     try:
         listen = report if rank == 0 else ignore_event
         opening = open_worker(run, communicator, device=device, listen=listen, pulse=control.pulse)
@@ -111,12 +114,19 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
             worker.solver.on_start.append(control.interruption.check)  # so that a long round is interrupted too
             journal, strategy = Journal(folder / "rounds", run.keeping), run.strategy
             loop = Loop(
-                worker, strategy, journal=journal, membership=join.membership, report=report, requested=requested
+                worker,
+                strategy,
+                journal=journal,
+                membership=join.membership,
+                report=report,
+                requested=requested,
+                check_writer=check_writer,
             )
             loop.run()
             if worker.rank == 0 and (not loop.stopped or control.is_to_stop()):
                 worker.weights.copy_(loop.strategy_run.model())
                 worker.solver.check_finite()
+                check_writer()
                 (folder / MODEL_AT_STOP).unlink(missing_ok=True)
                 with weights_for_use(worker.solver.normalized_outputs):
                     save_net(worker.solver.net.built, folder / (MODEL_AT_STOP if loop.stopped else MODEL))

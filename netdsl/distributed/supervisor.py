@@ -30,6 +30,7 @@ from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.journal import Journal, JournalEntry, Membership, Retention, members_after, note_membership
 from netdsl.distributed.launcher import Launcher, WorkerSpec
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_lease import held_lease
 from netdsl.distributed.run_log import RoundRecord, Told, from_plain
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
@@ -186,6 +187,7 @@ class Attempt:
     ) -> None:
         self._folder, self._run, self._retries, self._told = folder, run, retries, told
         self._journal = Journal(folder / "rounds", run.keeping)
+        self._lease = held_lease(folder)
         self._elastic = run.fewest is not None and launcher.regroups
         self._health = Health(run.fewest or room if self._elastic else room, run.deadline)
         self._expected = set(range(room))  # the workers that were started and haven't been lost since
@@ -216,6 +218,7 @@ class Attempt:
             transport.value,
             self._server.address(launcher.host),
             beat,
+            lease="" if self._lease is None else self._lease.key,
             python=PYTHON_LAYERS.places(),
             plugins=plugin_places(),
         )
@@ -224,6 +227,8 @@ class Attempt:
         """Pass on the workers' reports until all have finished. Returns the reason if a worker failed."""
         with self._stack:
             while not self._is_over():
+                if self._lease is not None:
+                    self._lease.check()
                 self._process_next_event(_LOOK)
                 self._pass_on_stop()
                 reason = self._what_went_wrong()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +15,7 @@ from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import NEWEST, Run, exists
+from netdsl.distributed.run_lease import hold
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
 from netdsl.distributed.run_starts import note_start
 from netdsl.distributed.run_worker import MODEL
@@ -39,6 +40,20 @@ from netdsl.training.backends import HERE, PATIENCE, Backend, await_all
 DISPLAYS = 50  # of the loss, in a program's training whose settings don't state an interval
 _RETENTION = Retention(every=50)  # in rounds, for a run in a temporary folder
 _ENDED = "ended"  # a file in a run's folder, with which the first of several processes signals the end
+
+
+@contextmanager
+def holding(folder: Path, backend: Backend, note: Callable[[str], object] = lambda text: None) -> Iterator[None]:
+    """Hold the lease of a run inside the context, in the process that supervises its workers.
+
+    All functions here that write to a run's folder do so, each for itself. Callers of several of them hold the lease in
+    between. `note` gets sentences about waiting, and about a lease that is taken over.
+    """
+    with ExitStack() as stack:
+        if backend.supervises:
+            with backend.leading():
+                stack.enter_context(hold(folder, note))
+        yield
 
 
 def begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
@@ -109,7 +124,7 @@ def _begin_in_folder(run: Run, folder: Path, backend: Backend, weights: Sequence
         return run
     if backend.resumes and exists(folder):
         return Run.load(folder)
-    with backend.leading():
+    with holding(folder, backend), backend.leading():
         return _run_in_new_folder(run, folder, backend, weights)
 
 
@@ -177,15 +192,20 @@ def train(
         return backend.train(folder, None, lambda told: None, no_action)
     with ExitStack() as stack:
         stack.enter_context(backend.leading())
-        run = run or Run.load(folder)  # loaded first, so that a folder without a run stays untouched
+        if run is None:
+            Run.load(folder)  # so that a folder without a run stays untouched
+        listen = _passing_on(listeners)
+        lease = stack.enter_context(hold(folder, lambda text: listen(Notice(text))))
+        run = run or Run.load(folder)  # the former holder of the lease can have changed it
         changed = _with_choices(run, folder, transport, workers, deadline)
         if changed != run:
             changed.save(folder, again=True)
         (folder / _ENDED).unlink(missing_ok=True)
         note_start(folder, command)
-        write, listen = stack.enter_context(open_run_log(folder)), _passing_on(listeners)
+        write = stack.enter_context(open_run_log(folder))
 
         def log_and_pass_on(report: Told) -> None:
+            lease.check()
             write(report)
             if isinstance(report, RoundRecord):
                 on_round(report)

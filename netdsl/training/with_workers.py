@@ -27,7 +27,7 @@ from netdsl.model.edits import with_batch
 from netdsl.model.model import Model
 from netdsl.net.graph import Phase
 from netdsl.prediction.net_inputs import inputs_from_outside
-from netdsl.solver.events import Action, Listener
+from netdsl.solver.events import Action, Listener, Notice
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
@@ -87,8 +87,8 @@ def train_with_team(
     Every process that takes part calls this function. Each one takes the weights and returns the history of the whole
     run.
     """
-    with _run_folder(team) as folder:
-        backend, run = team.backend, None
+    backend, run = team.backend, None
+    with _run_folder(team) as folder, job.holding(folder, backend, lambda text: hear(Notice(text))):
         if backend.supervises:
             with backend.leading():
                 run = _begun_run(model, param, lesson, team, compute, folder)

@@ -40,7 +40,7 @@ from zoo.finetuning.request import (
     Recipe,
 )
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
-from zoo.finetuning.start import FineTuning, begin, load, store, stored
+from zoo.finetuning.start import FineTuning, begin, holding, load, store, stored
 from zoo.report.tuned_model import REQUEST
 
 _SLOWER = 10.0  # by which the learning rate is divided after a training has diverged
@@ -114,24 +114,25 @@ def finetune(
         dialect=dialect,
     )
     hear, begun = Hearing(callbacks), None
-    if team.backend.supervises:
-        here = team.backend.workers_here(team.workers.most)
-        name = None if device is None else str(device)
-        devices = training_devices(name, None, pb.SolverParameter(), here, remote=team.backend.remote, listen=hear)
-        with team.backend.leading():
-            begun = load(folder) if resume else begin(asked, team.backend, devices)
-        for notice in begun[0].notices:
-            hear(Notice(notice))
-    tuned = train(
-        folder,
-        begun,
-        team.backend,
-        folds=None if resume else folds,
-        listeners=[hear],
-        on_round=on_round,
-        on_fold=lambda progress: hear(Notice(progress.line)),
-        requested=hear.requested,
-    )
+    with holding(folder, team.backend, resumes=resume, note=lambda text: hear(Notice(text))):
+        if team.backend.supervises:
+            here = team.backend.workers_here(team.workers.most)
+            name = None if device is None else str(device)
+            devices = training_devices(name, None, pb.SolverParameter(), here, remote=team.backend.remote, listen=hear)
+            with team.backend.leading():
+                begun = load(folder) if resume else begin(asked, team.backend, devices)
+            for notice in begun[0].notices:
+                hear(Notice(notice))
+        tuned = train(
+            folder,
+            begun,
+            team.backend,
+            folds=None if resume else folds,
+            listeners=[hear],
+            on_round=on_round,
+            on_fold=lambda progress: hear(Notice(progress.line)),
+            requested=hear.requested,
+        )
     if team.backend.supervises and tuned is None:
         raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; continue it with resume=True")
     net = Net(folder / DEPLOY, weights=folder / WEIGHTS)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,7 @@ from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.image_settings import describe
 from netdsl.distributed.run import Run, exists
+from netdsl.distributed.run_lease import is_of_lease
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import NetError, WeightsError
@@ -72,6 +74,19 @@ class FineTuning:
     cross_validated: MeasuredAccuracy | None = None  # if folds were requested, and all of them are tested
 
 
+@contextmanager
+def holding(
+    output: Path, backend: Backend, *, resumes: bool, note: Callable[[str], object] = lambda text: None
+) -> Iterator[None]:
+    """Hold the lease of a fine-tuning, with all its folds, inside the context. A fine-tuning that `resumes` exists."""
+    if resumes and backend.supervises:  # these checks come first, so that other folders stay untouched
+        load(output)
+    elif backend.supervises and not (output / RUN).is_dir():
+        _refuse_files(output)
+    with job.holding(output / RUN, backend, note):
+        yield
+
+
 def begin(
     request: FineTuneRequest,
     backend: Backend,
@@ -81,11 +96,7 @@ def begin(
 ) -> tuple[FineTuning, Run]:
     """Prepare and start the run, in the folder of the new model. Data for a cross-validation are divided."""
     check_folds(request.folds, request.tests)
-    if request.output.exists() and any(request.output.iterdir()):
-        raise FileError(
-            f"{request.output}: the folder isn't empty; continue its fine-tuning with --resume, or name another "
-            "folder with -o"
-        )
+    _refuse_files(request.output)
     run_folder = request.output / RUN
     create_folder(request.output)
     create_folder(run_folder, PRIVATE)
@@ -97,6 +108,17 @@ def begin(
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the user can repeat the same command
         raise
+
+
+def _refuse_files(output: Path) -> None:
+    """Raise a `FileError` if a folder contains anything besides the lease of a new fine-tuning."""
+    paths = list(output.iterdir()) if output.exists() else []
+    if [path.name for path in paths] == [RUN] and paths[0].is_dir():
+        paths = [path for path in paths[0].iterdir() if not is_of_lease(path)]
+    if paths:
+        raise FileError(
+            f"{output}: the folder isn't empty; continue its fine-tuning with --resume, or name another folder with -o"
+        )
 
 
 def _prepared_run(

@@ -14,7 +14,7 @@ from zoo.devices import training_devices
 from zoo.finetuning.fine_tune import default_output, train
 from zoo.finetuning.request import EPOCHS, FineTuneRequest, Recipe
 from zoo.finetuning.result import FineTuned
-from zoo.finetuning.start import FineTuning, begin, load
+from zoo.finetuning.start import FineTuning, begin, holding, load
 from zoo.requests.events import Listen, RunBegins, work
 from zoo.requests.request import answers
 from zoo.requests.training import TuneRequest
@@ -28,18 +28,19 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     output = Path(request.resume or request.output or default_output(str(request.model)))
     if not backend.supervises:
         return train(output, None, backend, folds=request.folds)
-    with backend.leading():
-        begun = load(output) if request.resume is not None else _start_fine_tuning(request, output, backend, listen)
-    listen(RunBegins())
-    tuned = train(
-        output,
-        begun,
-        backend,
-        listeners=[listen],
-        on_fold=listen,
-        requested=lambda: next_action(listen),
-        command=request.command,
-    )
+    with holding(output, backend, resumes=request.resume is not None, note=lambda text: listen(Notice(text))):
+        with backend.leading():
+            begun = load(output) if request.resume is not None else _start_fine_tuning(request, output, backend, listen)
+        listen(RunBegins())
+        tuned = train(
+            output,
+            begun,
+            backend,
+            listeners=[listen],
+            on_fold=listen,
+            requested=lambda: next_action(listen),
+            command=request.command,
+        )
     for notice in () if tuned is None else tuned.notices:
         listen(Notice(notice))
     if tuned is None:

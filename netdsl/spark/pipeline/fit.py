@@ -56,7 +56,7 @@ class Fit:
         """Return the trained model. Resumes an interrupted run if the folder has one."""
         session = session_of(data)
         backend = SessionBackend(session)
-        with self._run_folder(session) as folder, _ONE_RUN:
+        with self._run_folder(session) as folder, _ONE_RUN, job.holding(folder, backend, _log.warning):
             prepared = self._prepared_run(data, folder, backend)
             net = _net_with_shapes(prepared)  # raises an error if the rows don't fit the net, before workers begin
             run = job.begin_or_resume(prepared, folder, backend)
