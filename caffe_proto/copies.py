@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from google.protobuf.message import Message
@@ -26,3 +26,23 @@ def with_layers(net: pb.NetParameter, layers: Iterable[pb.LayerParameter]) -> pb
     copy = copy_of(net, without=["layer"])
     copy.layer.extend(layers)
     return copy
+
+
+def with_texts(message: M, change: Callable[[str], str]) -> M:
+    """Return a copy of a message in which all texts are changed."""
+    copy = copy_of(message)
+    _change_texts(copy, change)
+    return copy
+
+
+def _change_texts(message: Message, change: Callable[[str], str]) -> None:
+    for field, value in message.ListFields():
+        several = field.is_repeated
+        if field.type == field.TYPE_STRING:
+            if several:
+                value[:] = map(change, value)
+            else:
+                setattr(message, field.name, change(value))
+        elif field.type == field.TYPE_MESSAGE:
+            for part in value if several else [value]:
+                _change_texts(part, change)

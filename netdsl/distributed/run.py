@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import torch
 
+from caffe_proto.copies import with_texts
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import PRIVATE, create_folder, remove_leftovers, write_pieces
 from netdsl.data.tables.table import Table
@@ -148,12 +149,17 @@ class Run:
             )
         remove_leftovers(path)
         write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)
-        data = msgspec.json.encode(_RunFile(_VERSION, self, tuple(allowed_plugins())), enc_hook=_to_plain)
+        data = msgspec.json.encode(
+            _RunFile(_VERSION, self, tuple(allowed_plugins()), str(path.resolve())), enc_hook=_to_plain
+        )
         write_pieces(path / _RUN, [msgspec.json.format(data, indent=1) + b"\n"])
 
     @classmethod
     def load(cls, path: Path, solver: SolverSettings | None = None) -> Run:
-        """Load the run in a folder. A given `solver` replaces the folder's solver file, which then isn't read."""
+        """Load the run in a folder. A given `solver` replaces the folder's solver file, which then isn't read.
+
+        If the folder was moved or copied, the run's own files are those in the new folder.
+        """
         file = path / _RUN
         try:
             data = file.read_bytes()
@@ -164,7 +170,10 @@ class Run:
                     "and pass the model or the newest snapshot of this one as --weights"
                 )
             _check_plugins(path, head.plugins)
-            return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path, solver)).run
+            place = _Moved(head.place, str(path.resolve()))
+            run = msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path, solver, place)).run
+            tables = {phase: replace(table, source=place(table.source)) for phase, table in run.tables.items()}
+            return replace(run, weights=tuple(map(place, run.weights)), tables=tables)
         except OSError as problem:
             raise DistributedError(
                 f"{file}: the run can't be read: {problem.strerror}; name a folder that --run wrote"
@@ -185,6 +194,19 @@ class _Head(msgspec.Struct, frozen=True):
 
     version: int = 1
     plugins: tuple[str, ...] = ()
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Replaces a run's folder in paths by the folder to which it was moved or copied."""
+
+    before: str
+    now: str
+
+    def __call__(self, path: str) -> str:
+        """Return the new path of a file in the run's folder, also within the name of a source. Others stay."""
+        return path.replace(f"{self.before}/", f"{self.now}/") if self.before else path
 
 
 class _RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -196,6 +218,7 @@ class _RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int
     run: Run
     plugins: tuple[str, ...] = ()
+    place: str = ""  # the folder in which the run was saved
 
 
 def _check_plugins(folder: Path, names: Sequence[str]) -> None:
@@ -219,9 +242,12 @@ def _to_plain(value: Any) -> str:
             return str(value)
 
 
-def _from_plain(folder: Path, solver: SolverSettings | None, kind: type, plain: Any) -> Any:
+def _from_plain(folder: Path, solver: SolverSettings | None, place: _Moved, kind: type, plain: Any) -> Any:
     if kind is SolverSettings:
-        return solver or open_settings(read_solver(folder / plain).message)
+        if solver is not None:
+            return solver
+        message = read_solver(folder / plain).message
+        return open_settings(message if place.before == place.now else with_texts(message, place))
     if kind is Strategy:
         return from_plain(plain, folder / _RUN)
     try:

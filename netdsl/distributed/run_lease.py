@@ -86,7 +86,8 @@ class RunLease:
     def __init__(self, folder: Path, terms: _Terms, file: int) -> None:
         self._folder, self._terms, self._file = folder, terms, file
         self.key, self.thread = terms.key, threading.get_ident()
-        self._pause, self._seen, self._lost = terms.seconds / _BEATS, _clock(), ""
+        self._pause, self._seen = terms.seconds / _BEATS, _clock()
+        self._lost: DistributedError | None = None
         self._released = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="lease", daemon=True)
         self._beating.start()
@@ -94,10 +95,10 @@ class RunLease:
     def check(self) -> None:
         """Raise a `DistributedError` if this process has lost the lease. Looks at the file only if no beat did so
         recently, as after a pause of the process or the machine."""
-        if not self._lost and _clock() - self._seen > 2 * self._pause:
+        if self._lost is None and _clock() - self._seen > 2 * self._pause:
             self._look()
-        if self._lost:
-            raise DistributedError(self._lost)
+        if self._lost is not None:
+            raise self._lost
 
     def release(self) -> None:
         """Stop the beat, and remove the lease unless another process has it now. Does nothing in a forked process."""
@@ -106,20 +107,20 @@ class RunLease:
         self._released.set()
         self._beating.join()
         os.close(self._file)
-        if _problem(self._folder, self.key) == "":
-            with suppress(OSError):
+        with suppress(OSError, DistributedError):
+            if _is_held(self._folder, self.key):
                 (self._folder / FILE).unlink()
 
     def _look(self) -> None:
-        problem = _problem(self._folder, self.key)
-        if problem:
+        try:
+            if _is_held(self._folder, self.key):
+                self._seen = _clock()
+        except DistributedError as problem:
             self._lost = problem
-        elif problem is not None:
-            self._seen = _clock()
 
     def _beat(self) -> None:
         number = 0
-        while not self._released.wait(self._pause) and not self._lost:
+        while not self._released.wait(self._pause) and self._lost is None:
             self._look()
             number += 1
             terms = msgspec.structs.replace(self._terms, beat=f"{number:0{_WIDTH}}")
@@ -170,9 +171,8 @@ def held_lease(folder: Path) -> RunLease | None:
 
 def check_lease(folder: Path, key: str) -> None:
     """Raise a `DistributedError` if the lease of a run's folder isn't the one with this key, if there is a key."""
-    problem = _problem(folder, key) if key else ""
-    if problem:
-        raise DistributedError(problem)
+    if key:
+        _is_held(folder, key)
 
 
 def is_of_lease(path: Path) -> bool:
@@ -317,23 +317,26 @@ def _create(name: Path, hidden: Path, file: int, data: bytes) -> bool:
     return True
 
 
-def _problem(folder: Path, key: str) -> str | None:
-    """Return why a lease is lost: an empty text if it isn't, and `None` if that can't be found out now."""
+def _is_held(folder: Path, key: str) -> bool:
+    """Return whether a lease is the one with this key, or false if that can't be found out now.
+
+    Raises a `DistributedError` if it isn't.
+    """
     try:
         terms = _read(folder / FILE)
     except OSError:
-        return None
+        return False
     if terms is None:
-        return (
+        raise DistributedError(
             f"{folder}: the run's folder was moved or removed during training, so this process ends; to continue, give "
             "the folder's new name to --resume"
         )
-    if terms.key == key:
-        return ""
-    return (
-        f"{folder}: this process was stopped for so long that {terms.holder} has taken the run over, so this one ends; "
-        "wait until the other one has ended, then look at the run's folder"
-    )
+    if terms.key != key:
+        raise DistributedError(
+            f"{folder}: this process was stopped for so long that {terms.holder} has taken the run over, so this one "
+            "ends; wait until the other one has ended, then look at the run's folder"
+        )
+    return True
 
 
 def _lease_seconds() -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.copies import copy_of, with_layers
+from caffe_proto.copies import copy_of, with_layers, with_texts
 
 
 def test_changing_a_copy_leaves_the_original_unchanged() -> None:
@@ -25,3 +25,12 @@ def test_layers_can_be_replaced_while_the_nets_other_fields_stay() -> None:
     other.layer[0].name = "changed"
     assert [layer.name for layer in other.layer] == ["changed", "b"]
     assert (other.name, other.force_backward, net.layer[0].name) == ("n", True, "a")
+
+
+def test_texts_are_changed_at_all_depths_of_a_copy() -> None:
+    layer = pb.LayerParameter(name="a", top=["a", "b"], data_param=pb.DataParameter(source="a/c", batch_size=3))
+    changed = with_texts(pb.NetParameter(layer=[layer]), lambda text: text.replace("a", "d"))
+    assert changed.layer[0] == pb.LayerParameter(
+        name="d", top=["d", "b"], data_param=pb.DataParameter(source="d/c", batch_size=3)
+    )
+    assert layer.name == "a"

@@ -79,6 +79,7 @@ def run(param: pb.SolverParameter) -> Simulate:
         began: dict[int, tuple[Tensor, Tensor]] | None = None,
         tables: Mapping[Phase, Table] | None = None,
         stop: int = -1,
+        check_writer: Callable[[], object] = lambda: None,
         precision: ComputePrecision = ComputePrecision.EXACT,
         link: Link | None = None,
         pace: Pace = lambda rank, iteration: 1.0,
@@ -98,7 +99,13 @@ def run(param: pb.SolverParameter) -> Simulate:
 
                 report = found.records.append
                 loop = Loop(
-                    worker, plan.strategy, journal=journal, membership=membership, report=report, requested=requested
+                    worker,
+                    plan.strategy,
+                    journal=journal,
+                    membership=membership,
+                    report=report,
+                    requested=requested,
+                    check_writer=check_writer,
                 )
                 if began is not None:  # the history and the random numbers with which each worker begins
                     history = next(iter(worker.solver.updater.histories))

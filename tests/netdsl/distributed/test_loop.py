@@ -34,6 +34,15 @@ def test_a_stopped_run_resumes_to_the_same_bits(run: Simulate, folder: Path, str
     assert next(each.number for each in ended.records if each.rank == 0) == stop + 1
 
 
+def test_nothing_is_written_by_workers_of_a_run_that_another_process_has(run: Simulate, folder: Path) -> None:
+    def refuse() -> None:
+        raise DistributedError("another process has the run")
+
+    with pytest.raises(DistributedError, match="another process has the run"):
+        run("averaging:tau=3", journal=Journal(folder, Retention()), check_writer=refuse)
+    assert not folder.exists()
+
+
 def test_an_incomplete_state_is_skipped(run: Simulate, folder: Path) -> None:
     wanted = run("averaging:tau=3")
     journal = Journal(folder, Retention(newest=3))

@@ -43,6 +43,21 @@ def test_a_run_is_read_as_it_was_written(param: pb.SolverParameter, tmp_path: Pa
     assert Run.load(tmp_path / "run") == run
 
 
+def test_a_moved_runs_own_files_are_those_in_its_new_folder(param: pb.SolverParameter, tmp_path: Path) -> None:
+    before, now = tmp_path / "run", tmp_path / "moved"
+    param.snapshot_prefix = f"{before}/small"
+    param.net_param.layer[0].data_param.source = f"{before}/train_items.txt"
+    weights = (f"{before}/weights0_a.caffemodel", f"{tmp_path}/running/b.caffemodel")
+    tables = {Phase.TRAIN: Table(f"arrow:{before}/data/train")}
+    Run(open_settings(param), weights=weights, tables=tables).save(before)
+    before.rename(now)
+    run = Run.load(now)
+    assert run.solver.param.snapshot_prefix == f"{now}/small"
+    assert run.solver.net_to_train.net.layer[0].data_param.source == f"{now}/train_items.txt"
+    assert run.weights == (f"{now}/weights0_a.caffemodel", f"{tmp_path}/running/b.caffemodel")
+    assert run.tables[Phase.TRAIN].source == f"arrow:{now}/data/train"
+
+
 def test_a_settled_run_needs_no_other_file(param: pb.SolverParameter, tmp_path: Path) -> None:
     write(CaffeFile(param.net_param), tmp_path / "net.prototxt")
     named = pb.SolverParameter(net="net.prototxt", test_iter=[2], test_net=["net.prototxt"], weights=["w.caffemodel"])
