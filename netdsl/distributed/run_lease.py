@@ -23,8 +23,9 @@ from secrets import token_hex
 
 import msgspec
 
+from caffe_proto.errors import SettingError
 from caffe_proto.storage import create_folder
-from netdsl.errors import DistributedError, SettingError
+from netdsl.errors import DistributedError
 
 FILE = "lease.json"  # in the run's folder
 VARIABLE = "NETDSL_LEASE_SECONDS"  # without a beat, after which another process may take a new lease over

@@ -11,8 +11,9 @@ from threading import Thread
 import msgspec
 import pytest
 
+from caffe_proto.errors import SettingError
 from netdsl.distributed.run_lease import FILE, VARIABLE, check_lease, held_lease, hold
-from netdsl.errors import DistributedError, SettingError
+from netdsl.errors import DistributedError
 from tests.lease_holders import lease_holders
 
 SHORT = "0.5"  # seconds of a lease whose holder is stopped
