@@ -24,7 +24,7 @@ from secrets import token_hex
 import msgspec
 
 from caffe_proto.errors import SettingError
-from caffe_proto.storage import create_folder
+from caffe_proto.storage import PRIVATE, create_folder
 from netdsl.errors import DistributedError
 
 FILE = "lease.json"  # in the run's folder
@@ -184,7 +184,7 @@ def is_of_lease(path: Path) -> bool:
 def _taken(folder: Path, note: Callable[[str], object]) -> RunLease:
     """Take the lease of a folder. Raises a `DistributedError` if another process holds it."""
     while True:
-        create_folder(folder)
+        create_folder(folder, PRIVATE)
         try:
             claims, reason = _claims(folder), ""
             if claims:
