@@ -106,7 +106,8 @@ class Journal:
         """Write one worker's part of the entry after a round."""
         entry = self._entry_folder(after)
         try:
-            entry.mkdir(parents=True, exist_ok=True)
+            for folder in (self.folder, entry):  # but not the run's own folder, which was moved if it isn't there
+                folder.mkdir(exist_ok=True)
             sync(self.folder)
         except OSError as problem:
             raise DistributedError(

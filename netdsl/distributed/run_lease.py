@@ -84,9 +84,10 @@ class _Terms(msgspec.Struct, frozen=True):
 class RunLease:
     """A lease that this process holds. A thread raises its beat until the lease is released."""
 
-    def __init__(self, folder: Path, terms: _Terms, file: int) -> None:
+    def __init__(self, folder: Path, terms: _Terms, file: int, *, taken_over: bool) -> None:
         self._folder, self._terms, self._file = folder, terms, file
         self.key, self.thread = terms.key, threading.get_ident()
+        self.taken_over = taken_over  # from a process that didn't release it
         self._pause, self._seen = terms.seconds / _BEATS, _clock()
         self._lost: DistributedError | None = None
         self._released = threading.Event()
@@ -184,6 +185,7 @@ def is_of_lease(path: Path) -> bool:
 def _taken(folder: Path, note: Callable[[str], object]) -> RunLease:
     """Take the lease of a folder. Raises a `DistributedError` if another process holds it."""
     while True:
+        create_folder(folder.parent)
         create_folder(folder, PRIVATE)
         try:
             claims, reason = _claims(folder), ""
@@ -291,7 +293,7 @@ def _claim(folder: Path, claims: list[_Terms]) -> RunLease | None:
             name.unlink(missing_ok=True)
             return None
         hidden.replace(folder / FILE)  # does nothing if both are one file
-        lease = RunLease(folder, terms, file)
+        lease = RunLease(folder, terms, file, taken_over=bool(claims))
     finally:
         hidden.unlink(missing_ok=True)
         if lease is None:

@@ -15,7 +15,7 @@ from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import NEWEST, Run, exists
-from netdsl.distributed.run_lease import hold
+from netdsl.distributed.run_lease import RunLease, hold
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
 from netdsl.distributed.run_starts import note_start
 from netdsl.distributed.run_worker import MODEL
@@ -43,17 +43,20 @@ _ENDED = "ended"  # a file in a run's folder, with which the first of several pr
 
 
 @contextmanager
-def holding(folder: Path, backend: Backend, note: Callable[[str], object] = lambda text: None) -> Iterator[None]:
-    """Hold the lease of a run inside the context, in the process that supervises its workers.
+def holding(
+    folder: Path, backend: Backend, note: Callable[[str], object] = lambda text: None
+) -> Iterator[RunLease | None]:
+    """Hold the lease of a run inside the context, in the process that supervises its workers. Yields it.
 
     All functions here that write to a run's folder do so, each for itself. Callers of several of them hold the lease in
     between. `note` gets sentences about waiting, and about a lease that is taken over.
     """
     with ExitStack() as stack:
+        lease = None
         if backend.supervises:
             with backend.leading():
-                stack.enter_context(hold(folder, note))
-        yield
+                lease = stack.enter_context(hold(folder, note))
+        yield lease
 
 
 def begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:

@@ -8,7 +8,8 @@ from random import Random
 
 from netdsl.distributed.transports.transport import Transport
 from tests.chaos.damage import Damage, DamageKind
-from tests.chaos.disturbances import OF_WORKERS, Disturbance, DisturbanceKind
+from tests.chaos.disturbances import OF_FOLDERS, OF_WORKERS, Disturbance, DisturbanceKind
+from tests.chaos.faults import NO_FAULTS, Faults, draw_faults
 from tests.chaos.settings import ELASTIC, ONE, STRATEGY_TEXTS, THREE, LauncherName, TrainingSetting
 
 DEADLINE = 20.0  # seconds without a heartbeat, in runs whose workers are stopped for longer than that
@@ -50,6 +51,7 @@ class ChaosCase:
     seed: int
     setting: TrainingSetting
     commands: tuple[DisturbedCommand, ...]
+    faults: Faults = NO_FAULTS  # of all commands
 
     @property
     def deadline(self) -> float | None:
@@ -66,7 +68,8 @@ def draw_case(seed: int, *, spark: bool = False) -> ChaosCase:
         launcher = LauncherName.SPARK
     setting = _draw_setting(random, launcher)
     count = random.choice((1, 1, 2, 2, 3))
-    return ChaosCase(seed, setting, tuple(_draw_command(random, launcher) for _ in range(count)))
+    commands = tuple(_draw_command(random, launcher) for _ in range(count))
+    return ChaosCase(seed, setting, commands, NO_FAULTS if launcher is LauncherName.SPARK else draw_faults(random))
 
 
 def _draw_setting(random: Random, launcher: LauncherName) -> TrainingSetting:
@@ -83,6 +86,8 @@ def _draw_setting(random: Random, launcher: LauncherName) -> TrainingSetting:
 
 def _draw_command(random: Random, launcher: LauncherName) -> DisturbedCommand:
     kinds = [kind for kind in DisturbanceKind if launcher is not LauncherName.ALONE or kind not in OF_WORKERS]
+    if launcher is not LauncherName.LOCAL:
+        kinds = [kind for kind in kinds if kind not in OF_FOLDERS]  # the others write to the folder themselves
     if launcher is LauncherName.SPARK:
         kinds.remove(DisturbanceKind.FILL_DISK)  # Java writes its own files
     first = _draw_disturbance(random, random.choice(kinds), again=False)

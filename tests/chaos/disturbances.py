@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import shutil
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from tests.chaos.processes import MarkedCommand, MarkedProcess, kill_all, marked_processes
-from tests.chaos.settings import LauncherName
+from tests.chaos.settings import COPY, MOVED, RUN, ZOO, LauncherName
 
 _ROOM = 20_000  # bytes that a file can have on a full disk, at most
 _USER_WAITS = 4.0  # seconds that a user watches a hanging supervisor before killing it
@@ -26,9 +29,13 @@ class DisturbanceKind(Enum):
     INTERRUPT = "SIGINT"
     KILL_ALL = "all killed"
     FILL_DISK = "the disk full"
+    MOVE_FOLDER = "the run's folder moved"
+    COPY_FOLDER = "the run's folder copied"
+    SECOND_COMMAND = "a second command on the run"
 
 
 Later = list[tuple[float, Callable[[], object]]]  # seconds from now, and the action then
+OF_FOLDERS = (DisturbanceKind.MOVE_FOLDER, DisturbanceKind.COPY_FOLDER, DisturbanceKind.SECOND_COMMAND)
 OF_WORKERS = (DisturbanceKind.KILL_WORKER, DisturbanceKind.STOP_WORKER)
 
 RANK_NAMES = {LauncherName.EXTERNAL: "RANK", LauncherName.MPIEXEC: "PMI_RANK"}  # in each process's environment
@@ -61,12 +68,16 @@ class Disturbance:
             return []
         if self.kind is DisturbanceKind.FILL_DISK:
             return self._fill_disk(command)
+        if self.kind in OF_FOLDERS:
+            return self._disturb_folder(command)
         return self._signal(processes[int(self.whom * len(processes))])
 
     def _is_target(self, process: MarkedProcess, command: MarkedCommand, launcher: LauncherName) -> bool:
         match self.kind:
             case DisturbanceKind.KILL_ALL | DisturbanceKind.FILL_DISK:
                 return True
+            case DisturbanceKind.MOVE_FOLDER | DisturbanceKind.COPY_FOLDER | DisturbanceKind.SECOND_COMMAND:
+                return is_worker(process, launcher)  # so the training has begun
             case DisturbanceKind.KILL_WORKER | DisturbanceKind.STOP_WORKER:
                 return is_worker(process, launcher)
             case DisturbanceKind.KILL_SUPERVISOR | DisturbanceKind.STOP_SUPERVISOR:
@@ -90,6 +101,17 @@ class Disturbance:
                 process.send(signal.SIGKILL)
         return []
 
+    def _disturb_folder(self, command: MarkedCommand) -> Later:
+        """Move or copy the run's folder, or resume the run at the same time."""
+        folder = command.folder
+        if self.kind is DisturbanceKind.SECOND_COMMAND:
+            command.start_another([str(ZOO), "train", "--resume", RUN])
+        elif self.kind is DisturbanceKind.MOVE_FOLDER:
+            (folder / RUN).rename(folder / MOVED)
+        elif not (folder / COPY).exists():
+            copy_folder(folder / RUN, folder / COPY)
+        return []
+
     def _fill_disk(self, command: MarkedCommand) -> Later:
         def limit(size: int) -> None:
             for process in marked_processes(command.mark):
@@ -97,6 +119,17 @@ class Disturbance:
 
         limit(int(self.whom * _ROOM))
         return [(self.seconds, lambda: limit(-1))] if math.isfinite(self.seconds) else []
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder, without files that vanish meanwhile."""
+    target.mkdir()
+    for path in sorted(source.iterdir()):
+        with suppress(FileNotFoundError):
+            if path.is_dir():
+                copy_folder(path, target / path.name)
+            else:
+                shutil.copyfile(path, target / path.name)
 
 
 def is_worker(process: MarkedProcess, launcher: LauncherName) -> bool:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +99,9 @@ class MarkedCommand:
     A limit on the size of files therefore doesn't limit the command's output.
     """
 
-    def __init__(self, words: Sequence[str], folder: Path, mark: str, output: Path) -> None:
+    def __init__(
+        self, words: Sequence[str], folder: Path, mark: str, output: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         temporary = folder / "tmp"
         temporary.mkdir(exist_ok=True)
         settings = {
@@ -108,8 +110,10 @@ class MarkedCommand:
             "PYTHONFAULTHANDLER": "1",  # on SIGABRT, a hanging process prints its stacks
             "PYTHONPATH": str(ROOT),
             "TMPDIR": str(temporary),
+            **(environment or {}),
         }
-        self.mark, self.output = mark, output
+        self.mark, self.output, self.folder, self._settings = mark, output, folder, settings
+        self.others: list[MarkedCommand] = []
         self.process = subprocess.Popen(
             words,
             cwd=folder,
@@ -126,6 +130,11 @@ class MarkedCommand:
     def code(self) -> int | None:
         """The exit code, if the command has ended."""
         return self.process.poll()
+
+    def start_another(self, words: Sequence[str]) -> None:
+        """Start another command at the same time, whose processes count as this command's."""
+        output = self.output.with_name(f"{self.output.stem}-other.txt")
+        self.others.append(MarkedCommand(words, self.folder, self.mark, output, self._settings))
 
     def text(self) -> str:
         """The output of the command so far."""

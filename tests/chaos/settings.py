@@ -24,6 +24,7 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 MASTER = "local-cluster[2,1,2048]"
 TWO, ELASTIC, ONE, THREE = "2", "1:2", "1", "3"  # workers
 RUN, RANK_LOGS = "run", "torchrun"  # folders in a case's folder
+MOVED, COPY = "moved", "copy"  # folders to which the run's folder is moved or copied during a training
 
 STRATEGY_TEXTS = (
     "averaging:tau=4",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.chaos.disturbances import Disturbance
+from tests.chaos.faults import NO_FAULTS, Faults
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
 from tests.chaos.settings import RUN, TrainingSetting
 
@@ -27,6 +28,7 @@ class CommandResult:
     seconds: float
     disturbances: list[Disturbance] = field(default_factory=list)
     hung: str = ""  # the system's description of its processes
+    others: list[CommandResult] = field(default_factory=list)  # of commands at the same time
 
     @property
     def restarts(self) -> int:
@@ -40,8 +42,11 @@ class UserCommands:
     Leaving the context ends all processes that they started.
     """
 
-    def __init__(self, setting: TrainingSetting, folder: Path, total: int, patience: float) -> None:
+    def __init__(
+        self, setting: TrainingSetting, folder: Path, total: int, patience: float, faults: Faults = NO_FAULTS
+    ) -> None:
         self._setting, self._folder, self._mark = setting, folder, secrets.token_hex(8)
+        self._environment = faults.environment(folder) if faults != NO_FAULTS else {}
         self._total, self._patience = total, patience
         self._later: list[tuple[float, Callable[[], object]]] = []
         self._count = 0
@@ -57,15 +62,16 @@ class UserCommands:
         """Whether the training run has come as far as an undisturbed run at its end."""
         return self._setting.progress(self._folder) >= self._total
 
-    def run(self, disturbances: Sequence[Disturbance] = ()) -> CommandResult:
+    def run(self, disturbances: Sequence[Disturbance] = (), run_folder: str = RUN) -> CommandResult:
         """Run a command to its end."""
         self._count += 1
         setting, folder, start = self._setting, self._folder, time.monotonic()
-        words, mark = setting.command(folder), f"{self._mark}/{self._count}"
-        command = MarkedCommand(words, folder, mark, folder / f"output-{self._count}.txt")
+        words = [run_folder if word == RUN else word for word in setting.command(folder)]
+        mark = f"{self._mark}/{self._count}"
+        command = MarkedCommand(words, folder, mark, folder / f"output-{self._count}.txt", self._environment)
         ahead, result = _Ahead(disturbances, setting.progress(folder), self._total), CommandResult(0, "", 0.0)
         seen, changed = self._signs(command), start
-        while command.code is None:
+        while not all(each.code is not None for each in (command, *command.others)):
             self._run_due_disturbances()
             if (signs := self._signs(command)) != seen:
                 seen, changed = signs, time.monotonic()
@@ -78,6 +84,7 @@ class UserCommands:
             time.sleep(_LOOK)
         assert command.code is not None
         result.code, result.text, result.seconds = command.code, command.text(), time.monotonic() - start
+        result.others = [CommandResult(other.code or 0, other.text(), 0.0) for other in command.others]
         return result
 
     def left_processes(self, seconds: float) -> list[str]:
@@ -104,7 +111,8 @@ class UserCommands:
 
     def _signs(self, command: MarkedCommand) -> tuple[int, ...]:
         """Return the visible signs of progress: how far the run is, and how much it has written."""
-        files = [command.output, *(self._folder / RUN).glob("*.jsonl"), *(self._folder / RUN / "logs").glob("*")]
+        outputs = [each.output for each in (command, *command.others)]
+        files = [*outputs, *(self._folder / RUN).glob("*.jsonl"), *(self._folder / RUN / "logs").glob("*")]
         return self._setting.progress(self._folder), *(path.stat().st_size for path in files if path.exists())
 
     def _end_hung(self, command: MarkedCommand) -> str:
@@ -116,7 +124,8 @@ class UserCommands:
             process.send(signal.SIGCONT)
         wait_until(lambda: all(process.has_ended for process in processes), _SAY_WHERE)
         kill_all(self._mark)
-        command.process.wait()
+        for each in (command, *command.others):
+            each.process.wait()
         return text
 
 

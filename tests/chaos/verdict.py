@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from netdsl.distributed.run_log import EVENTS, read_moments, read_records
 from tests.chaos.disturbances import OF_WORKERS
 from tests.chaos.processes import wait_until
 from tests.chaos.references import Reference, accuracy, read_blobs
-from tests.chaos.settings import RANK_LOGS, RUN, TrainingSetting
+from tests.chaos.settings import COPY, MOVED, RANK_LOGS, RUN, TrainingSetting
 from tests.chaos.user_command import CommandResult
 
 TRACEBACKS, HANGS, FAILURES, OTHER_BITS, PROCESSES, FILES, LOGS, SCORES = WRONG = (
@@ -33,6 +34,7 @@ TRACEBACKS, HANGS, FAILURES, OTHER_BITS, PROCESSES, FILES, LOGS, SCORES = WRONG 
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _UNCHECKED = "has no hashes"
+_HELD = "the run is held by process"
 _SHARED = Path("/dev/shm")
 _PROCESS = re.compile(r"(?<![0-9a-zA-Z])[1-9][0-9]{1,6}(?![0-9a-zA-Z])")  # a process number in the name of a file
 _VANISH = 3.0  # seconds in which another program's shared files may disappear
@@ -59,6 +61,10 @@ def judge_command(setting: TrainingSetting, result: CommandResult, verdict: Case
     if result.hung:
         verdict.blame(HANGS, result.hung)
         return
+    for other in result.others:
+        if other.code not in (0, 2, *_BY_SIGNAL) and other.code > 0:
+            verdict.blame(FAILURES, f"a second command ended with code {other.code}: {_last_line(other.text)}")
+        verdict.counts["second commands refused"] += _HELD in other.text
     kinds = [disturbance.kind for disturbance in result.disturbances]
     recovers = setting.restarts_workers or len(kinds) <= setting.restarts
     if result.code and (not kinds or (recovers and set(kinds) <= set(OF_WORKERS))):
@@ -70,8 +76,34 @@ def judge_command(setting: TrainingSetting, result: CommandResult, verdict: Case
 
 def judge_model(setting: TrainingSetting, folder: Path, reference: Reference, verdict: CaseVerdict) -> None:
     """Compare the model with the undisturbed run's."""
+    _judge_blobs(setting, folder, setting.model(folder), reference, verdict)
+
+
+def judge_copy(
+    setting: TrainingSetting, folder: Path, result: CommandResult, reference: Reference, verdict: CaseVerdict
+) -> None:
+    """Judge the training that continued in a copy of the run's folder, made while the run was trained."""
+    if result.code == 0:
+        _judge_blobs(setting, folder, folder / COPY / setting.model(folder).name, reference, verdict)
+    elif "saved rounds are damaged" not in result.text:
+        verdict.blame(FAILURES, f"a copy can't be resumed: {_last_line(result.text)}")
+
+
+def put_back(folder: Path, verdict: CaseVerdict) -> None:
+    """Move a run's folder back to its place, which must have stayed empty."""
+    if (folder / MOVED).exists():
+        if (folder / RUN).exists():
+            files = [str(path.relative_to(folder)) for path in (folder / RUN).rglob("*")]
+            verdict.blame(FILES, f"in the place of a moved folder: {', '.join(files) or 'an empty folder'}")
+            shutil.rmtree(folder / RUN)
+        (folder / MOVED).rename(folder / RUN)
+
+
+def _judge_blobs(
+    setting: TrainingSetting, folder: Path, model: Path, reference: Reference, verdict: CaseVerdict
+) -> None:
     try:
-        blobs = read_blobs(setting.model(folder))
+        blobs = read_blobs(model)
     except CaffeError as problem:
         verdict.blame(FAILURES, str(problem))
         return
@@ -85,7 +117,7 @@ def judge_model(setting: TrainingSetting, folder: Path, reference: Reference, ve
             verdict.counts["same bits"] += 1
         return
     finite = all(np.isfinite(array).all() for arrays in blobs.values() for array in arrays)
-    score = accuracy(folder, setting.model(folder))
+    score = accuracy(folder, model)
     if not finite or score < reference.accuracy - _NEAR:
         verdict.blame(SCORES, f"an accuracy of {score:.3f}, undisturbed {reference.accuracy:.3f}")
     else:
@@ -99,7 +131,7 @@ def _same(arrays: list[np.ndarray] | None, others: list[np.ndarray]) -> bool:
 def judge_folder(setting: TrainingSetting, folder: Path, verdict: CaseVerdict) -> None:
     """Check the files that a finished run leaves in its folder."""
     hidden = [path for path in folder.rglob(".*") if "planted" not in path.name and folder / "tmp" not in path.parents]
-    left = [*hidden, *folder.rglob("control.json")]
+    left = [*hidden, *folder.rglob("control.json"), *folder.rglob("lease.json")]
     if left:
         verdict.blame(FILES, ", ".join(str(path.relative_to(folder)) for path in left))
     if setting.has_journal:

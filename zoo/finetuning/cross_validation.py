@@ -28,7 +28,7 @@ from zoo.finetuning.request import FineTuneRequest, test_batch
 
 MORE_ITEMS = "more --data"  # the advice for few items
 
-_FOLDS = "folds"  # a folder in the model's folder
+FOLDS = "folds"  # a folder in the model's folder
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Fold:
     @property
     def folder(self) -> Path:
         """The folder of the fine-tuning."""
-        return self.output / _FOLDS / f"fold_{self.number}"
+        return self.output / FOLDS / f"fold_{self.number}"
 
     @property
     def lists(self) -> tuple[Path, Path]:

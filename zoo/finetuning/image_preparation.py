@@ -22,7 +22,7 @@ from zoo.card_input import transform_of, unlike_layer
 from zoo.cards import Channels
 from zoo.names import ZooModel, known_card_notice
 
-_MEAN = "mean.binaryproto"  # a file in the new model's folder
+MEAN = "mean.binaryproto"  # a file in the new model's folder
 _SWAPPED = (
     "The original net reads RGB images. The channels of its first convolution are swapped, so that this net "
     "reads BGR images, as Caffe's data layers produce them."
@@ -65,9 +65,9 @@ def prepare_images(model: Model, named: ZooModel | None, output: Path) -> Prepar
     transforms = transforms_of(model, stated)
     mean = Mean(transforms[pb.TEST]).image
     if mean is not None:
-        write_mean(np.ascontiguousarray(mean[::-1]) if swapped else mean, output / _MEAN)
+        write_mean(np.ascontiguousarray(mean[::-1]) if swapped else mean, output / MEAN)
         for transform in transforms.values():
-            transform.mean_file = str((output / _MEAN).resolve())
+            transform.mean_file = str((output / MEAN).resolve())
     return PreparedModel(model, transforms, swapped, tuple(notes))
 
 

@@ -42,9 +42,9 @@ from netdsl.tuning.new_head import (
 from zoo.accuracy import MeasuredAccuracy
 from zoo.cards import Channels
 from zoo.finetuning.best_snapshot import UNTRAINED
-from zoo.finetuning.cross_validation import divide_into_folds
+from zoo.finetuning.cross_validation import FOLDS, divide_into_folds
 from zoo.finetuning.held_out import LabeledData, hold_out
-from zoo.finetuning.image_preparation import PreparedModel, prepare_images
+from zoo.finetuning.image_preparation import MEAN, PreparedModel, prepare_images
 from zoo.finetuning.request import (
     FineTuneRequest,
     Recipe,
@@ -83,7 +83,9 @@ def holding(
         load(output)
     elif backend.supervises and not (output / RUN).is_dir():
         _refuse_files(output)
-    with job.holding(output / RUN, backend, note):
+    with job.holding(output / RUN, backend, note) as lease:
+        if lease is not None and lease.taken_over and not exists(output / RUN):
+            _remove_begun(output)
         yield
 
 
@@ -108,6 +110,17 @@ def begin(
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the user can repeat the same command
         raise
+
+
+def _remove_begun(output: Path) -> None:
+    """Remove what a process wrote that was killed before it had begun a fine-tuning, so that the command can be
+    repeated."""
+    paths = [output / FOLDS, output / REQUEST, output / MEAN, *(output / RUN).iterdir()]
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif not is_of_lease(path):
+            path.unlink(missing_ok=True)
 
 
 def _refuse_files(output: Path) -> None:

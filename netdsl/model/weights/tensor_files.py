@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import warnings
@@ -29,6 +30,7 @@ Tensors = dict[str, Tensor]
 # Words in errors of numpy and torch that advise unpickling the file.
 _PICKLE = re.compile(r"weights.only|pickle", re.IGNORECASE)
 _SHOWN, _LONGEST = 60, 300  # letters of a name, and of an error, in a message
+_LENGTH = 8  # bytes of the length of a header in safetensors files
 _LARGEST_VALUE = 8  # the size of a value in bytes
 _WRAPPERS = ("state_dict", "model", "model_state_dict")  # keys under which training programs store a state_dict
 
@@ -111,7 +113,15 @@ def _read_safetensors(path: Path) -> Tensors:
 
 
 def _write_safetensors(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
-    path.write_bytes(_safetensors().save(tensors, dict(about)))
+    """Write a file whose bytes depend only on its contents: the library writes metadata in a random order."""
+    data = memoryview(_safetensors().save(tensors, dict(about)))
+    length = int.from_bytes(data[:_LENGTH], "little")
+    header, values = json.loads(bytes(data[_LENGTH : _LENGTH + length])), data[_LENGTH + length :]
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text = text.ljust(-(-len(text) // _LENGTH) * _LENGTH)  # the values begin at a multiple of eight bytes
+    with path.open("wb") as file:
+        for part in (len(text).to_bytes(_LENGTH, "little"), text, values):
+            file.write(part)
 
 
 def _read_npz(path: Path) -> Tensors:

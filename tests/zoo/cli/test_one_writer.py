@@ -65,6 +65,16 @@ def test_a_fine_tuning_of_another_process_is_neither_started_nor_resumed(zoo, tm
     assert not (tmp_path / "tuned").exists()
 
 
+def test_a_fine_tuning_that_was_killed_before_it_had_begun_is_started_again(zoo, tmp_path: Path) -> None:
+    with lease_holders(tmp_path / "tuned/run", "3") as (holder,):
+        holder.taken()
+    for name in ("finetune.json", "mean.binaryproto", "run/weights0_shapes.caffemodel"):
+        (tmp_path / "tuned" / name).write_bytes(b"unfinished")
+    done = zoo("finetune", "shapes", "--data", "missing", "-o", "tuned")
+    assert done.code == 2 and "isn't empty" not in done.err and "missing" in done.err
+    assert "which has ended; this process takes it over" in done.err
+
+
 def test_a_training_that_has_lost_its_lease_writes_nothing_more(run: Path) -> None:
 
     def lose() -> Action:

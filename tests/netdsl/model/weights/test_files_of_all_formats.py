@@ -16,7 +16,7 @@ from caffe_proto.errors import FileError
 from netdsl.errors import WeightsError
 from netdsl.model.model import Model
 from netdsl.model.opening import layout_of, open_weights
-from netdsl.model.weights.tensor_files import Precision
+from netdsl.model.weights.tensor_files import Precision, write_tensors
 from netdsl.model.weights.torch_names import MatchedBy, TensorMatch
 from netdsl.model.weights.writing import caffe_file_of, write_weights
 from netdsl.training.net import Net
@@ -63,6 +63,18 @@ def same(one: dict[str, list[np.ndarray]], other: dict[str, list[np.ndarray]]) -
         for name in one
         for mine, theirs in zip(one[name], other[name], strict=True)
     )
+
+
+def test_the_bytes_of_a_file_depend_only_on_its_contents(tmp_path: Path) -> None:
+    safe_open = pytest.importorskip("safetensors").safe_open
+    arrays = {"b": np.ones(3, np.float32), "a": np.ones((2, 1), np.float16)}
+    about = {f"key {number}": "é" for number in range(20)}
+    for number in range(2):
+        write_tensors(tmp_path / f"{number}.safetensors", arrays, about=about)
+    assert (tmp_path / "0.safetensors").read_bytes() == (tmp_path / "1.safetensors").read_bytes()
+    with safe_open(tmp_path / "0.safetensors", "np") as file:
+        assert file.metadata() == about
+        assert all(np.array_equal(file.get_tensor(name), array) for name, array in arrays.items())
 
 
 @pytest.mark.parametrize("name", ["w.safetensors", "w.npz", "w.pt", "w.pth", "w.caffemodel", "w.h5"])
