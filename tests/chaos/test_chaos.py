@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import zipfile
@@ -26,6 +28,7 @@ from tests.chaos.attack import attack
 from tests.chaos.cases import ChaosCase, DisturbedCommand, draw_case
 from tests.chaos.damage import Damage, DamageKind
 from tests.chaos.disturbances import Disturbance, DisturbanceKind
+from tests.chaos.faults import FAULT_NAMES, Faults
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
 from tests.chaos.references import Reference, read_blobs
 from tests.chaos.settings import ELASTIC, ONE, RUN, STRATEGY_TEXTS, THREE, TWO, ZOO, LauncherName, TrainingSetting
@@ -127,7 +130,26 @@ def test_drawn_cases_cover_every_strategy_launcher_and_disturbance() -> None:
     commands = [command for case in cases for command in case.commands]
     assert {each.kind for command in commands for each in command.disturbances} == {*DisturbanceKind}
     assert {command.damage.kind for command in commands if command.damage} == {*DamageKind}
+    assert {kind for case in cases for kind in case.faults.kinds} == {*FAULT_NAMES}
     assert LauncherName.SPARK not in {draw_case(seed).setting.launcher for seed in range(100)}
+
+
+def test_faults_happen_in_the_process_that_they_name(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, time; folder = pathlib.Path('.'); [(folder / str(n)).write_text('') for n in range(5)]; "
+        "print(time.time())"
+    )
+
+    def ran(faults: Faults) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, **faults.environment(tmp_path)}
+        words = [sys.executable, "-c", program]
+        return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    assert ran(Faults(kill_at=3)).returncode == -signal.SIGKILL
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
+    assert ran(Faults(count=tmp_path / "count")).returncode == 0
+    assert (tmp_path / "count").read_text() == "5"
+    assert ran(Faults(delay=0.001)).returncode == 0
 
 
 def test_damage_changes_a_file_as_its_kind_says() -> None:
