@@ -77,7 +77,7 @@ class _Attacks:
     def __init__(self, folder: Path, spark: bool) -> None:
         self._folder, self._spark, self._count = folder, spark, 0
         self._references = References(folder / "references")
-        self.undisturbed = UndisturbedCommands(folder / "undisturbed")
+        self.undisturbed = UndisturbedCommands(folder / "command")
         self.rows: dict[str, Counter[str]] = {}
 
     def run_training(self, seed: int) -> bool:
@@ -90,8 +90,10 @@ class _Attacks:
     def run_killed(self, case: KilledCase) -> bool:
         """Kill and repeat a command. Returns whether something is wrong."""
         self._count += 1
-        folder = self._folder / f"{case.seed}-{self._count}"
-        outcome = attack_killed(case, folder, self.undisturbed.of(case.command))
+        place, folder = self._folder / "command", self._folder / f"{case.seed}-{self._count}"
+        undisturbed = self.undisturbed.of(case.command)
+        outcome = attack_killed(case, place, undisturbed)
+        place.rename(folder)
         name = " ".join(case.command.value[:1])
         return self._report(outcome, name, f"{case.seed} {' '.join(case.command.value)}", folder)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,7 +68,10 @@ def draw_killed(seed: int) -> KilledCase:
 
 
 class UndisturbedCommands:
-    """The results of undisturbed commands, each made when it is first needed."""
+    """The results of undisturbed commands, each made when it is first needed, in the folder of all cases.
+
+    Files contain the names of folders, so they are only the same in the same folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -76,12 +80,13 @@ class UndisturbedCommands:
     def of(self, command: KilledCommand) -> UndisturbedCommand:
         """Return the result of an undisturbed command."""
         if command not in self._made:
-            folder = self._folder / command.name.lower()
+            folder = self._folder
             write_sources(folder)
             code, text = _run(command.value, folder, Faults(count=folder / "count"), 1)
             if code:
                 raise RuntimeError(f"{folder}: an undisturbed command fails: {text}")
             self._made[command] = UndisturbedCommand(int((folder / "count").read_text()), files_of(folder))
+            shutil.rmtree(folder)
         return self._made[command]
 
     def every_write(self) -> Iterator[KilledCase]:
