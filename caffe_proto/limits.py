@@ -49,11 +49,18 @@ class Limit(Enum):
         "The places of a binary file that contain the values of one blob.",
         "Programs write one or two, so a file with more is probably damaged.",
     )
+    BOXES = (
+        "boxes",
+        10_000,
+        "boxes",
+        "The boxes of a PriorBox layer at one position.",
+        "Published nets have fewer than 10, so use fewer sizes or ratios.",
+    )
     CARD_CHARACTERS = (
         "card-characters",
         1 << 20,
         "characters",
-        "The text of a card.",
+        "The text of a card, with its aliases written out.",
         "Keep the card short, and move long texts to another file.",
     )
     FRAMES = (
@@ -62,6 +69,13 @@ class Limit(Enum):
         "frames",
         "The frames of one item of a video.",
         "Set num_segments or new_length to fewer frames.",
+    )
+    LAYERS = (
+        "layers",
+        10_000,
+        "layers",
+        "The layers of a net's phase.",
+        "Published nets have fewer than 2,000.",
     )
     MEMORY = (
         "memory",
@@ -107,10 +121,10 @@ class Limit(Enum):
     )
     VALUES = (
         "values",
-        1 << 28,
+        1 << 27,
         "values",
-        "The values of one blob or one constant.",
-        "Raise it for a net with a blob of more than 1 GB.",
+        "The values of one blob of weights, of one constant, or of one value in an ONNX model.",
+        "Raise it for a net with weights of more than 512 MB in one layer.",
     )
 
     def __init__(self, label: str, default: int, unit: str, work: str, advice: str) -> None:

@@ -87,12 +87,13 @@ def _problem_of_run(module: NetModule) -> Exception | None:
 def _allocate(built: Built) -> None:
     """Make all weights views of the same memory, so that hundreds of megabytes needn't be allocated or filled."""
     check_weights(built, torch.device("cpu"))
-    sizes = [math.prod(blob.shape) for layer in built.layers for blob in layer.blob_tensors()]
-    pool = _pool(max(sizes, default=0))
+    blobs = [blob for layer in built.layers for blob in layer.blob_tensors()]
+    pool = _pool(max((blob.numel() for blob in blobs), default=0))
+    ones = torch.ones(max((blob.numel() for blob in blobs if not isinstance(blob, nn.Parameter)), default=0))
     done: dict[int, Tensor] = {}
     for layer in built.layers:
         if not isinstance(layer, RunsUserCode):
-            done |= _pooled_blobs(layer, pool)
+            done |= _pooled_blobs(layer, pool, ones)
         layer.allocate("cpu", done)
 
 
@@ -101,12 +102,13 @@ def _pool(size: int) -> Tensor:
     return tile.repeat(math.ceil(size / _TILE))[:size]
 
 
-def _pooled_blobs(layer: LayerBlobs, pool: Tensor) -> dict[int, Tensor]:
+def _pooled_blobs(layer: LayerBlobs, pool: Tensor, ones: Tensor) -> dict[int, Tensor]:
     """Return values for a layer's blobs: weights from the pool, and ones for statistics."""
     values_of: dict[int, Tensor] = {}
     for blob in layer.blob_tensors():
         if not blob.is_meta:
             continue
-        values = pool[: blob.numel()].view(blob.shape) if isinstance(blob, nn.Parameter) else torch.ones(blob.shape)
-        values_of[id(blob)] = nn.Parameter(values, requires_grad=False) if isinstance(blob, nn.Parameter) else values
+        is_learned = isinstance(blob, nn.Parameter)
+        values = (pool if is_learned else ones)[: blob.numel()].view(blob.shape)
+        values_of[id(blob)] = nn.Parameter(values, requires_grad=False) if is_learned else values
     return values_of

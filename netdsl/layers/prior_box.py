@@ -9,11 +9,14 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.limits import Limit
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._constants import constants
 from netdsl.layers._settings import refuse
+
+_SAME = 1e-6  # Caffe's rule: ratios that differ by less are the same
 
 
 class PriorBox(HasOnnxForm):
@@ -93,13 +96,17 @@ def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float
 
 def _ratios(p: pb.PriorBoxParameter) -> list[float]:
     """Return the aspect ratios other than 1: each once, and with `flip` its inverse."""
-    found = [1.0]
+    found, near = list[float](), {1 // _SAME: [1.0]}  # ratios by intervals, so that few are compared with each other
     for ratio in p.aspect_ratio:
         if ratio <= 0:
             raise NetError(f"aspect_ratio is {ratio:g}; set it to more than 0")
-        if all(abs(ratio - other) >= 1e-6 for other in found):
-            found += [ratio, 1 / ratio] if p.flip else [ratio]
-    return found[1:]
+        place = ratio // _SAME
+        others = [other for step in (-1, 0, 1) for other in near.get(place + step, ())]
+        if all(abs(ratio - other) >= _SAME for other in others):
+            for added in [ratio, 1 / ratio] if p.flip else [ratio]:
+                found.append(added)
+                near.setdefault(added // _SAME, []).append(added)
+    return found
 
 
 def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
@@ -113,10 +120,12 @@ def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
         raise NetError(
             f"there are {len(p.max_size)} max_size for {len(p.min_size)} min_size; give one for each or none"
         )
+    ratios = _ratios(p)
+    Limit.BOXES.check(len(p.min_size) * (1 + len(ratios)), "each position of the map")
     for index, least in enumerate(p.min_size):
         side = float(int(least))
         yield side, side, 0.05 if p.tf and side == 60 else 0.0
-        more = [(side * math.sqrt(ratio), side / math.sqrt(ratio), 0.0) for ratio in _ratios(p)]
+        more = [(side * math.sqrt(ratio), side / math.sqrt(ratio), 0.0) for ratio in ratios]
         if p.max_size:
             if p.max_size[index] <= least:
                 raise NetError(f"max_size {p.max_size[index]:g} isn't more than its min_size {least:g}; raise max_size")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import few
+from caffe_proto.errors import LimitError, few
 from caffe_proto.locations import error_label, place
 from netdsl.errors import (
     DialectWarning,
@@ -258,12 +258,12 @@ def _other_inputs(built: Built, shapes: Mapping[int, Shape]) -> str:
     return f"; input {', '.join(words)}" if words else ""
 
 
-def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None:
+def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | LimitError | None:
     """Return the same problem with the layer's name, or `None` if it is the user's own exception or a bug in netdsl."""
     if user_code_problem(problem) is not None:
         return None
     where, reason = error_label(layer), next(iter(str(problem).splitlines()), "")
-    if isinstance(problem, NetError):
+    if isinstance(problem, (NetError, LimitError)):
         return type(problem)(f"{where}: {problem}")
     shortage = memory_shortage(problem)
     if shortage is not None:

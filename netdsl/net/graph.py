@@ -10,6 +10,7 @@ from enum import IntEnum
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
 from caffe_proto.errors import name_advice
+from caffe_proto.limits import Limit
 from caffe_proto.locations import error_label
 from netdsl.errors import GraphError, NetError
 
@@ -136,6 +137,7 @@ def resolve_own_state(net: pb.NetParameter) -> Graph:
 
 def connect(net: pb.NetParameter) -> Graph:
     """Return the graph of a net whose layers all belong to its state."""
+    Limit.LAYERS.check(len(net.layer), "the net")
     graph = Graph(net, Phase(net.state.phase))
     current: dict[str, int] = {}  # the latest edge of each name
     unread: dict[int, None] = {}  # edges, in the order of the file

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from caffe_proto.limits import Limit
 from caffe_proto.locations import error_label
 from netdsl.errors import NetError
 from netdsl.net.build import Built, at_layer
@@ -56,10 +57,14 @@ def allocate_layers(built: Built, device: torch.device | str, values: Mapping[in
 
 
 def check_weights(built: Built, device: torch.device) -> None:
-    """Raise a `NetError` if the weights of all layers exceed a device's memory."""
+    """Raise a `NetError` if the weights of all layers exceed a device's memory, and a `LimitError` if those of one blob
+    exceed the limit."""
     seen: set[int] = set()
     sizes = []
     for layer in built.layers:
+        Limit.VALUES.check(
+            max((blob.numel() for blob in layer.blob_tensors()), default=0), f"{error_label(layer.layer)}: a blob"
+        )
         own = {id(blob): blob.numel() for name in layer.blob_names() if id(blob := layer.owner_of(name)) not in seen}
         seen.update(own)
         sizes.append(_BYTES * sum(own.values()))

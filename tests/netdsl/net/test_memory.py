@@ -25,6 +25,11 @@ layer { name: "relu" type: "ReLU" bottom: "x" top: "y" }
 """
 
 
+@pytest.fixture(autouse=True)
+def blobs_may_be_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETDSL_LIMITS", "values=1000T")
+
+
 def test_weights_are_counted_first() -> None:
     with pytest.raises(
         NetError, match=r"layer 'fc': the weights need 400,000\.\d GB, and .*, but cpu has [0-9.,]+ GB of"

@@ -1,0 +1,69 @@
+"""Small files that ask for much memory or time are refused with a sentence before the work is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from caffe_proto.errors import CaffeError, LimitError
+from netdsl import Net
+from netdsl.checking.dry_run import dry_run
+from netdsl.layers.prior_box import PriorBox
+from netdsl.net.build import build
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.memory import allocate_layers
+from tests.attacks import builders
+from zoo.cards import parse_card
+
+
+def built_of(text: str):
+    return build(resolve(from_text(text, pb.NetParameter), Phase.TEST))
+
+
+def test_a_net_of_countless_layers_is_refused() -> None:
+    with pytest.raises(LimitError, match="the net needs 10,001 layers or more, but the limit 'layers' allows 10,000"):
+        built_of(builders.many_layers(10_001))
+
+
+def test_countless_boxes_are_refused_before_they_are_listed() -> None:
+    with pytest.raises(LimitError, match=r"layer 'p': each position of the map needs [0-9,]+ boxes or more"):
+        built_of(builders.prior_boxes(2000, 5150))
+
+
+def test_many_aspect_ratios_are_compared_only_with_near_ones() -> None:
+    """As many comparisons as pairs would take minutes."""
+    ratios = [1 + index / 1000 for index in range(1, 9000)]
+    param = pb.PriorBoxParameter(min_size=[8], img_size=8, flip=False, aspect_ratio=[*ratios, *ratios])
+    layer = PriorBox(pb.LayerParameter(top=["p"], prior_box_param=param), [(1, 1, 2, 2)])
+    assert len(layer.sides) == 9000
+
+
+@pytest.mark.parametrize("work", [dry_run, lambda built: allocate_layers(built, "cpu")], ids=["dry run", "weights"])
+def test_weights_of_gigabytes_are_refused_before_they_get_memory(work) -> None:
+    with pytest.raises(LimitError, match=r"layer 'ip': a blob needs 600,000,000 values or more"):
+        work(built_of(builders.huge_filler()))
+
+
+def test_a_card_whose_aliases_stand_for_gigabytes_is_refused() -> None:
+    with pytest.raises(LimitError, match=r"README\.md: the card with its aliases written out needs 4,[0-9,]* char"):
+        parse_card(builders.laughing_card(), "README.md")
+
+
+def test_a_card_that_repeats_a_few_values_is_read() -> None:
+    card = parse_card("---\nname: &name LeNet\nsummary: *name\n---\n", "README.md")
+    assert (card.name, card.summary) == ("LeNet", "LeNet")
+
+
+@pytest.mark.parametrize("text", [builders.deep_card(), "---\nname: &a [*a]\n---\n", "---\nname: x\n? [a]\n: b\n---\n"])
+def test_a_card_of_nested_or_endless_values_is_refused(text: str) -> None:
+    with pytest.raises(CaffeError, match=r"README\.md: the card"):
+        parse_card(text, "README.md")
+
+
+def test_a_setting_allows_a_larger_net(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETDSL_LIMITS", "layers=2")
+    with pytest.raises(LimitError, match="NETDSL_LIMITS=layers=4"):
+        Net(from_text(builders.many_layers(3), pb.NetParameter))
+    monkeypatch.setenv("NETDSL_LIMITS", "layers=4")
+    Net(from_text(builders.many_layers(3), pb.NetParameter))
