@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 import zoo.cli
@@ -268,17 +267,19 @@ def _argument(parameter: inspect.Parameter) -> str:
 
 def picture() -> str:
     """Return an SVG of a terminal that upgrades and shows an old net and reports a typo."""
-    console = Console(record=True, width=112, file=StringIO(), force_terminal=True, highlight=False)
+    console = import_module("zoo.cli.console").PipedConsole(
+        record=True, width=112, file=StringIO(), force_terminal=True
+    )
     show = import_module("zoo.cli.files")
     summary = summarize(read(EXAMPLES / "digits_2013.prototxt"))
     upgraded, changes = import_module("caffe_proto").upgrade_file(read(EXAMPLES / "digits_2013.prototxt"))
     assert summary.layers
-    console.print("[bold green]$[/] zoo upgrade digits_2013.prototxt digits.prototxt")
+    console.print("[bold green]$[/] zoo upgrade digits_2013.prototxt digits.prototxt", markup=True)
     for change in changes:
         console.print(Text(change))
-    console.print("[bold green]$[/] zoo show digits.prototxt")
+    console.print("[bold green]$[/] zoo show digits.prototxt", markup=True)
     show.show(console, "digits.prototxt", summarize(upgraded))
-    console.print("[bold green]$[/] zoo show typo.prototxt")
+    console.print("[bold green]$[/] zoo show typo.prototxt", markup=True)
     console.print(
         Text(
             "zoo: typo.prototxt:13:45: layer 'conv1': unknown field 'kernal_size' in convolution_param; "
