@@ -65,6 +65,8 @@ _ROLES: dict[type[Message], str] = {  # names for errors
     pb.LabelMap: "a label map",
     pb.LayerParameter: "a layer",
 }
+LFS_POINTER = b"version https://git-lfs"  # the beginning of a file that Git LFS hasn't replaced
+
 _TEXT_START = re.compile(rb"\s*(#|[A-Za-z_]\w*\s*[:{<\[]|[<=>]{7}|$)")
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
@@ -179,11 +181,11 @@ def _recognize(
 ) -> tuple[Form, type[Message] | None]:
     form, kind = expected
     start = bytes(data[:4096])
-    if start.startswith(b"version https://git-lfs"):
+    if start.startswith(LFS_POINTER):
         raise FileError(f"{path}: this is a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`")
-    text = _TEXT_START.match(start.removeprefix(b"\xef\xbb\xbf")) and not _NOT_TEXT.search(start)
+    text = _TEXT_START.match(start.removeprefix(b"\xef\xbb\xbf")) and is_text(start)
     actual_form = Form.HDF5 if start.startswith(hdf5.SIGNATURE) else Form.TEXT if text else Form.BINARY
-    if (form is Form.TEXT and not _NOT_TEXT.search(start)) or (form is None and _is_plain_text(start)):
+    if (form is Form.TEXT and is_text(start)) or (form is None and _is_plain_text(start)):
         actual_form = Form.TEXT  # the parser's errors are more helpful than an error about the form
     if form is not None and form is not actual_form:
         raise FileError(
@@ -193,9 +195,14 @@ def _recognize(
     return actual_form, kind
 
 
+def is_text(start: bytes) -> bool:
+    """Return whether bytes may be text, in any encoding that extends ASCII."""
+    return not _NOT_TEXT.search(start)
+
+
 def _is_plain_text(start: bytes) -> bool:
     """Return whether the bytes are plain text, which no binary file is, even if no prototxt begins like this."""
-    return start.isascii() and not _NOT_TEXT.search(start)
+    return start.isascii() and is_text(start)
 
 
 def _advice(form: Form) -> str:

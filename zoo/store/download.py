@@ -26,6 +26,7 @@ from zoo.store.errors import (
     RangeRefusedError,
     UnreachableError,
 )
+from zoo.store.first_bytes import BEGINNING, misfit
 from zoo.store.records import StoredFile
 from zoo.store.transfers import ExpectedFile, Hashes, TransferProgress, TransferSettings
 from zoo.store.web import WebFile, open_address
@@ -40,7 +41,6 @@ _BLOCK = 1 << 20
 _HEADWAY = 1 << 20  # number of bytes after which an attempt counts as progress
 _LONGEST_PAUSE = 30.0
 _RANGE = re.compile(r"bytes ([0-9]{1,19})-[0-9]{1,19}/([0-9]{1,19}|\*)")
-_WEB_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -281,12 +281,10 @@ class _Download:
     def _finish_file(self, hashes: Hashes, *, resumed: bool) -> StoredFile:
         """Rename the file to its final name if it is correct. If a resumed file is wrong, it is downloaded again from
         the beginning."""
-        if _WEB_PAGE.match(next(self._part.pieces(), b"")):
+        problem = misfit(self._part.target.name, next(self._part.pieces(), b"")[:BEGINNING])
+        if problem is not None:
             self._part.discard()
-            raise DownloadError(
-                f"{self._address}: the server sent a web page instead of a model's file; name the address of the "
-                "file itself"
-            )
+            raise DownloadError(f"{self._address}: {problem}")
         difference = hashes.difference(self._expected)
         if difference is not None:
             self._part.discard()

@@ -14,7 +14,7 @@ from netdsl.errors import first_line
 from zoo.cards import CARD
 from zoo.store.archives import report_left_out
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
-from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
+from zoo.store.incoming_folder import FileKind, IncomingFolder, check_distinct, is_kept, kind_of, stored_name
 from zoo.store.local_store import name_from
 from zoo.store.transfers import ExpectedFile
 
@@ -65,6 +65,7 @@ class HubSource:
                 f"{self.address}: the repository contains neither a net nor weights that can be "
                 f"used{_reason_nothing_fits(files)}"
             )
+        check_distinct((file.rfilename for file in taken), self.address)
         folder.allow(hf_hub_url(self.repository, CARD, revision=commit))
         for file in sorted(taken, key=lambda file: file.size or 0):
             expected = ExpectedFile(file.lfs.sha256 if file.lfs else "", size=file.size)

@@ -14,6 +14,7 @@ from netdsl.solver.events import Notice
 from zoo.cards import CARD
 from zoo.store.download import PART, PART_NOTE, download
 from zoo.store.errors import StoreError
+from zoo.store.first_bytes import BEGINNING, misfit
 from zoo.store.records import StoredFile
 from zoo.store.transfers import ANY_FILE, ExpectedFile, Hashes, TransferProgress, TransferSettings
 
@@ -172,7 +173,10 @@ class IncomingFolder:
         return ExpectedFile(pin.sha256, expected.sha1, pin.size)
 
     def note_file(self, file: StoredFile) -> None:
-        """Record a file in the folder. Raises an error if it isn't a pinned one."""
+        """Record a file in the folder. Raises an error if it isn't a pinned one, or isn't what its name says."""
+        problem = misfit(file.name, _beginning(self.path / file.name))
+        if problem is not None:
+            raise StoreError(f"{file.name}: {problem}")
         self.files[file.name] = file
         if file.name != CARD:
             self._check_pinned(file)
@@ -184,6 +188,23 @@ class IncomingFolder:
             raise StoreError(
                 f"{file.name}: {locked} the lock file, but the source's file has {file.sha256}; pull it without "
                 "--locked, or write a new lock file with --lock"
+            )
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(BEGINNING)
+
+
+def check_distinct(names: Iterable[str], where: str) -> None:
+    """Raise an error if the names of two files differ only in upper and lower case. The store, or another disk, would
+    keep only one of them."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise StoreError(
+                f"{where}: the names {other} and {name} differ only in upper and lower case; remove one of the files"
             )
 
 

@@ -235,6 +235,10 @@ def _weights_of(card: Card, where: Path) -> _WeightsFile:
     addresses = [address for address in (card.caffemodel_url, *card.mirrors) if address]
     last = PurePosixPath(unquote(urlsplit(addresses[0]).path)).name if addresses else ""
     name = card.caffemodel or (last if holds_weights(last) else WEIGHTS)
+    if kind_of(name) is not FileKind.WEIGHTS:
+        raise StoreError(
+            f"{where.name}: its card names '{name}' as the file of the weights; name one such as weights.caffemodel"
+        )
     return _WeightsFile(checked_name(name, f"{where.name}: its card"), addresses, expected_weights(card))
 
 

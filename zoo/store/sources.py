@@ -21,6 +21,7 @@ from zoo.store.incoming_folder import (
     ARCHIVES,
     FileKind,
     IncomingFolder,
+    check_distinct,
     checked_name,
     is_archive,
     is_kept,
@@ -170,6 +171,7 @@ class LocalSource:
                 f"{self.path}: the folder contains neither a net nor weights; name a folder with a .prototxt, a "
                 ".caffemodel or other weights"
             )
+        check_distinct((path.name for path in taken), str(self.path))
         for path in taken:
             folder.copy(path, stored_name(path.name))
         report_left_out(folder, [path.name for path in paths if path not in taken], str(self.path))

@@ -16,7 +16,7 @@ from zoo.store.public_addresses import AddressGuard
 from zoo.store.transfers import TransferProgress, TransferSettings
 
 NET = b'name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 } } }'
-WEIGHTS = b"weights" * 1000
+WEIGHTS = b"\n\x07weights" * 777 + b"\n\x03\x07ab\x07\n"  # begins like a caffemodel, from both ends
 SHA1 = hashlib.sha1(WEIGHTS).hexdigest()
 SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
 

@@ -16,10 +16,11 @@ from zoo.store.download import download
 from zoo.store.errors import DownloadError, UnreachableError
 from zoo.store.transfers import ANY_FILE, ExpectedFile
 
-DATA = bytes(range(256)) * 2000
+DATA = b"\n" + (bytes(range(256)) * 2000)[2:] + b"\n"  # begins like a caffemodel, from both ends
 SHA256 = hashlib.sha256(DATA).hexdigest()
 SHA1 = hashlib.sha1(DATA).hexdigest()
-OTHER = hashlib.sha256(b"other").hexdigest()
+OTHER_DATA = b"\n\x05other"
+OTHER = hashlib.sha256(OTHER_DATA).hexdigest()
 PATH = "/net.caffemodel"
 
 
@@ -108,7 +109,7 @@ def test_a_file_that_became_shorter_is_downloaded_again(server: FileServer, targ
 def test_a_mixture_of_two_files_is_detected_by_its_hash_and_downloaded_again(
     server: FileServer, target: Path, told: Told
 ) -> None:
-    file = server.put(PATH, b"x" * len(DATA), breaks=[200_000], etag="")
+    file = server.put(PATH, b"\n\x07" * (len(DATA) // 2), breaks=[200_000], etag="")
     with pytest.raises(DownloadError):
         download(target, [server.url(PATH)], ExpectedFile(SHA256), told.settings(attempts=1))
     file.data = DATA
@@ -143,7 +144,7 @@ def test_a_length_that_is_too_short_is_noticed_by_size_and_hash(server: FileServ
 
 
 def test_wrong_bytes_are_discarded_and_the_mirror_is_used(server: FileServer, target: Path, told: Told) -> None:
-    server.put(PATH, b"other")
+    server.put(PATH, OTHER_DATA)
     server.put("/mirror", DATA)
     addresses = [server.url("/gone"), server.url(PATH)]
     with pytest.raises(DownloadError, match=rf"answers 404.*; .*has the SHA-256 {OTHER}, but {SHA256} is expected"):
@@ -225,7 +226,7 @@ def test_a_file_without_a_length_is_downloaded_up_to_a_limit(server: FileServer,
 
 def test_a_web_page_is_not_accepted_as_a_model(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, b"\n<!DOCTYPE HTML><title>Sign in</title>")
-    with pytest.raises(DownloadError, match="the server sent a web page instead of a model's file"):
+    with pytest.raises(DownloadError, match="this is a web page instead of a model's file; name the address"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings())
     assert names_in(target.parent) == set()
 

@@ -81,6 +81,14 @@ def test_a_repository_is_pulled_and_pinned_to_its_commit(
     assert hub.asked[-4].path.startswith(f"/api/models/me/net/revision/{COMMIT}")
 
 
+def test_names_of_a_repository_that_differ_only_in_case_are_refused(hub: FileServer, store: Store, told: Told) -> None:
+    info = json.loads(hub.files["/api/models/me/net"].data)
+    info["siblings"].append({"rfilename": "readme.md", "size": 1, "lfs": None})
+    hub.put("/api/models/me/net", json.dumps(info).encode())
+    with pytest.raises(StoreError, match=r"^hf:me/net: the names README.md and readme.md differ only in upper and"):
+        pull(store, PullRequest(open_model_source("hf:me/net")), told.settings())
+
+
 def test_bytes_that_differ_from_the_hubs_hash_are_refused(hub: FileServer, store: Store, told: Told) -> None:
     hub.files[f"/me/net/resolve/{COMMIT}/w.caffemodel"].data = WEIGHTS[::-1]
     with pytest.raises(StoreError, match=rf"w.caffemodel: the file has the SHA-256 \w+, but {SHA256} is expected"):

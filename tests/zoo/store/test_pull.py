@@ -142,6 +142,35 @@ def test_only_the_user_may_name_private_addresses(server: FileServer, store: Sto
         pull_locked(Store(tmp_path / "other"), locked, told.settings(guard=guard))
 
 
+def test_only_weights_are_stored_as_weights(server: FileServer, store: Store, told: Told, tmp_path: Path) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"
+    server.put("/some/README.md", card(caffemodel="w.caffemodel", caffemodel_url=server.url("/dl/w.caffemodel")))
+    server.put("/some/deploy.prototxt", NET)
+    server.put("/dl/w.caffemodel", pointer)
+    with pytest.raises(DownloadError, match=r"/dl/w.caffemodel: this is a Git LFS pointer instead of the file itself"):
+        pulled(store, server.url("/some/README.md"), told)
+    assert names_in(store.folder("some")) == {"README.md", "deploy.prototxt"}
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some/w.caffemodel").write_bytes(pointer)
+    with pytest.raises(StoreError, match=r"w.caffemodel: this is a Git LFS pointer"):
+        pulled(store, str(tmp_path / "some"), told, name="local")
+    server.put("/other/README.md", card(caffemodel="deploy.prototxt", caffemodel_url=server.url("/dl/w.caffemodel")))
+    server.put("/other/deploy.prototxt", NET)
+    with pytest.raises(StoreError, match=r"its card names 'deploy.prototxt' as the file of the weights; name one such"):
+        pulled(store, server.url("/other/README.md"), told)
+    assert leftovers(store) == {"some"}
+
+
+def test_names_that_differ_only_in_case_are_refused(store: Store, told: Told, tmp_path: Path) -> None:
+    (tmp_path / "deploy.prototxt").write_bytes(NET)
+    (tmp_path / "README.md").write_bytes(card())
+    (tmp_path / "readme.md").write_bytes(card())
+    if len(list(tmp_path.iterdir())) < 3:
+        pytest.skip("this file system doesn't distinguish upper and lower case")
+    with pytest.raises(StoreError, match=r"README.md and readme.md differ only in upper and lower case; remove one"):
+        pulled(store, str(tmp_path), told, name="x")
+
+
 def test_a_name_of_the_catalogue_is_kept_with_its_nets(store: Store, told: Told) -> None:
     model = pulled(store, "mnist-siamese", told, name="mine")
     assert names_in(model) == {"README.md", "deploy.prototxt", "solver.prototxt", "train_val.prototxt"}
@@ -188,9 +217,9 @@ def test_a_single_file_and_its_weights_become_a_model(
     assert stored is not None and stored.net.name == "VGG_deploy.prototxt" and stored.weights
     assert "no hash is known, so the file can't be verified" in told.notices[0]
     (tmp_path / "deploy.prototxt").write_bytes(NET)
-    (tmp_path / "w.npz").write_bytes(WEIGHTS)
-    request = PullRequest(open_model_source(str(tmp_path / "deploy.prototxt")), "x", (str(tmp_path / "w.npz"),))
-    with pytest.raises(StoreError, match=rf"w.npz: the file has the SHA-256 {SHA256}, but 0+ is expected"):
+    (tmp_path / "w.caffemodel").write_bytes(WEIGHTS)
+    request = PullRequest(open_model_source(str(tmp_path / "deploy.prototxt")), "x", (str(tmp_path / "w.caffemodel"),))
+    with pytest.raises(StoreError, match=rf"w.caffemodel: the file has the SHA-256 {SHA256}, but 0+ is expected"):
         pull(store, replace(request, expected=ExpectedFile("0" * 64)), told.settings())
     pull(store, replace(request, expected=ExpectedFile(SHA256)), told.settings())
     local = pulled(store, str(tmp_path / "deploy.prototxt"), told)
@@ -211,8 +240,9 @@ def test_the_net_of_a_published_model_is_found_by_its_name(
     tmp_path: Path, store: Store, told: Told, files: list[str], net: str
 ) -> None:
     (tmp_path / "m").mkdir()
+    contents = {".prototxt": NET, ".caffemodel": WEIGHTS, ".onnx": b"\x08\x07"}
     for name in files:
-        (tmp_path / "m" / name).write_bytes(NET)
+        (tmp_path / "m" / name).write_bytes(contents[Path(name).suffix])
     pulled(store, str(tmp_path / "m"), told)
     stored = store.model("m")
     assert stored is not None and stored.net.name == net
@@ -426,7 +456,7 @@ def test_a_card_in_another_format_is_kept_as_text(tmp_path: Path, store: Store, 
 
 def test_weights_that_do_not_match_the_card_are_refused(tmp_path: Path, store: Store, told: Told) -> None:
     (tmp_path / "deploy.prototxt").write_bytes(NET)
-    (tmp_path / "w.caffemodel").write_bytes(b"other")
+    (tmp_path / "w.caffemodel").write_bytes(b"\n\x05other")
     (tmp_path / "README.md").write_bytes(card(sha256=SHA256))
     with pytest.raises(StoreError, match=rf"but {SHA256} is expected by the card in README.md; .* --own --as NAME"):
         pulled(store, str(tmp_path), told, name="x")
@@ -439,7 +469,7 @@ def test_weights_that_do_not_match_the_card_are_refused(tmp_path: Path, store: S
 def test_weights_of_a_users_own_are_stored_under_another_name(
     server: FileServer, tmp_path: Path, store: Store, told: Told, zoo_model: str
 ) -> None:
-    (tmp_path / "mine.caffemodel").write_bytes(b"another training")
+    (tmp_path / "mine.caffemodel").write_bytes(b"\n\x07another training")
     server.put("/models/some_net/readme.md", card(
         caffemodel="some.caffemodel", caffemodel_url=server.url("/dl/some.caffemodel"), sha256=SHA256,
         results="[{metric: accuracy, value: 0.9, data: digits, source: a paper}]",

@@ -36,7 +36,7 @@ def test_a_pushed_model_is_pulled_and_verified(folder: Path, store: Store, told:
     assert (given.caffemodel, given.sha256, given.license) == ("w.caffemodel", SHA256, "mit")
     assert given.text == "What there is to say."
     pull(store, PullRequest(open_model_source(str(target))), told.settings())
-    (target / "w.caffemodel").write_bytes(b"other")
+    (target / "w.caffemodel").write_bytes(b"\n\x05other")
     with pytest.raises(StoreError, match=rf"but {SHA256} is expected"):
         pull(store, PullRequest(open_model_source(str(target)), "again"), told.settings())
     assert told.notices == []
