@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -72,8 +72,8 @@ def atomic_path(
             yield target
             return
         handle = _open_nameless(target.parent, mode) if nameless else None
-        if handle is None:
-            remove_leftovers(target.parent, target.name)
+        if handle is None or durable:  # other nameless files have a temporary name for too short a time to look
+            _remove_matching(target.parent, _shortened(target.name).__eq__)
         hidden = _hidden_path(target)
         try:
             if handle is None:
@@ -81,6 +81,7 @@ def atomic_path(
                 yield hidden
             else:
                 yield Path(f"/proc/self/fd/{handle}")
+                _lock(handle)
                 # Without src_dir_fd, this would link the link.
                 os.link(f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle)
             if durable:
@@ -128,7 +129,7 @@ def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
 
     The folder is removed afterwards. Folders that killed processes left are removed first.
     """
-    remove_leftovers(folder, name)
+    _remove_matching(folder, _shortened(name).__eq__)
     hidden = _hidden_path(folder / name)
     handle = _create_locked(hidden, 0o700, folder=True)
     try:
@@ -143,13 +144,18 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
 
     Running processes lock theirs, so those stay.
     """
+    _remove_matching(folder, lambda found: found.startswith(_shortened(name)))
+
+
+def _remove_matching(folder: Path, matches: Callable[[str], bool]) -> None:
+    """Remove what killed processes left and whose target's shortened name matches."""
     try:
         names = [entry.name for entry in os.scandir(folder) if entry.name.startswith(".")]
     except OSError:
         return
     for hidden in names:
         match = _HIDDEN.fullmatch(hidden)
-        if match is not None and match["name"].startswith(name[:_LONGEST]):
+        if match is not None and matches(match["name"]):
             _remove_unlocked(folder / hidden)
 
 
@@ -172,15 +178,23 @@ def _create_locked(path: Path, mode: int, *, folder: bool = False) -> int:
         if folder:
             path.mkdir(mode)
         handle = os.open(path, os.O_RDONLY if folder else os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with suppress(OSError):  # some file systems don't have locks; there, nothing is removed either
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle)
         if path.exists():
             return handle
         os.close(handle)  # another process removed it before it was locked
 
 
+def _lock(handle: int) -> None:
+    with suppress(OSError):  # some file systems don't have locks; there, nothing is removed either
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _shortened(name: str) -> str:
+    return name[:_LONGEST]
+
+
 def _hidden_path(target: Path) -> Path:
-    return target.with_name(f".{target.name[:_LONGEST]}.{token_hex(8)}")
+    return target.with_name(f".{_shortened(target.name)}.{token_hex(8)}")
 
 
 def file_hash(path: Path) -> str | None:

@@ -131,6 +131,32 @@ def test_a_killed_writers_leftover_is_removed_by_the_next_write(tmp_path: Path) 
     assert names_in(tmp_path) == {"file", ".file.of-the-user"}
 
 
+KILLED_BEFORE_ITS_NAME = """
+import os, signal, sys
+from caffe_proto import storage
+
+storage.sync = lambda path: os.kill(os.getpid(), signal.SIGKILL)
+storage.write_pieces(sys.argv[1], [b"half"], durable=True)
+"""
+
+
+def test_what_a_killed_durable_write_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "lm"
+    subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_NAME, str(path)], check=False)
+    assert len(names_in(tmp_path)) == 1 and not path.exists()
+    others = {".lm2.0123456789abcdef", ".lm.0123", ".lm.0123456789ABCDEF", "lm.0123456789abcdef"}
+    for name in others:
+        (tmp_path / name).touch()
+    write_pieces(path, [b"whole"], durable=True)
+    assert names_in(tmp_path) == {"lm", *others}
+
+
+def test_a_file_that_is_about_to_get_its_name_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("caffe_proto.storage.sync", lambda path: remove_leftovers(tmp_path))
+    write_pieces(tmp_path / "file", [b"whole"], durable=True)
+    assert names_in(tmp_path) == {"file"}
+
+
 def test_a_running_writers_temporary_file_stays(tmp_path: Path) -> None:
     words = [sys.executable, "-c", KILLED_WITH_A_NAME, str(tmp_path / "file"), "wait"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:

@@ -3,14 +3,13 @@ complete."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
+from caffe_proto.storage import temporary_folder
 from netdsl.errors import DataError
 
 _ENDINGS = ("lmdb", "leveldb", "parquet", "folder")  # in paths that state the kind, such as train_lmdb
@@ -39,20 +38,18 @@ def parse_target(text: str, forms: Mapping[str, str]) -> TargetName:
 
 @contextmanager
 def new_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path` for a file or a folder. Without an error, it is renamed to `path`."""
+    """Yield a temporary path for a file or a folder, in a hidden folder next to `path`. Without an error, it is renamed
+    to `path`."""
     if path.exists() or path.is_symlink():
         raise DataError(f"{path}: the path exists already; remove it, or choose another name")
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}; create it with `mkdir -p {path.parent}`")
-    temporary = path.with_name(f".{path.name[:40]}.{token_hex(8)}")
     try:
-        yield temporary
-        temporary.rename(path)
+        with temporary_folder(path.parent, path.name) as folder:
+            yield folder / path.name
+            (folder / path.name).rename(path)
     except OSError as problem:
         raise DataError(
             f"{path}: can't be written: {problem.strerror or problem}; choose a folder that you can write to, "
             "or free space there"
         ) from None
-    finally:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
