@@ -24,7 +24,7 @@ from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
 from zoo.known import known_card
 from zoo.model_folder import WEIGHTS, DescribedNet, ModelFolder, is_model_folder, model_of_file, open_folder
-from zoo.store.local_store import Store
+from zoo.store.local_store import Store, cache_folder
 
 if TYPE_CHECKING:
     from netdsl.solver.settings import SolverSettings
@@ -177,7 +177,7 @@ def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) 
 
 def store() -> Store:
     """Return the store of pulled models. It is in the folder NETDSL_HOME, or in the user's cache folder."""
-    home = Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
+    home = Path(os.environ.get("NETDSL_HOME") or cache_folder())
     return Store(home / "store")
 
 

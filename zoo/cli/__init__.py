@@ -21,7 +21,7 @@ from netdsl import __version__
 from netdsl.allowed_modules import PLUGINS
 from netdsl.log_level import check_log_level
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
-from zoo.cli.output import ExitCode, complain, print_text, print_usage_error
+from zoo.cli.output import ExitCode, complain, open_closed_streams, print_text, print_usage_error
 from zoo.cli.request_command import Command, loaded
 from zoo.requests.groups import modules_of
 from zoo.requests.request import RequestError
@@ -147,6 +147,7 @@ def zoo(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the console script. Errors are printed on one line, never as a traceback."""
+    open_closed_streams()
     # Threads that spin while they wait for each other make training on a busy machine twenty times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _show_warning

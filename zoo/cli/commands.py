@@ -153,7 +153,7 @@ GROUPS = {
     "data": CommandGroup("Show data sets, convert them, and compute their mean image.", SOURCES),
     "store": CommandGroup(
         "List, check and prune the models that `zoo pull` stored. They are in the folder that NETDSL_HOME "
-        "names, or in ~/.cache/netdsl."
+        "names, or in netdsl in the user's cache folder, ~/.cache or the one that XDG_CACHE_HOME names."
     ),
     "simulate": CommandGroup(
         "Simulate training with several machines. All workers really train, in the memory of this machine. Only "

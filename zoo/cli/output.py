@@ -68,6 +68,18 @@ def print_text(text: str, *, err: bool = False) -> None:
     click.echo(shown(text, keep=_LAYOUT), nl=False, err=err)
 
 
+def open_closed_streams() -> None:
+    """Open the null device in place of closed standard streams. A file, a socket or a child's stream that gets their
+    descriptors would otherwise be read or written by anything that uses a standard stream."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            handle = os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor, and lower ones are open
+            os.set_inheritable(handle, True)
+            setattr(sys, name, open(handle, "w" if number else "r", closefd=False))  # noqa: SIM115  # until the end
+
+
 def print_json(value: Any) -> None:
     """Print the result of a command as JSON."""
     print_text(json.dumps(plain_value(value), indent=2, allow_nan=False).replace("\x7f", "\\u007f") + "\n")

@@ -119,9 +119,9 @@ class FigureRequest(Request):
     seeds: int = option(
         "Number of repetitions of each training, each with another seed.", default=3, least=1, metavar="N"
     )
-    cache: Path = option(
-        "Folder that keeps the results of trainings.",
-        default=Path("~/.cache/netdsl/simulate"), text="~/.cache/netdsl/simulate", metavar="FOLDER",
+    cache: Path | None = option(
+        "Folder that keeps the results of trainings, by default netdsl/simulate in the user's cache folder.",
+        default=None, metavar="FOLDER",
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from zoo.simulating.figures import DrawnFigure, FigureFolder
 from zoo.simulating.methods import MethodComparison
 from zoo.simulating.scaling import AlexNetTask, ScalingExperiment
 from zoo.simulating.trials import TrialCache, trainings
+from zoo.store.local_store import cache_folder
 
 
 def _folder(request: FigureRequest, listen: Listen) -> FigureFolder:
@@ -39,7 +40,7 @@ def _folder(request: FigureRequest, listen: Listen) -> FigureFolder:
             "write to, or free space there",
             "output",
         ) from None
-    return FigureFolder(request.output, TrialCache(request.cache), listen)
+    return FigureFolder(request.output, TrialCache(request.cache or cache_folder() / "simulate"), listen)
 
 
 def _experiment(request: SpeedupRequest | CostRequest) -> ConvergenceExperiment:

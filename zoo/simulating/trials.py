@@ -169,7 +169,7 @@ class TrialCache:
     """A folder with a JSON file for every trial, named by a hash of its settings and of the code."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder.expanduser()
+        self._folder = folder
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:

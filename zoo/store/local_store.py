@@ -23,6 +23,16 @@ _PULLING = ".pulling"
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+def cache_folder() -> Path:
+    """Return the folder of netdsl's own files in the user's cache folder, which XDG_CACHE_HOME may name. A user without
+    a home gets a folder that doesn't exist, since other users could prepare any other."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if named.is_absolute():  # by the XDG specification, a relative folder doesn't count
+        return named / "netdsl"
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() raises an error without a home
+    return (home if home.is_absolute() else Path("/nonexistent")) / ".cache" / "netdsl"
+
+
 @dataclass(frozen=True)
 class Store:
     """The models in a folder, by name."""
@@ -31,13 +41,14 @@ class Store:
 
     def names(self) -> list[str]:
         """Return the names of all models, sorted."""
-        if not self.path.is_dir():
+        if not os.path.isdir(self.path):  # noqa: PTH112  # is_dir() raises an error in a home that can't be read
             return []
         return sorted(path.name for path in self.path.iterdir() if path.is_dir() and not path.name.startswith("."))
 
     def has(self, name: str) -> bool:
         """Return whether there is a model with this name."""
-        return bool(name) and Path(name).name == name and not name.startswith(".") and (self.path / name).is_dir()
+        is_plain = bool(name) and Path(name).name == name and not name.startswith(".")
+        return is_plain and os.path.isdir(self.path / name)  # noqa: PTH112  # as in names()
 
     def folder(self, name: str) -> Path:
         """Return the folder of a model, which may not exist."""
