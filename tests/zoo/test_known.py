@@ -174,7 +174,7 @@ def test_a_net_of_a_cascade_stands_for_the_cascade(published: Path) -> None:
     (sentence,) = said
     assert "known by the hash of the weights; all its nets answer" in sentence
     (folder / "det3.prototxt").unlink()
-    with pytest.raises(NetError, match=r"det2.prototxt: the net is a part of a cascade; put the nets and weights of"):
+    with pytest.raises(NetError, match=r"det2.prototxt: the net is a part of a cascade; put its nets and weights into"):
         open_answerer(request)
 
 

@@ -141,7 +141,7 @@ def adopt(request: AdoptRequest, listen: Listen) -> Adoption:
 
 
 def _changed_lines(before: str, after: str) -> int:
-    return sum(old != new for old, new in zip(before.splitlines(), after.splitlines(), strict=True))
+    return sum(old != new for old, new in zip(before.split("\n"), after.split("\n"), strict=True))
 
 
 class _Survey:

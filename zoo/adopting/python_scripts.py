@@ -118,10 +118,13 @@ def _syntax_problem(text: str) -> str:
 
 
 def _modernized(text: str, *, renamed_only: bool) -> str:
-    """Return a script with Python 3's form of Python 2's statements and names."""
+    """Return a script with Python 3's form of Python 2's statements and names. Every line keeps its end."""
+    lines = text.split("\n")
+    ends = ["\r" * line.endswith("\r") for line in lines]  # a pattern would take it for a part of the statement
+    text = "\n".join(line.removesuffix("\r") for line in lines)
     for pattern, modern in _RENAMED if renamed_only else (*_MODERN, *_RENAMED):
         text = pattern.sub(modern, text)
-    return text
+    return "\n".join(line + end for line, end in zip(text.split("\n"), ends, strict=True))
 
 
 def _dotted(node: ast.expr) -> str:

@@ -108,7 +108,7 @@ def open_answerer(request: AnswererRequest, listen: Listener = ignore_event) -> 
     if not _has_cascade(path.parent):
         names = ", ".join(Mtcnn.nets)
         raise NetError(
-            f"{path}: the net is a part of a cascade; put the nets and weights of {names} into one folder, or read the "
+            f"{path}: the net is a part of a cascade; put its nets and weights into one folder as {names}, or read the "
             "net's own outputs with --as values"
         )
     listen(Notice(f"{path}: {known_card_notice(named) or 'the card describes a cascade'}; all its nets answer"))

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.errors import FileError, import_extra
-from caffe_proto.storage import write_pieces
+from caffe_proto.errors import import_extra
+from caffe_proto.storage import create_folder, write_pieces
 from netdsl.charts import number
 from netdsl.distributed.run_log import Activity
 from zoo.logs.plots import COLORS
@@ -70,11 +70,5 @@ def write_comparison(runs: Sequence[RecordedRun], path: Path) -> None:
 
 
 def _write_page(text: str, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(
-            f"{path.parent}: the folder can't be created: {problem.strerror}; choose a folder that you can "
-            "write to, or free space there"
-        ) from None
+    create_folder(path.parent)
     write_pieces(path, [text.encode("utf-8", "replace")])

@@ -52,6 +52,12 @@ def test_a_line_of_spaces_is_read_in_one_pass(statement: str) -> None:
     assert read_script(f"import caffe\n{statement.format(' ' * 300_000)}\n").modern is None
 
 
+def test_lines_keep_their_ends() -> None:
+    """Scripts of Windows end lines with two characters, and mixed ones are common."""
+    found = read_script("import caffe\r\nprint 'step', 1\r\ndata = open('mean.binaryproto')\nprint\r\n")
+    assert found.modern == "import caffe\r\nprint('step', 1)\r\ndata = open('mean.binaryproto', 'rb')\nprint()\r\n"
+
+
 def test_a_script_that_stays_unreadable_is_reported_and_not_changed() -> None:
     found = read_script("import caffe\nfor in range(3):\n")
     assert found.problem.startswith("line 2: ") and found.modern is None and found.uses_caffe
