@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -48,6 +49,14 @@ class View(Enum):
     SEGMENTS = "segments"
     VALUES = "values"
     EMBEDDING = "embedding"
+
+
+def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the networks in a text such as 10.0.0.2,fd00::/8."""
+    try:
+        return tuple(ip_network(each.strip()) for each in text.split(","))
+    except ValueError:
+        raise ValueError(f"'{text}' isn't a list of addresses and networks; write it as in 10.0.0.2,fd00::/8") from None
 
 
 def reading_of(name: str) -> str:
@@ -266,11 +275,37 @@ class ServeRequest(WithWeights, OnDevice, AboutNet):
         default=None, name="as", metavar="WHAT", parse=reading_of,
     )  # fmt: skip
     largest: int = option("Maximum size of a request.", default=16, least=1, metavar="MB")
-    queue: int = option("Maximum number of requests in progress.", default=64, least=1, metavar="N")
-    rate: float = option(
-        "Maximum number of requests per second from one client; 0 sets no limit.", default=100, least=0, metavar="N"
+    queue: int = option("Maximum number of predictions in progress.", default=64, least=1, metavar="N")
+    connections: int = option(
+        "Maximum number of open connections, more than --queue.", default=1024, least=2, metavar="N"
     )
+    share: float | None = option(
+        "Largest part of the predictions and connections that one client may use; by default 0.5, or 1 if only this "
+        "machine can connect.",
+        default=None, above=0, most=1, metavar="X",
+    )  # fmt: skip
+    rate: float = option(
+        "Maximum number of predictions per second from one client, and of other requests; 0 sets no limit.",
+        default=100, least=0, metavar="N",
+    )  # fmt: skip
+    proxy: tuple[IPv4Network | IPv6Network, ...] = option(
+        "Addresses or networks of trusted proxies, whose X-Forwarded-For names the client.",
+        default=(), metavar="IP,...", parse=networks,
+    )  # fmt: skip
     timeout: float = option("Time limit for a request.", default=30, least=0.001, most=3600, metavar="S")
+    idle: float = option(
+        "Time limit for the head of a request, and for silence before it.", default=5, least=0.001, most=3600,
+        metavar="S",
+    )  # fmt: skip
+
+    def check(self) -> None:
+        """Refuse a queue that fills all connections, because monitoring would then wait for predictions."""
+        super().check()
+        if self.connections <= self.queue:
+            raise RequestError(
+                f"connections is {self.connections}, but the queue has {self.queue} places; set more connections",
+                "connections",
+            )
 
     @property
     def prints_answers(self) -> bool:

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
 
@@ -32,10 +31,12 @@ from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Segments, as
 from zoo.answers.answerer import Answerer
 from zoo.answers.drawing import mask_png, picture_png
 from zoo.answers.images import PreparedImage
+from zoo.serving.clients import Place, Places, requesting_client
 from zoo.serving.decoding import ImageDecoders
-from zoo.serving.guard import Guard, RefusedError
+from zoo.serving.guard import Guard
 from zoo.serving.metrics import Metrics
-from zoo.serving.settings import ServerSettings
+from zoo.serving.refusals import Reason, RefusedError
+from zoo.serving.settings import PREDICT, ServerSettings
 
 _DECODERS = 4  # number of threads
 _MOST_MASK_LABELS = 256  # maximum number of labels in a PNG with a palette
@@ -121,7 +122,9 @@ class Service:
 
     def __init__(self, answerer: Answerer, settings: ServerSettings) -> None:
         self._answerer, self._settings = answerer, settings
-        self.metrics = Metrics()
+        share = settings.share_of_one
+        self.predictions, self.connections = Places(settings.queue, share), Places(settings.connections, share)
+        self.metrics = Metrics(self.predictions, self.connections)
         self.is_ending: Callable[[], bool] = lambda: False
         self._page, self._policy = _page_and_policy()
 
@@ -129,7 +132,7 @@ class Service:
         """Return the application with its guard."""
         routes = [
             Route("/", self._show_page),
-            Route("/predict", self._predict, methods=["POST"]),
+            Route(PREDICT, self._predict, methods=["POST"]),
             Route("/card", self._show_card),
             Route("/health", _show_health),
             Route("/ready", self._show_readiness),
@@ -153,37 +156,38 @@ class Service:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not kind.startswith("image/") and kind not in ("application/octet-stream", "application/json"):
             text = "send an image's bytes as image/jpeg, or as application/octet-stream, or JSON such as"
-            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f'{text} {{"image": "BASE64"}}')
-        with self._place_in_queue():
-            try:
-                async with asyncio.timeout(self._settings.seconds):
+            raise RefusedError(Reason.TYPE, f'{text} {{"image": "BASE64"}}')
+        try:
+            async with asyncio.timeout(self._settings.seconds) as limit:
+                with self._place_in_queue(request, lambda: limit.reschedule(0)) as place:
                     data = await self._read_body(request)
-                    return JSONResponse(
-                        await self._plain_answer(_image_in_json(data) if kind.endswith("/json") else data, settings)
-                    )
-            except TimeoutError:
-                seconds = f"{self._settings.seconds:g} s"
-                raise RefusedError(
-                    HTTPStatus.SERVICE_UNAVAILABLE, f"the answer took longer than {seconds}; try again", 1
-                ) from None
+                    self.predictions.mark(place, waits=False)
+                    image = _image_in_json(data) if kind.endswith("/json") else data
+                    return JSONResponse(await self._plain_answer(image, settings))
+        except TimeoutError:
+            raise self._late_refusal(place) from None
 
     @contextmanager
-    def _place_in_queue(self) -> Iterator[None]:
-        """Hold a place among the requests in progress."""
-        if self.metrics.open >= self._settings.queue:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are in progress; try again", 1)
-        self.metrics.open += 1
+    def _place_in_queue(self, request: Request, give_way: Callable[[], object]) -> Iterator[Place]:
+        """Hold a place among the predictions in progress. It waits for the client until the body has been read."""
+        place = self.predictions.take(requesting_client(request.scope), give_way)
+        if place is None:
+            raise RefusedError(Reason.QUEUE, "too many requests are in progress; try again")
         try:
-            yield
+            yield place
         finally:
-            self.metrics.open -= 1
+            self.predictions.release(place)
+
+    def _late_refusal(self, place: Place) -> RefusedError:
+        if place.is_lost:
+            return RefusedError(Reason.GAVE_WAY, "the request gave way to others before its body was read; try again")
+        return RefusedError(Reason.SLOW, f"the answer took longer than {self._settings.seconds:g} s; try again")
 
     async def _read_body(self, request: Request) -> bytes:
         """Return a request's body. Reading stops if the body exceeds the limit."""
         largest = self._settings.largest
         too_large = RefusedError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"this server accepts images of up to {largest:,} bytes; send a smaller one",
+            Reason.SIZE, f"this server accepts images of up to {largest:,} bytes; send a smaller one"
         )
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > largest:
@@ -201,7 +205,7 @@ class Service:
             image = await loop.run_in_executor(self._decoders, self._decoded_image, data)
             answer = await self._batcher.answer(image, settings)
         except (DataError, ForeignFileError, LimitError) as problem:
-            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem)) from None
+            raise RefusedError(Reason.IMAGE, str(problem)) from None
         plain = as_plain(ImageAnswer("", image.placement, answer))
         del plain["image"]
         if isinstance(answer, Segments) and answer.labels.max() < _MOST_MASK_LABELS:
@@ -234,8 +238,8 @@ class Service:
         return JSONResponse(plain)
 
     async def _show_readiness(self, request: Request) -> Response:
-        if self.is_ending() or self.metrics.open >= self._settings.queue:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "the server is ending or busy; try again", 1)
+        if self.is_ending() or self.predictions.is_full:
+            raise RefusedError(Reason.NOT_READY, "the server is ending or busy; try again")
         return PlainTextResponse("ready\n")
 
     async def _show_metrics(self, request: Request) -> Response:
@@ -257,9 +261,7 @@ def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettin
     except ValueError:
         settings = replace(settings, top=0)
     if settings.top < 1 or settings.least_score != settings.least_score:
-        raise RefusedError(
-            HTTPStatus.BAD_REQUEST, "?top= must be a number of classes, and ?threshold= a score such as 0.5"
-        )
+        raise RefusedError(Reason.QUERY, "?top= must be a number of classes, and ?threshold= a score such as 0.5")
     return settings
 
 
@@ -268,7 +270,7 @@ def _image_in_json(data: bytes) -> bytes:
     try:
         return base64.b64decode(json.loads(data)["image"], validate=True)
     except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the body isn\'t JSON such as {"image": "BASE64"}') from None
+        raise RefusedError(Reason.BODY, 'the body isn\'t JSON such as {"image": "BASE64"}') from None
 
 
 def _page_and_policy() -> tuple[str, str]:

@@ -2,82 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import math
 import time
-from collections import OrderedDict
+from asyncio import timeout
 from collections.abc import Callable
 from contextlib import suppress
-from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caffe_proto.errors import CaffeError
+from zoo.serving.clients import RateLimit, requesting_client
 from zoo.serving.metrics import Metrics
-from zoo.serving.settings import ServerSettings
+from zoo.serving.refusals import SAFE_HEADERS, Reason, RefusedError
+from zoo.serving.settings import PREDICT, ServerSettings
 
-_MOST_CLIENTS = 4096  # maximum number of remembered clients; those that have been silent longest are forgotten
 _OPEN_PATHS = ("/", "/health", "/ready")  # paths that reveal nothing about the model, and need no token
-_PATHS = (*_OPEN_PATHS, "/predict", "/metrics", "/card")
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-_NO_CONTENT = "default-src 'none'; frame-ancestors 'none'"
-_DISCARDED_SECONDS = 2.0  # limits for reading and discarding a refused body, so that the client gets the reason
-
-
-class RefusedError(Exception):
-    """A refused request. `after` is the number of seconds after which the client may try again."""
-
-    def __init__(self, status: HTTPStatus, sentence: str, after: int | None = None) -> None:
-        super().__init__(sentence)
-        self.status, self.after = status, after
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Additional headers of the response."""
-        headers = {"Connection": "close"}  # the rest of the request isn't read
-        if self.after is not None:
-            headers["Retry-After"] = str(self.after)
-        if self.status is HTTPStatus.UNAUTHORIZED:
-            headers["WWW-Authenticate"] = "Bearer"
-        return headers
-
-
-class RateLimit:
-    """A limit of requests per second for each client. Requests for one second may arrive at once."""
-
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._most, self._clock = rate, max(rate, 1.0), clock
-        # Remaining requests, and the time of the last one.
-        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def wait_of(self, client: str) -> float:
-        """Return the seconds until a client may send a request. Returns 0 if it may now, and counts the request."""
-        if not self._rate:
-            return 0.0
-        now = self._clock()
-        left, then = self._clients.pop(client, (self._most, now))
-        left = min(self._most, left + (now - then) * self._rate)
-        allowed = left >= 1
-        self._clients[client] = left - allowed, now
-        if len(self._clients) > _MOST_CLIENTS:
-            self._clients.popitem(last=False)
-        return 0.0 if allowed else (1 - left) / self._rate
+_PATHS = (*_OPEN_PATHS, PREDICT, "/metrics", "/card")
+_DISCARDED_SECONDS = 2.0  # limit for reading and discarding a refused body, so that the client gets the reason
 
 
 class Guard:
-    """Wraps an application. It checks the host name, the rate and the token, counts requests, and turns errors into
-    sentences.
+    """Wraps an application. It checks the rate, the host name, the path and the token, counts requests, and turns
+    errors into sentences.
+
+    Predictions and other requests have separate rates, so a busy client's monitoring continues.
 
     `complain` receives internal errors, whose details aren't sent to clients.
     """
@@ -86,7 +37,7 @@ class Guard:
         self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, complain: Callable[[str], object]
     ) -> None:
         self._app, self._settings, self._metrics, self._complain = app, settings, metrics, complain
-        self._rate = RateLimit(settings.rate)
+        self._predictions, self._others = RateLimit(settings.rate), RateLimit(settings.rate)
         self._token = None if settings.token is None else f"Bearer {settings.token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,11 +57,11 @@ class Guard:
         with suppress(ClientDisconnect):
             refused = await self._refusal_of(scope, body, send_guarded)
             if refused is not None and not statuses:
-                if "expect" not in Headers(
-                    scope=scope
-                ):  # a client that waits for permission to send hasn't sent a body
+                self._metrics.add_refusal(refused.reason)
+                # A client that waits for permission to send hasn't sent a body.
+                if "expect" not in Headers(scope=scope):
                     await body.discard(2 * self._settings.largest)
-                await JSONResponse({"error": str(refused)}, refused.status, refused.headers)(scope, body, send_guarded)
+                await refused.response()(scope, body, send_guarded)
         path = scope["path"] if scope["path"] in _PATHS else "other"
         if statuses:
             self._metrics.add_request(path, statuses[0], time.monotonic() - start)
@@ -127,41 +78,39 @@ class Guard:
         except Exception as problem:
             self._complain(str(problem) if isinstance(problem, CaffeError) else f"a request failed: {problem!r}")
             text = "the server failed on this request; its own log has the details"
-            return RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, text)
+            return RefusedError(Reason.ERROR, text)
         return None
 
     def _check_request(self, scope: Scope) -> None:
-        headers = Headers(scope=scope)
+        headers, path = Headers(scope=scope), scope["path"]
+        self._check_rate(scope)
         host = headers.get("host", "").lower()
         if self._settings.is_local and _without_port(host) not in self._settings.names:
-            raise RefusedError(
-                HTTPStatus.MISDIRECTED_REQUEST, "this server has another host name; use the address that it printed"
-            )
-        if scope["path"] not in _PATHS:
+            raise RefusedError(Reason.HOST, "this server has another host name; use the address that it printed")
+        if path not in _PATHS:
             paths = "unknown path; use POST /predict for an image, and GET /, /card, /health, /ready and /metrics"
-            raise RefusedError(HTTPStatus.NOT_FOUND, paths)
-        if scope["path"] not in _OPEN_PATHS:
-            self._check_rate(scope)
+            raise RefusedError(Reason.PATH, paths)
+        methods = ("POST",) if path == PREDICT else ("GET", "HEAD")
+        if scope["method"] not in methods:
+            raise RefusedError(Reason.METHOD, f"{path} doesn't have this method; use {methods[0]}")
+        if path != PREDICT and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers):
+            raise RefusedError(Reason.BODY, f"{path} doesn't read a body; send the request without one")
+        if path not in _OPEN_PATHS:
             self._check_token(headers)
 
     def _check_rate(self, scope: Scope) -> None:
-        client = scope.get("client")
-        wait = self._rate.wait_of(client[0] if client else "")
+        rate = self._predictions if scope["path"] == PREDICT else self._others
+        wait = rate.wait_of(requesting_client(scope))
         if wait:
-            raise RefusedError(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                "too many requests per second; wait a little and try again",
-                math.ceil(wait),
-            )
+            text = "too many requests per second; wait a little and try again"
+            raise RefusedError(Reason.RATE, text, math.ceil(wait))
 
     def _check_token(self, headers: Headers) -> None:
         if self._token is None:
             return
         shown = headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(shown, self._token):
-            raise RefusedError(
-                HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; send it as 'Authorization: Bearer TOKEN'"
-            )
+            raise RefusedError(Reason.TOKEN, "the token is missing or wrong; send it as 'Authorization: Bearer TOKEN'")
 
 
 class _Body:
@@ -180,16 +129,15 @@ class _Body:
         body."""
         size = 0
         with suppress(TimeoutError):
-            async with asyncio.timeout(_DISCARDED_SECONDS):
+            async with timeout(_DISCARDED_SECONDS):
                 while not self._is_complete and size <= most:
                     size += len((await self()).get("body", b""))
 
 
 def _add_headers(message: Message) -> None:
     headers = MutableHeaders(scope=message)
-    for name, value in _HEADERS.items():
-        headers[name] = value
-    headers.setdefault("Content-Security-Policy", _NO_CONTENT)
+    for name, value in SAFE_HEADERS.items():
+        headers.setdefault(name, value)
 
 
 def _without_port(host: str) -> str:

@@ -6,6 +6,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from zoo.serving.clients import Places
+from zoo.serving.refusals import Reason
+from zoo.serving.settings import PREDICT
+
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _IMAGES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -35,16 +39,21 @@ class Metrics:
     """The counts of a server. Unknown paths are counted together, so that clients can't make the counts grow without
     limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, predictions: Places, connections: Places) -> None:
+        self._predictions, self._connections = predictions, connections
         self._requests = Counter[tuple[str, int]]()
+        self._refusals = Counter[str]({reason.label: 0 for reason in Reason})
         self._seconds, self._batches = _Histogram(_SECONDS), _Histogram(_IMAGES)
-        self.open = 0  # requests that are being read, decoded or answered
 
     def add_request(self, path: str, status: int, seconds: float) -> None:
         """Count an answered request."""
         self._requests[path, status] += 1
-        if path == "/predict":
+        if path == PREDICT:
             self._seconds.add(seconds)
+
+    def add_refusal(self, reason: Reason) -> None:
+        """Count a refused request or a connection that ended early."""
+        self._refusals[reason.label] += 1
 
     def add_batch(self, images: int) -> None:
         """Count a batch of images."""
@@ -60,12 +69,17 @@ class Metrics:
             yield f'zoo_requests_total{{path="{path}",status="{status}"}} {count}'
         yield from _metric_head("zoo_errors_total", "counter", "Requests that were refused or that failed.")
         yield f"zoo_errors_total {sum(count for (_, status), count in self._requests.items() if status >= 400)}"
+        yield from _metric_head("zoo_refusals_total", "counter", "Refused requests and ended connections by reason.")
+        for reason, count in self._refusals.items():
+            yield f'zoo_refusals_total{{reason="{reason}"}} {count}'
         yield from _metric_head("zoo_request_seconds", "histogram", "Seconds from a request to its answer.")
         yield from self._seconds.lines("zoo_request_seconds")
         yield from _metric_head("zoo_batch_images", "histogram", "Images in a batch of the net.")
         yield from self._batches.lines("zoo_batch_images")
-        yield from _metric_head("zoo_open_requests", "gauge", "Requests in progress.")
-        yield f"zoo_open_requests {self.open}"
+        yield from _metric_head("zoo_open_requests", "gauge", "Predictions in progress.")
+        yield f"zoo_open_requests {self._predictions.taken}"
+        yield from _metric_head("zoo_open_connections", "gauge", "Open connections.")
+        yield f"zoo_open_connections {self._connections.taken}"
 
 
 def _metric_head(name: str, kind: str, text: str) -> tuple[str, str]:

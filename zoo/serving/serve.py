@@ -33,8 +33,12 @@ def serve(request: ServeRequest, listen: Listen) -> Server:
         wait=request.wait / 1000,
         largest=request.largest << 20,
         queue=request.queue,
+        connections=request.connections,
+        share=request.share,
+        proxies=request.proxy,
         rate=request.rate,
         seconds=request.timeout,
+        idle=request.idle,
         answers=AnswerSettings(request.top, request.threshold),
     )
     asked = AnswererRequest(

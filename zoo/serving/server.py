@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
+import resource
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from netdsl.errors import NetError
 from netdsl.solver.events import Listener
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.cascade import open_answerer
 from zoo.serving.app import Service
+from zoo.serving.connections import LARGEST_HEAD, Connection
 from zoo.serving.settings import ServerSettings
 
-_IDLE_SECONDS = 5  # seconds for which a connection may stay open without a request
-_SPARE = 64  # number of connections in addition to those with requests in progress
-
-
-class _Connection(H11Protocol):
-    """A connection that is closed if no request arrives soon. uvicorn itself waits for the first request without
-    limit."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.loop.call_later(_IDLE_SECONDS, self._end_silent)
-
-    def _end_silent(self) -> None:
-        if self.cycle is None:
-            self.transport.close()
+_ACCEPTED = 16  # connections that are accepted in a row, before others are served
+_WAITING = 1024  # connections that the system keeps until they are accepted
+_OTHER_DESCRIPTORS = 128  # files and sockets that a server opens besides its connections
 
 
 class Server(uvicorn.Server):
@@ -47,13 +36,19 @@ class Server(uvicorn.Server):
         self.address = f"http://{settings.address}:{bound.getsockname()[1]}/"
         service = Service(answerer, settings)
         service.is_ending = lambda: self.should_exit
-        super().__init__(_config(service.app(complain), settings))
+        connection = partial(Connection, settings, service.connections, service.metrics)
+        super().__init__(_config(service.app(complain), connection, settings))
         bound.listen()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Record that the server should end. The signal's default action isn't run afterwards."""
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening."""
+        await super().startup(sockets)
+        self._socket.listen(_WAITING)  # asyncio uses one number for both limits
 
     def serve_until_ended(self) -> None:
         """Serve until a signal arrives."""
@@ -65,6 +60,7 @@ def open_server(
     request: AnswererRequest, settings: ServerSettings, listen: Listener, complain: Callable[[str], object]
 ) -> Server:
     """Return a server of a model. It binds its address before the model is opened, and starts listening later."""
+    _allow_descriptors(settings.connections + _OTHER_DESCRIPTORS)
     bound = _bound(settings)
     try:
         return Server(bound, open_answerer(request, listen), settings, complain)
@@ -73,21 +69,38 @@ def open_server(
         raise
 
 
-def _config(app: Any, settings: ServerSettings) -> uvicorn.Config:
+def _config(app: Any, connection: Callable[..., Connection], settings: ServerSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=_Connection,
+        http=cast(type[Connection], connection),
         ws="none",
         lifespan="on",
         log_config=None,
         log_level="critical",
         access_log=False,
-        proxy_headers=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=[str(network) for network in settings.proxies],
         server_header=False,
-        timeout_keep_alive=_IDLE_SECONDS,
+        backlog=_ACCEPTED,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+        timeout_keep_alive=cast(int, settings.idle),  # a delay for asyncio, which may be a fraction
         timeout_graceful_shutdown=int(settings.seconds) + 1,
-        limit_concurrency=settings.queue + _SPARE,
     )
+
+
+def _allow_descriptors(number: int) -> None:
+    """Let this process open a number of files and sockets."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY in (soft, hard) or number <= soft:
+        wanted = soft if soft == resource.RLIM_INFINITY else max(soft, number)
+    elif number <= hard:
+        wanted = number
+    else:
+        raise NetError(
+            f"the server can't open {number:,} files and sockets, because the limit is {hard:,}; choose fewer "
+            f"connections with --connections, or raise the limit with 'ulimit -n'"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _bound(settings: ServerSettings) -> socket.socket:

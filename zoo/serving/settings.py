@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 
 from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.errors import NetError
 from zoo.answers.answer import AnswerSettings
 
+Network = IPv4Network | IPv6Network
+
+PREDICT = "/predict"  # the path of predictions
 TOKEN_VARIABLE = "ZOO_TOKEN"
 
 _SHORTEST_TOKEN = 16  # number of characters; shorter tokens can be guessed
@@ -20,16 +23,24 @@ _LOCAL = "localhost"
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Settings of a server. `rate` is the number of requests per second for each client, or 0 for no limit."""
+    """Settings of a server.
+
+    `rate` is the number of requests per second for each client, or 0 for no limit. `share` is the part of the queue and
+    of the connections that one client may use. By default, it is a half, or everything if all clients use this machine.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = None
     wait: float = 0.01  # seconds for which a request waits for others to share its batch
     largest: int = 16 << 20  # maximum number of bytes in a request's body
-    queue: int = 64  # maximum number of requests that are read, decoded or answered at the same time
+    queue: int = 64  # maximum number of predictions whose requests are read, decoded or answered at the same time
+    connections: int = 1024  # maximum number of open connections
+    share: float | None = None
+    proxies: tuple[Network, ...] = ()  # networks of trusted proxies, which state the address of their clients
     rate: float = 100
     seconds: float = 30  # time limit for a request, from its head to its answer
+    idle: float = 5  # time limit for the head of a request, and for silence
     answers: AnswerSettings = field(default_factory=AnswerSettings)
 
     def __post_init__(self) -> None:
@@ -47,6 +58,15 @@ class ServerSettings:
             return self.host == _LOCAL or ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def share_of_one(self) -> float:
+        """The part of the places that one client may use."""
+        return self.share or (1.0 if self.is_local else 0.5)
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether an address belongs to a trusted proxy."""
+        return any(ip_address(address) in network for network in self.proxies)
 
     @property
     def names(self) -> frozenset[str]:

@@ -28,6 +28,7 @@ import pytest
 from netdsl import ConvLayer, NetParams, RDDLayer
 from netdsl.errors import NetError
 from netdsl.solver.solver import ignore_event
+from tests.patience import PATIENCE
 from tests.zoo.models import classifier, detector, photo, quarters, segmenter, write_folder
 from tests.zoo.serving.conftest import SETTINGS, TOKEN, serving
 from zoo.answers.answerer import Answerer, AnswererRequest
@@ -191,16 +192,26 @@ def test_an_incomplete_body_is_abandoned(model, image) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 503 ")
 
 
-def test_requests_beyond_the_queue_are_asked_to_retry(model, image) -> None:
-    with serving(model, replace(SETTINGS, queue=1)) as server, connected(server) as connection:
-        head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nContent-Length: 999"
-        connection.sendall(f"{head}\r\n\r\n".encode())
-        while "zoo_open_requests 1" not in ask(server, "metrics").body.decode():
-            time.sleep(0.01)
-        reply = ask(server, "predict", image)
-        assert (reply.status, reply.headers["Retry-After"]) == (503, "1")
-        assert ask(server, "ready").status == 503
-        assert ask(server, "health").status == 200
+def test_requests_beyond_the_queue_are_asked_to_retry(model, image, monkeypatch) -> None:
+    running, released, run = threading.Event(), threading.Event(), Answerer.run
+
+    def wait_and_run(self, images):
+        running.set()
+        assert released.wait(PATIENCE)
+        return run(self, images)
+
+    monkeypatch.setattr(Answerer, "run", wait_and_run)
+    with serving(model, replace(SETTINGS, queue=1)) as server, ThreadPoolExecutor(1) as pool:
+        try:
+            pending = pool.submit(ask, server, "predict", image)
+            assert running.wait(PATIENCE)
+            reply = ask(server, "predict", image)
+            assert (reply.status, reply.headers["Retry-After"]) == (503, "1")
+            assert ask(server, "ready").status == 503
+            assert ask(server, "health").status == 200
+        finally:
+            released.set()
+        assert pending.result().status == 200
 
 
 def test_a_client_with_too_many_requests_is_asked_to_wait(model, image) -> None:
