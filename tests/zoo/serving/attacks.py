@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
+from tests.patience import PATIENCE
 from zoo.serving.server import Server
 
 _HOST = b"Host: localhost\r\n"
@@ -18,10 +19,12 @@ _CHUNKED = _POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 @dataclass(frozen=True)
 class Attack:
-    """What a stranger sends at once, and what it sends again and again until the server ends the connection."""
+    """What a stranger sends at once, after the first answer, and again and again until the server ends the
+    connection."""
 
     opening: bytes
     drip: bytes = b""
+    after: bytes = b""
     reads: bool = True
 
 
@@ -37,7 +40,8 @@ ATTACKS = {
     "a body chunk by chunk": Attack(_CHUNKED, b"1\r\nx\r\n"),
     "a body after permission": Attack(_POST + b"Content-Length: 999\r\nExpect: 100-continue\r\n\r\n"),
     "a body where none belongs": Attack(b"GET /health HTTP/1.1\r\nContent-Length: 999\r\n" + _HOST + b"\r\n", b"x"),
-    "a byte of the next request": Attack(_HEALTH + b"G"),
+    "a byte of the next request": Attack(_HEALTH, after=b"G"),
+    "a byte of the next request at once": Attack(_HEALTH + b"G"),
     "the next request byte by byte": Attack(_HEALTH + b"GET /health HTTP/1.1\r\nX: ", b"x"),
     "half a body in the next request": Attack(_HEALTH + _POST + b"Content-Length: 999\r\n\r\n1", b"x"),
     "a request again and again": Attack(_HEALTH, b"HEAD /nothing HTTP/1.1\r\n" + _HOST + b"\r\n"),
@@ -76,6 +80,10 @@ def stranger(port: int, attack: Attack, address: str = "127.0.0.1") -> socket.so
     connection.setblocking(False)
     with suppress(OSError):
         connection.send(attack.opening)
+        if attack.after:
+            select.select([connection], [], [], PATIENCE)
+            connection.recv(1 << 16)
+            connection.send(attack.after)
     return connection
 
 
