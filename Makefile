@@ -143,6 +143,7 @@ bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make 
 	@$(BIN)/python -m benchmarks.planner_memory
 	@$(BIN)/python -m benchmarks.planner_step_time
 	@$(BIN)/python -m benchmarks.planner_averaging
+	@$(BIN)/python -m benchmarks.serving
 	@$(BIN)/python -m benchmarks.spark_rounds
 	@$(BIN)/python -m benchmarks.spark_rows
 

@@ -285,7 +285,8 @@ class ServeRequest(WithWeights, OnDevice, AboutNet):
         default=None, above=0, most=1, metavar="X",
     )  # fmt: skip
     rate: float = option(
-        "Maximum number of predictions per second from one client, and of other requests; 0 sets no limit.",
+        "Maximum number of predictions per second from one client, which may send a tenth as many other requests; 0 "
+        "sets no limit.",
         default=100, least=0, metavar="N",
     )  # fmt: skip
     proxy: tuple[IPv4Network | IPv6Network, ...] = option(

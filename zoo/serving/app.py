@@ -159,7 +159,8 @@ class Service:
             raise RefusedError(Reason.TYPE, f'{text} {{"image": "BASE64"}}')
         try:
             async with asyncio.timeout(self._settings.seconds) as limit:
-                with self._place_in_queue(request, lambda: limit.reschedule(0)) as place:
+                # Without the condition, asyncio fails if the time ends at the same moment.
+                with self._place_in_queue(request, lambda: limit.expired() or limit.reschedule(0)) as place:
                     data = await self._read_body(request)
                     self.predictions.mark(place, waits=False)
                     image = _image_in_json(data) if kind.endswith("/json") else data

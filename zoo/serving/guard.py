@@ -21,6 +21,7 @@ from zoo.serving.settings import PREDICT, ServerSettings
 
 _OPEN_PATHS = ("/", "/health", "/ready")  # paths that reveal nothing about the model, and need no token
 _PATHS = (*_OPEN_PATHS, PREDICT, "/metrics", "/card")
+_PREDICTIONS_PER_OTHER = 10  # monitoring and the page ask rarely
 _DISCARDED_SECONDS = 2.0  # limit for reading and discarding a refused body, so that the client gets the reason
 
 
@@ -37,7 +38,7 @@ class Guard:
         self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, complain: Callable[[str], object]
     ) -> None:
         self._app, self._settings, self._metrics, self._complain = app, settings, metrics, complain
-        self._predictions, self._others = RateLimit(settings.rate), RateLimit(settings.rate)
+        self._predictions, self._others = RateLimit(settings.rate), RateLimit(settings.rate / _PREDICTIONS_PER_OTHER)
         self._token = None if settings.token is None else f"Bearer {settings.token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

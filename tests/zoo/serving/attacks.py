@@ -7,9 +7,12 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tests.patience import PATIENCE
-from zoo.serving.server import Server
+
+if TYPE_CHECKING:
+    from zoo.serving.server import Server
 
 _HOST = b"Host: localhost\r\n"
 _HEALTH = b"GET /health HTTP/1.1\r\n" + _HOST + b"\r\n"
