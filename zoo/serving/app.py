@@ -159,8 +159,7 @@ class Service:
             raise RefusedError(Reason.TYPE, f'{text} {{"image": "BASE64"}}')
         try:
             async with asyncio.timeout(self._settings.seconds) as limit:
-                # Without the condition, asyncio fails if the time ends at the same moment.
-                with self._place_in_queue(request, lambda: limit.expired() or limit.reschedule(0)) as place:
+                with self._place_in_queue(request, lambda: _end_early(limit)) as place:
                     data = await self._read_body(request)
                     self.predictions.mark(place, waits=False)
                     image = _image_in_json(data) if kind.endswith("/json") else data
@@ -245,6 +244,12 @@ class Service:
 
     async def _show_metrics(self, request: Request) -> Response:
         return PlainTextResponse(self.metrics.text(), media_type=_PROMETHEUS)
+
+
+def _end_early(limit: asyncio.Timeout) -> None:
+    """End the time of a task, unless it has just ended."""
+    if not limit.expired():
+        limit.reschedule(0)
 
 
 async def _show_health(request: Request) -> Response:
