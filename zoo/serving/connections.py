@@ -24,8 +24,8 @@ from zoo.serving.settings import PREDICT, ServerSettings
 LARGEST_HEAD = 16 << 10  # bytes
 
 _MOST_LINES = 100  # of a head; h11 needs ten microseconds for each
-_PIECE = 1024  # bytes that h11 parses at once where the number of its steps is unknown
-_SPARE_OVERHEAD = 4096  # bytes of a body that are syntax: about 700 chunks
+_PIECE = 256  # bytes that h11 parses at once where the number of its steps is unknown
+_SPARE_OVERHEAD = 512  # bytes of a body that may be syntax: about 80 chunks, each of which h11 parses slowly
 _DATA_PER_OVERHEAD = 64  # bytes of data that allow one more byte of syntax, as chunks of 512 bytes have
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 
@@ -48,7 +48,7 @@ class Connection(H11Protocol):
         self._is_working = False  # whether the server works for the request
         self._held = bytearray()  # bytes that wait to be parsed
         self._left: int | None = None  # bytes of the request's body that are missing, if it states a length
-        self._overhead = 0.0  # bytes of a body without a length that aren't data, minus those that its data allow
+        self._spare = 0.0  # bytes that may be syntax in a body without a length; its data allow more of them
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place and wait for a head."""
@@ -116,7 +116,10 @@ class Connection(H11Protocol):
             if self._request is None and not self._has_begun:
                 self._has_begun = True
                 self._set_deadline(self._settings.idle)
-            size = _PIECE if self._request is None or self._left is None else max(self._left, 1)
+            if self._request is None:
+                size = _PIECE
+            else:
+                size = _PIECE + int(self._spare) if self._left is None else max(self._left, 1)
             piece = bytes(self._held[:size])
             del self._held[:size]
             self._parse_piece(piece)
@@ -131,8 +134,8 @@ class Connection(H11Protocol):
         if self._left is not None:
             self._left -= data
             return
-        self._overhead += len(piece) - data - data / _DATA_PER_OVERHEAD
-        if self._overhead > _SPARE_OVERHEAD and request is self._request:
+        self._spare -= len(piece) - data - data / _DATA_PER_OVERHEAD
+        if self._spare < 0 and request is self._request:
             self._refuse(RefusedError(Reason.MALFORMED, "the chunks of the body are too small; send larger ones"))
 
     def _follow(self) -> None:
@@ -150,7 +153,8 @@ class Connection(H11Protocol):
                 self.flow.resume_reading()
             else:
                 length = dict(self.headers).get(b"content-length")
-                self._left, self._overhead = None if length is None else int(length) - len(request.body), 0.0
+                self._left = None if length is None else int(length) - len(request.body)
+                self._spare = float(_SPARE_OVERHEAD)
                 self._set_deadline(self._settings.seconds + self._settings.idle)
         is_working = request is not None and self._is_work(request)
         if is_new or is_working != self._is_working:
