@@ -108,8 +108,8 @@ fuzz-coverage: $(READY)  ## Damaged files, guided by the code that runs, with At
 		$(ATHERIS)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/atheris.txt; }
 	@$(ATHERIS)/bin/python -m tests.fuzz.coverage --seconds $(SECONDS)
 
-chaos: $(READY)  ## A long attack on training: make chaos SECONDS=1800, with SPARK=1 too; SEED=N repeats a case, WRITES=1 kills commands at every write
-	@$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SPARK),--spark) $(if $(WRITES),--every-write)
+chaos: $(READY)  ## A long attack on training: make chaos SECONDS=1800, with SPARK=1 too; SEED=N repeats a case, WRITES=1 kills commands at every write, LEAKS=600 looks for leaks
+	@$(if $(LEAKS),$(BIN)/python -m tests.chaos.leaks --seconds $(LEAKS),$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SPARK),--spark) $(if $(WRITES),--every-write))
 
 check: lint types contracts quick  ## Lint, types, import contracts, quick tests
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from tests.chaos.cases import ChaosCase, DisturbedCommand, draw_case
 from tests.chaos.damage import Damage, DamageKind
 from tests.chaos.disturbances import Disturbance, DisturbanceKind
 from tests.chaos.faults import FAULT_NAMES, Faults
+from tests.chaos.leaks import ResourceSample, growths
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
 from tests.chaos.references import Reference, read_blobs
 from tests.chaos.settings import ELASTIC, ONE, RUN, STRATEGY_TEXTS, THREE, TWO, ZOO, LauncherName, TrainingSetting
@@ -150,6 +152,15 @@ def test_faults_happen_in_the_process_that_they_name(tmp_path: Path) -> None:
     assert ran(Faults(count=tmp_path / "count")).returncode == 0
     assert (tmp_path / "count").read_text() == "5"
     assert ran(Faults(delay=0.001)).returncode == 0
+
+
+def test_what_grows_is_a_leak() -> None:
+    flat = [ResourceSample((300 + number % 5) << 20, 40 + number % 3, 12, 5) for number in range(30)]
+    assert not growths(flat)
+    leaking = [replace(each, memory=each.memory + (number << 22)) for number, each in enumerate(flat)]
+    assert growths(leaking)[0].startswith("memory: ")
+    opened = [replace(each, descriptors=40 + number) for number, each in enumerate(flat)]
+    assert growths(opened) == ["descriptors: at most 59, then at least 60"]
 
 
 def test_damage_changes_a_file_as_its_kind_says() -> None:
