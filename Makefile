@@ -102,10 +102,11 @@ attacks: $(READY)  ## Search for valid files that cost a lot: make attacks SECON
 	@$(BIN)/python -m tests.attacks --seconds $(SECONDS)
 
 fuzz-coverage: $(READY)  ## Damaged files, guided by the code that runs, with Atheris: make fuzz-coverage SECONDS=1800
-	@test -x $(ATHERIS)/bin/python || { $(PYTHON) -m venv $(ATHERIS) && \
+	@test -e $(ATHERIS)/.ready || { $(PYTHON) -m venv $(ATHERIS) && \
 		echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
 			> $$($(ATHERIS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth && \
-		$(ATHERIS)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/atheris.txt; }
+		$(ATHERIS)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/atheris.txt && \
+		touch $(ATHERIS)/.ready; }
 	@$(ATHERIS)/bin/python -m tests.fuzz.coverage --seconds $(SECONDS)
 
 chaos: $(READY)  ## A long attack on training: make chaos SECONDS=1800, with SPARK=1 too; SEED=N repeats a case, WRITES=1 kills commands at every write, LEAKS=600 looks for leaks

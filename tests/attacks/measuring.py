@@ -20,7 +20,7 @@ MOST_SECONDS = 10.0  # of processor time, for a file below 1 MB
 MOST_MEMORY = 1 << 30  # bytes
 _ENDING_SECONDS = int(1.5 * MOST_SECONDS)  # the process ends then
 _ENDING_MEMORY = 3 * MOST_MEMORY
-_WAITING = 120  # seconds until a process that waits is ended
+_WAITING = 600  # seconds until a process that waits is ended
 _TRACEBACK = "Traceback (most recent call last)"
 
 
