@@ -148,12 +148,15 @@ def range_problem(problem: BaseException) -> str | None:
 
 
 _ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory|Storage size calculation", re.IGNORECASE)
+_LOADER = re.compile(r"failed to map segment|cannot allocate memory|cannot (create|map) ", re.IGNORECASE)
 _ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
 
 
 def memory_shortage(problem: BaseException) -> str | None:
-    """Return a sentence about numpy's or torch's lack of memory, or `None` for other errors."""
+    """Return a sentence about numpy's, torch's or the system's lack of memory, or `None` for other errors."""
     text = str(problem)
+    if isinstance(problem, ImportError) and _LOADER.search(text):
+        return "there isn't enough memory to load a library; allow this program more, as with `ulimit -v unlimited`"
     if not isinstance(problem, MemoryError) and not (isinstance(problem, RuntimeError) and _ALLOCATORS.search(text)):
         return None
     asked = _ASKED.search(text)

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto.errors import CaffeError, few
+from caffe_proto.whole_numbers import whole_number
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.client import ControlClient
@@ -231,9 +232,10 @@ def worker_device(requested: torch.device, number: int, assigned: Sequence[str] 
 
 
 def _gpu_number(address: str) -> int:
-    if not address.isdecimal():
+    number = whole_number(address)
+    if number is None:
         raise _missing_device(f"the assigned GPU is '{address}', which isn't a number; name a device, such as cuda:0")
-    return int(address)
+    return number
 
 
 def _missing_device(problem: str) -> DistributedError:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.errors import DistributedError
 
 if TYPE_CHECKING:
@@ -81,9 +82,10 @@ class Cluster:
     def port(self) -> int:
         """The port at which the driver listens, or 0 for any free port."""
         text = self.setting(PORT, "0")
-        if not (text.isdecimal() and int(text) <= _LAST_PORT):
+        port = whole_number(text, 0, _LAST_PORT)
+        if port is None:
             raise DistributedError(f"{PORT} is '{text}'; give a port up to {_LAST_PORT}, or 0 for any")
-        return int(text)
+        return port
 
     def await_slots(self, count: int) -> None:
         """Wait until Spark can run `count` tasks at once, since executors start one by one.
@@ -107,16 +109,16 @@ class Cluster:
 
     def _most_slots(self) -> int | None:
         """Return the largest number of tasks that can ever run at once, or `None` if Spark doesn't report it."""
-        master, cores = self.setting("spark.master", ""), self.setting("spark.cores.max", "")
-        instances, each = self.setting("spark.executor.instances", ""), self.setting("spark.executor.cores", "")
+        master, cores = self.setting("spark.master", ""), whole_number(self.setting("spark.cores.max", ""))
+        instances, each = (whole_number(self.setting(f"spark.executor.{name}", "")) for name in ("instances", "cores"))
         local_cluster = re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]", master)
         if local_cluster is not None:
             return int(local_cluster[1]) * (int(local_cluster[2]) // self.task_cores)
         if master.startswith("local"):
             return self.slots()  # this process is its only executor
         if master.startswith("spark:"):
-            return int(cores) // self.task_cores if cores.isdecimal() else None
-        return int(instances) * (int(each) // self.task_cores) if instances.isdecimal() and each.isdecimal() else None
+            return None if cores is None else cores // self.task_cores
+        return None if instances is None or each is None else instances * (each // self.task_cores)
 
     def submit(self, size: int, work: Work, group: str) -> BarrierJob:
         """Begin a job of `size` tasks that run at once. Each task receives its number."""

@@ -182,14 +182,14 @@ def _sentence(problem: Exception) -> str | None:
             return user_problem
     if isinstance(problem, CaffeError):
         return str(problem)
-    if isinstance(problem, RuntimeError):
+    if isinstance(problem, (ImportError, MemoryError, RuntimeError)):
         from netdsl.errors import memory_shortage, range_problem
 
         return memory_shortage(problem) or range_problem(problem)
-    if isinstance(problem, (OSError, MemoryError)):
+    if isinstance(problem, OSError):
         _drop_output()
-        reason = getattr(problem, "strerror", None) or str(problem) or repr(problem)
-        return ": ".join(filter(None, (getattr(problem, "filename", None), reason)))
+        name = problem.filename if isinstance(problem.filename, (str, bytes, os.PathLike)) else ""
+        return ": ".join(filter(None, (os.fsdecode(name), problem.strerror or str(problem) or repr(problem))))
     return None
 
 

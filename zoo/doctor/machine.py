@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from caffe_proto.whole_numbers import whole_number
 from zoo.doctor.results import CheckResult, Verdict
 
 _GIB = 1 << 30
@@ -116,7 +117,7 @@ def _thread_results(environment: Mapping[str, str]) -> Iterator[CheckResult]:
     if environment.get("KMP_BLOCKTIME", "0").lower() == "infinite":
         yield _limited_machine("threads", "KMP_BLOCKTIME=infinite: waiting threads spin forever", "unset KMP_BLOCKTIME")
     threads = environment.get("OMP_NUM_THREADS", "")
-    if threads.isdecimal() and int(threads) > cores:
+    if (whole_number(threads) or 0) > cores:
         yield _limited_machine(
             "threads", f"OMP_NUM_THREADS={threads} is more than the {cores} cores", "unset OMP_NUM_THREADS"
         )

@@ -24,6 +24,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from caffe_proto.errors import LimitError
+from caffe_proto.whole_numbers import whole_number
 from netdsl.errors import DataError, ForeignFileError
 from netdsl.model.data_shapes import plain_data
 from netdsl.prediction.decoders.decoder import Picture
@@ -189,8 +190,7 @@ class Service:
         too_large = RefusedError(
             Reason.SIZE, f"this server accepts images of up to {largest:,} bytes; send a smaller one"
         )
-        length = request.headers.get("content-length", "")
-        if length.isdigit() and int(length) > largest:
+        if (whole_number(request.headers.get("content-length", "")) or 0) > largest:
             raise too_large
         data = bytearray()
         async for chunk in request.stream():

@@ -69,4 +69,10 @@ layer { name: "conv" type: "Convolution" bottom: "x" top: "y"
 
 def test_other_errors_do_not_mention_memory() -> None:
     assert memory_shortage(RuntimeError("the sizes don't match")) is None
+    assert memory_shortage(ImportError("No module named 'torch'")) is None
     assert memory_shortage(MemoryError("Unable to allocate 3 GiB")) is not None
+
+
+def test_a_library_that_does_not_fit_into_memory_is_reported() -> None:
+    problem = ImportError("libtorch_cpu.so: failed to map segment from shared object")
+    assert "isn't enough memory to load a library; allow" in str(memory_shortage(problem))

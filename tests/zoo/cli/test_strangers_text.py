@@ -8,11 +8,14 @@ import re
 import unicodedata
 from pathlib import Path
 
+import click
 import cv2
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from netdsl import Net
+from zoo.cli.output import StyledText, print_json, print_line
 
 LINK = "\x1b]8;;https://example.org\x1b\\"
 ATTACK = f"a\x1b]52;c;bHM=\x07\x1b[31m\x9b1m\x85\x7f\u202e\u2066\u200b\u2028{LINK}[red]b[/red][link=x]c"
@@ -126,3 +129,30 @@ def test_a_command_prints_no_strangers_characters(zoo, files: Path, monkeypatch:
     assert not STYLES.search(done.out + done.err)
     assert max(map(len, done.err.splitlines()), default=0) <= 1200
     assert done.out + done.err
+
+
+def test_only_our_own_styles_reach_a_terminal() -> None:
+    @click.command()
+    def command() -> None:
+        print_line("a ", StyledText(f"\x1b[31m{LINK}\n", "red", bold=True), " b")
+
+    output = CliRunner().invoke(command, color=True).output
+    assert output == "a \x1b[31m\x1b[1m" + r"\x1b[31m\x1b]8;;https://example.org\x1b\\n" + "\x1b[0m b\n"
+
+
+def test_json_contains_only_visible_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"name": ATTACK})
+    out = capsys.readouterr().out
+    assert stranger_characters(out) == set() and out.isascii()
+    assert json.loads(out) == {"name": ATTACK}
+
+
+@pytest.mark.parametrize("problem", [MemoryError(), ImportError("libtorch_cpu.so: failed to map segment")])
+def test_little_memory_is_a_sentence(zoo, monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
+    @click.command("fail")
+    def fail() -> None:
+        raise problem
+
+    monkeypatch.setattr("zoo.cli.request_command.Command.command", lambda *_: fail)
+    done = zoo("show")
+    assert done.code == 2 and done.err.startswith("zoo: there isn't enough memory")
