@@ -65,7 +65,7 @@ class Turns:
     def take(self, ended: threading.Event) -> None:
         """Let the stranger knock and pause in turns until the event."""
         place = self.place
-        words = [place.name[1:]] if isinstance(place, LocalSocket) else [place.host, str(place.port)]
+        words = [place.name] if isinstance(place, LocalSocket) else [place.host, str(place.port)]
         command = [sys.executable, "-m", "benchmarks.stranger", *words]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as stranger:
             assert stranger.stdout is not None

@@ -57,4 +57,4 @@ if __name__ == "__main__":
         os.setuid(_NOBODY)
     if len(sys.argv) > 2:
         knock(socket.AF_INET, (sys.argv[1], int(sys.argv[2])))
-    knock(socket.AF_UNIX, f"\0{sys.argv[1]}")
+    knock(socket.AF_UNIX, sys.argv[1])

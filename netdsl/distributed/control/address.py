@@ -20,10 +20,10 @@ _LOOPBACK = "127.0.0.1"
 class LocalSocket(msgspec.Struct, frozen=True, tag=True):
     """A Unix socket, which only processes of this machine and user may use."""
 
-    name: str  # the path of its file; a name that begins with a null character has no file
+    name: str  # the path that leads to it
 
     def __str__(self) -> str:
-        return f"the local socket {self.name.replace(chr(0), '@')}"
+        return f"the local socket {self.name}"
 
     def connect(self, timeout: float) -> socket.socket:
         """Return a connection to the socket. Raises an `OSError` if another user's process listens there."""

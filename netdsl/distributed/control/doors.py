@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import sys
@@ -14,6 +15,7 @@ from netdsl.distributed.control.certificate import certified_context
 from netdsl.distributed.control.encryption import EncryptedSocket, Endpoint
 from netdsl.errors import DistributedError
 
+_SOCKET = "control"  # the name of a local socket in its folder
 _BACKLOG = 1024  # connections that the system accepts in advance
 
 
@@ -44,32 +46,48 @@ def open_door(host: str | None, port: int) -> Door:
     except OSError as problem:
         if host is None:
             raise DistributedError(
-                f"the supervisor can't listen at a local socket: {problem}; set TMPDIR to a folder with a short path"
+                f"the supervisor can't listen at a local socket: {problem}; set TMPDIR to another folder, with a "
+                "short path"
             ) from None
         where, advice = (f"{host}:{port}", "a free port") if port else (host, "an address of this machine")
         raise DistributedError(f"the supervisor can't listen at {where}: {problem}; name {advice}") from None
 
 
 class LocalDoor:
-    """Listens at a Unix socket. Each process of this user is a peer, and other users' processes aren't heard.
+    """Listens at a Unix socket in a folder that only this user may enter. Each process of the user is a peer.
 
-    On Linux the socket has no file, so nothing is left when this process is killed.
+    On Linux, its file is removed and the way to it leads through this process, so a killed process leaves nothing.
     """
 
     def __init__(self) -> None:
-        self._folder = "" if sys.platform == "linux" else tempfile.mkdtemp(prefix="netdsl-")  # only this user enters
+        self._folder, self._descriptor = tempfile.mkdtemp(prefix="netdsl-"), -1
         self._listener = socket.socket(socket.AF_UNIX)
         try:
-            self._listener.bind(f"{self._folder}/control" if self._folder else "")
+            self._name = self._bind_without_file() if sys.platform == "linux" else self._bind_file()
             self._listener.listen(_BACKLOG)
         except OSError:
             self.close()
             raise
 
+    def _bind_file(self) -> str:
+        self._listener.bind(path := f"{self._folder}/{_SOCKET}")
+        return path
+
+    def _bind_without_file(self) -> str:
+        """Bind the listener, remove its folder, and return a path that still leads to it. Other users can't follow such
+        a path."""
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            self._listener.bind(f"/proc/self/fd/{folder}/{_SOCKET}")  # the path of the folder may be too long
+            self._descriptor = os.open(_SOCKET, os.O_PATH, dir_fd=folder)
+        finally:
+            os.close(folder)
+        shutil.rmtree(self._folder)
+        return f"/proc/{os.getpid()}/fd/{self._descriptor}"
+
     def place(self, host: str | None) -> LocalSocket:
         """Return the socket."""
-        name = self._listener.getsockname()
-        return LocalSocket(name if isinstance(name, str) else name.decode("latin-1"))
+        return LocalSocket(self._name)
 
     def accept(self) -> tuple[socket.socket, str]:
         """Wait for a connection of this user. Those of others are closed at once."""
@@ -87,8 +105,10 @@ class LocalDoor:
     def close(self) -> None:
         """Stop listening."""
         _close_listener(self._listener)
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 class NetworkDoor:
