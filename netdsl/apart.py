@@ -266,21 +266,22 @@ def answer_calls(descriptor: int) -> None:
         _send(connection, None)
         while True:
             call = _decode(_receive(connection), _Call)
-            resource.setrlimit(resource.RLIMIT_CPU, (_used_seconds() + int(start.cpu_seconds) + 1, -1))
+            _limit_to(resource.RLIMIT_CPU, _used_seconds() + int(start.cpu_seconds) + 1)
             _send(connection, _reply(getattr(module, call.function), call, connection))
             sys.stdout.flush()  # the caller's own output comes next
 
 
 def _limit(start: _Start) -> None:
     """Limit memory, files and dumps. Mapped files don't count as memory, since their pages can be released."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for kind, limit in (
-        (resource.RLIMIT_DATA, _data_size() + start.memory),
-        (resource.RLIMIT_FSIZE, start.file_size),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(kind, (limit, limit))
+    _limit_to(resource.RLIMIT_CORE, 0)
+    _limit_to(resource.RLIMIT_DATA, _data_size() + start.memory)
+    _limit_to(resource.RLIMIT_FSIZE, start.file_size)
+
+
+def _limit_to(kind: int, limit: int) -> None:
+    """Set a limit, unless the system already has a lower one, which can't be raised."""
+    highest = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (limit if highest == resource.RLIM_INFINITY else min(limit, highest), highest))
 
 
 def _data_size() -> int:

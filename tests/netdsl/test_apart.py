@@ -154,6 +154,23 @@ def test_time_is_limited(functions: ModuleType) -> None:
         assert not Path(f"/proc/{number}").exists()
 
 
+def test_limits_of_the_system_stay(functions: ModuleType) -> None:
+    folder = Path(functions.__file__ or "").parent
+    script = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (1000, 1000))
+sys.path.insert(0, {str(folder)!r})
+from netdsl.allowed_modules import PYTHON_LAYERS
+from netdsl.apart import SeparateProcess
+PYTHON_LAYERS.allow({{"{_MODULE}": {str(folder)!r}}})
+import {_MODULE}
+with SeparateProcess("{_MODULE}") as process:
+    print(process.call("a", {_MODULE}.has_torch))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
 def test_the_process_ends_with_its_caller(functions: ModuleType, tmp_path: Path) -> None:
     folder = Path(functions.__file__ or "").parent
     script = f"""
