@@ -35,6 +35,13 @@ class Limit(Enum):
         "The files of an archive after they are unpacked.",
         "Raise it for a model of several gigabytes.",
     )
+    ARCHIVE_GROWTH = (
+        "archive-growth",
+        256 << 20,
+        "bytes",
+        "The contents of an archive that has less than a hundredth of their bytes.",
+        "Raise it for weights that consist mostly of zeros.",
+    )
     ARCHIVE_MEMBERS = (
         "archive-members",
         10_000,

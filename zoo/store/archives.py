@@ -11,16 +11,18 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import IO, Self, cast
 
 from caffe_proto.errors import few
-from caffe_proto.limits import Limit
+from caffe_proto.limits import STORED_TIMES, Ledger, Limit
 from zoo.store.errors import StoreError
-from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
+from zoo.store.incoming_folder import FileKind, IncomingFolder, check_distinct, is_kept, kind_of, stored_name
 
 _BLOCK = 1 << 20
 _LONGEST_READ = 16 << 20  # limit of a tar file's headers, which are kept in memory
@@ -31,10 +33,10 @@ _MODEL_FILES = (FileKind.NET, FileKind.WEIGHTS)
 
 @dataclass(frozen=True)
 class _Member:
-    """A file in an archive, with its path and the function that opens it."""
+    """A file in an archive, with its path and the function that yields its blocks."""
 
     path: PurePosixPath
-    open: Callable[[], IO[bytes]]
+    pieces: Callable[[], Iterator[bytes]]
 
 
 def unpack(archive: Path, folder: IncomingFolder, shown: str) -> str:
@@ -46,17 +48,18 @@ def unpack(archive: Path, folder: IncomingFolder, shown: str) -> str:
 
 
 def _unpack_members(archive: Path, folder: IncomingFolder, shown: str) -> PurePosixPath:
-    names = [member.path for member in _members(archive, folder, shown)]
-    model = _model_folder(names, shown)
-    left_out: list[str] = []
-    budget = _Budget(folder.settings.most_bytes, shown)
-    for member in _members(archive, folder, shown):
-        if member.path.parent == model and is_kept(member.path.name):
-            with member.open() as file:
-                folder.receive(stored_name(member.path.name), budget.pieces(file), shown)
+    work = _UnpackingWork(archive, shown)
+    with ExitStack() as stack:
+        if zipfile.is_zipfile(archive):
+            members = list(_zip_members(stack.enter_context(zipfile.ZipFile(archive)), work))
         else:
-            left_out.append(str(member.path))
-    report_left_out(folder, left_out, shown)
+            members = list(_tar_members(archive, work, stack.enter_context(TemporaryFile(dir=folder.path))))
+        model = _model_folder([member.path for member in members], shown)
+        chosen = [member for member in members if member.path.parent == model and is_kept(member.path.name)]
+        check_distinct((member.path.name for member in chosen), shown)
+        for member in chosen:
+            folder.receive(stored_name(member.path.name), member.pieces(), shown)
+    report_left_out(folder, [str(member.path) for member in members if member not in chosen], shown)
     return model
 
 
@@ -88,30 +91,26 @@ def _model_folder(paths: list[PurePosixPath], shown: str) -> PurePosixPath:
     return highest[0]
 
 
-class _Budget:
-    """The number of bytes that may still be unpacked, whatever size the archive states."""
+class _UnpackingWork:
+    """The members and the bytes of an archive that have been read, whatever numbers the archive states."""
 
-    def __init__(self, most: int, shown: str) -> None:
-        self._left, self._most, self._shown = most, most, shown
+    def __init__(self, archive: Path, shown: str) -> None:
+        self.shown, self._ledger, self._by_size = shown, Ledger(), STORED_TIMES * archive.stat().st_size
 
-    def pieces(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Yield the blocks of a file."""
+    def add_member(self) -> None:
+        """Count a member of any kind."""
+        self._ledger.charge(Limit.ARCHIVE_MEMBERS, 1, f"{self.shown}: the archive")
+
+    def add_bytes(self, count: int) -> None:
+        """Count bytes after they are unpacked."""
+        for limit, by_size in ((Limit.ARCHIVE_BYTES, 0), (Limit.ARCHIVE_GROWTH, self._by_size)):
+            self._ledger.charge(limit, count, f"{self.shown}: the archive", by_size)
+
+    def blocks(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Yield the blocks of a compressed file."""
         while block := file.read(_BLOCK):
-            self._left -= len(block)
-            if self._left < 0:
-                raise StoreError(
-                    f"{self._shown}: the files unpack to more than {self._most:,} bytes; allow more with --max-size"
-                )
+            self.add_bytes(len(block))
             yield block
-
-
-def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Member]:
-    """Yield the files of an archive. Raises an error at the first member that isn't a plain file, or whose path leads
-    outside."""
-    kind = _zip_members if zipfile.is_zipfile(archive) else _tar_members
-    for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown), 1):
-        Limit.ARCHIVE_MEMBERS.check(count, f"{shown}: the archive")
-        yield member
 
 
 def _path_inside(name: str, shown: str) -> PurePosixPath:
@@ -124,41 +123,64 @@ def _path_inside(name: str, shown: str) -> PurePosixPath:
     return path
 
 
-def _zip_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member]:
-    with zipfile.ZipFile(archive) as file:
-        for info in file.infolist():
-            path = _path_inside(info.filename, shown)
-            kind = info.external_attr >> 28  # type bits of a Unix file's mode
-            if info.is_dir():
+def _zip_members(file: zipfile.ZipFile, work: _UnpackingWork) -> Iterator[_Member]:
+    """Yield the files of a zip file. Raises an error at the first member that isn't a plain file, or whose path leads
+    outside."""
+
+    def pieces(info: zipfile.ZipInfo) -> Iterator[bytes]:
+        with file.open(info) as content:
+            yield from work.blocks(content)
+
+    for info in file.infolist():
+        work.add_member()
+        path = _path_inside(info.filename, work.shown)
+        kind = info.external_attr >> 28  # type bits of a Unix file's mode
+        if info.is_dir():
+            continue
+        if kind not in (0, 8):
+            raise StoreError(
+                f"{work.shown}: '{path}' is a link or a device, so the archive isn't unpacked; unpack it "
+                "yourself, and pull the model's folder"
+            )
+        yield _Member(path, partial(pieces, info))
+
+
+def _tar_members(archive: Path, work: _UnpackingWork, kept: IO[bytes]) -> Iterator[_Member]:
+    """Yield the files of a tar file, as `_zip_members` does. Their contents are copied to `kept`, because the archive
+    can be read only once, and the model's folder is known at its end."""
+
+    class CountedHeader(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+            work.add_member()
+            return super().frombuf(buf, encoding, errors)
+
+    with (
+        _decompressed(archive) as stream,
+        tarfile.open(fileobj=_LimitedStream(stream, work), mode="r|", tarinfo=CountedHeader) as file,
+    ):
+        for info in file:
+            path = _path_inside(info.name, work.shown)
+            if info.isdir():
                 continue
-            if kind not in (0, 8):
+            if not info.isreg() or info.issparse():
                 raise StoreError(
-                    f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; unpack it "
+                    f"{work.shown}: '{path}' is a link or a device, so the archive isn't unpacked; unpack it "
                     "yourself, and pull the model's folder"
                 )
-            yield _Member(path, partial(file.open, info))
+            start = kept.tell()
+            content = file.extractfile(info)
+            if content is not None and is_kept(path.name):
+                copyfileobj(content, kept, _BLOCK)
+            yield _Member(path, partial(_copied, kept, start, kept.tell()))
 
 
-def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member]:
-    with _decompressed(archive) as stream:
-        limited = _LimitedStream(stream, most_bytes, shown)
-        with tarfile.open(fileobj=limited, mode="r|") as file:
-            for info in file:
-                path = _path_inside(info.name, shown)
-                if info.isdir():
-                    continue
-                if not info.isreg() or info.issparse():
-                    raise StoreError(
-                        f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked; unpack it "
-                        "yourself, and pull the model's folder"
-                    )
-                yield _Member(path, partial(_extracted, file, info))
-
-
-def _extracted(file: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
-    content = file.extractfile(info)
-    assert content is not None, "a regular file has content"
-    return content
+def _copied(kept: IO[bytes], start: int, end: int) -> Iterator[bytes]:
+    kept.seek(start)
+    while start < end:
+        block = kept.read(min(_BLOCK, end - start))
+        start += len(block)
+        yield block
 
 
 def _decompressed(archive: Path) -> IO[bytes]:
@@ -174,23 +196,14 @@ def _decompressed(archive: Path) -> IO[bytes]:
 class _LimitedStream(io.RawIOBase):
     """The output of a compressed stream, up to a limit, so that a small file can't fill the memory or take forever."""
 
-    def __init__(self, stream: IO[bytes], most: int, shown: str) -> None:
-        self._stream, self._left, self._most, self._shown = (
-            stream,
-            most + Limit.ARCHIVE_MEMBERS.most * 1024,
-            most,
-            shown,
-        )
+    def __init__(self, stream: IO[bytes], work: _UnpackingWork) -> None:
+        self._stream, self._work = stream, work
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= _LONGEST_READ:
             raise tarfile.ReadError("its structure is damaged")
         data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise StoreError(
-                f"{self._shown}: the files unpack to more than {self._most:,} bytes; allow more with --max-size"
-            )
+        self._work.add_bytes(len(data))
         return data
 
 

@@ -15,6 +15,7 @@ import pytest
 from caffe_proto.errors import LimitError
 from netdsl import Net
 from netdsl.model.opening import open_model
+from tests.attacks.builders import folders
 from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
 from tests.zoo.store.file_server import FileServer
 from zoo.catalogue.writing import write_model
@@ -354,17 +355,34 @@ def test_an_archive_with_links_and_devices_is_refused(tmp_path: Path, store: Sto
         pulled(store, str(tmp_path / "some.zip"), told)
 
 
-def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, store: Store, told: Told) -> None:
+def test_an_archive_that_would_fill_the_disk_is_refused(
+    tmp_path: Path, store: Store, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETDSL_LIMITS", "archive-bytes=1000000,archive-growth=1000000")
     huge = bytes(12 << 20)
     (tmp_path / "a.zip").write_bytes(zipped(**{"deploy.prototxt": NET, "w.caffemodel": huge}))
     (tmp_path / "a.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("w.caffemodel", huge, FILE)))
     (tmp_path / "b.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("left-out", huge, FILE)))
     for name in ("a.zip", "a.tgz", "b.tgz"):
-        with pytest.raises(
-            StoreError, match=r"the files unpack to more than 1,000,000 bytes; allow more with --max-size"
-        ):
-            pulled(store, str(tmp_path / name), told, most_bytes=1_000_000)
+        with pytest.raises(LimitError, match=r"the archive needs 1,[0-9,]* bytes or more, but the limit 'archive-"):
+            pulled(store, str(tmp_path / name), told)
     assert leftovers(store) == set()
+
+
+def test_every_member_of_an_archive_counts(tmp_path: Path, store: Store, told: Told) -> None:
+    (tmp_path / "a.tar.xz").write_bytes(folders(10_000, ("net.prototxt", NET)))
+    with pytest.raises(LimitError, match=r"the archive needs 10,001 members or more, but the limit 'archive-members'"):
+        pulled(store, str(tmp_path / "a.tar.xz"), told)
+    assert leftovers(store) == set()
+
+
+def test_names_in_an_archive_that_differ_only_in_case_are_refused(tmp_path: Path, store: Store, told: Told) -> None:
+    files = {"deploy.prototxt": NET, "README.md": card(), "readme.md": card()}
+    (tmp_path / "a.zip").write_bytes(zipped(**files))
+    (tmp_path / "a.tgz").write_bytes(tarred(*((*each, FILE) for each in files.items())))
+    for name in ("a.zip", "a.tgz"):
+        with pytest.raises(StoreError, match=r"README.md and readme.md differ only in upper and lower case"):
+            pulled(store, str(tmp_path / name), told)
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tgz", "a.tar.xz", "a.tar"])
