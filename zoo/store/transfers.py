@@ -28,7 +28,7 @@ class TransferProgress:
 class TransferSettings:
     """Limits and delays of transfers."""
 
-    most_bytes: int = 32 << 30  # maximum size of a file, and of an archive's contents
+    most_bytes: int = 32 << 30  # maximum size of a file
     silence: float = 30.0  # seconds without a byte of the file after which the attempt ends
     least_speed: int = 1000  # bytes per second; a slower attempt ends
     deadline: float = 86_400.0  # seconds that all transfers may take together
