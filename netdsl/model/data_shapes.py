@@ -416,7 +416,7 @@ class _Settling:
         for items, known in self._image_items(images, beside):
             whole = {**items, **fixed, **numbers}
             yield whole, known
-            yield from (({**whole, **found}, known) for found in self._labels_as_predicted(graph, {**items, **fixed}))
+            yield from (({**whole, **found}, known) for found in self._labels_as_predicted(graph, whole))
 
     def _image_items(self, images: Sequence[_Top], beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
         """Yield items for tops that aren't labels: those that another net or a card states, typical ones, and those

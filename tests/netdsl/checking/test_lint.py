@@ -139,9 +139,10 @@ def test_the_size_that_the_net_states_is_kept(check) -> None:
     assert check(cropped, SIAMESE).assumed == {"data": (2, 17, 17)}
 
 
-def test_a_label_gets_the_shape_that_it_is_compared_with(check) -> None:
+@pytest.mark.parametrize("data", [DATA, DATA.replace("'Data'", "'HDF5Data'").replace("data_param", "hdf5_data_param")])
+def test_a_label_gets_the_shape_that_it_is_compared_with(check, data: str) -> None:
     flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 7 } }"
-    found = check(DATA, flat, "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 'label' }")
+    found = check(data, flat, "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 'label' }")
     assert (found.ran, found.assumed) == (True, {"data": (3, 224, 224), "label": (7,)})
 
 
