@@ -42,6 +42,13 @@ class Limit(Enum):
         "The contents of an archive that has less than a hundredth of their bytes.",
         "Raise it for weights that consist mostly of zeros.",
     )
+    ARCHIVE_HEADERS = (
+        "archive-headers",
+        8 << 20,
+        "bytes",
+        "The headers of a tar file, with long names and comments.",
+        "Unpack the archive yourself, and pull the folder of the model.",
+    )
     ARCHIVE_MEMBERS = (
         "archive-members",
         10_000,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import tarfile
 import zipfile
@@ -15,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import IO, Self, cast
 
@@ -25,7 +23,6 @@ from zoo.store.errors import StoreError
 from zoo.store.incoming_folder import FileKind, IncomingFolder, check_distinct, is_kept, kind_of, stored_name
 
 _BLOCK = 1 << 20
-_LONGEST_READ = 16 << 20  # limit of a tar file's headers, which are kept in memory
 _SHOWN = 5  # maximum number of names in a message
 # kinds of files that show which folder of an archive contains the model
 _MODEL_FILES = (FileKind.NET, FileKind.WEIGHTS)
@@ -106,6 +103,10 @@ class _UnpackingWork:
         for limit, by_size in ((Limit.ARCHIVE_BYTES, 0), (Limit.ARCHIVE_GROWTH, self._by_size)):
             self._ledger.charge(limit, count, f"{self.shown}: the archive", by_size)
 
+    def add_header(self, count: int) -> None:
+        """Count the bytes of a header that are about to be read."""
+        self._ledger.charge(Limit.ARCHIVE_HEADERS, count, f"{self.shown}: the archive")
+
     def blocks(self, file: IO[bytes]) -> Iterator[bytes]:
         """Yield the blocks of a compressed file."""
         while block := file.read(_BLOCK):
@@ -145,9 +146,8 @@ def _zip_members(file: zipfile.ZipFile, work: _UnpackingWork) -> Iterator[_Membe
         yield _Member(path, partial(pieces, info))
 
 
-def _tar_members(archive: Path, work: _UnpackingWork, kept: IO[bytes]) -> Iterator[_Member]:
-    """Yield the files of a tar file, as `_zip_members` does. Their contents are copied to `kept`, because the archive
-    can be read only once, and the model's folder is known at its end."""
+def _tar_members(archive: Path, work: _UnpackingWork, unpacked: IO[bytes]) -> Iterator[_Member]:
+    """Yield the files of a tar file, as `_zip_members` does. A compressed file is decompressed to `unpacked`."""
 
     class CountedHeader(tarfile.TarInfo):
         @classmethod
@@ -155,12 +155,15 @@ def _tar_members(archive: Path, work: _UnpackingWork, kept: IO[bytes]) -> Iterat
             work.add_member()
             return super().frombuf(buf, encoding, errors)
 
-    with (
-        _decompressed(archive) as stream,
-        tarfile.open(fileobj=_LimitedStream(stream, work), mode="r|", tarinfo=CountedHeader) as file,
-    ):
+    with _decompressed(archive) as stream:
+        for block in work.blocks(stream):
+            unpacked.write(block)
+    unpacked.seek(0)
+    headers = cast("IO[bytes]", _Headers(unpacked, work))
+    with tarfile.open(fileobj=headers, mode="r:", tarinfo=CountedHeader) as file:
         for info in file:
             path = _path_inside(info.name, work.shown)
+            _check_size(info.size)
             if info.isdir():
                 continue
             if not info.isreg() or info.issparse():
@@ -168,18 +171,18 @@ def _tar_members(archive: Path, work: _UnpackingWork, kept: IO[bytes]) -> Iterat
                     f"{work.shown}: '{path}' is a link or a device, so the archive isn't unpacked; unpack it "
                     "yourself, and pull the model's folder"
                 )
-            start = kept.tell()
-            content = file.extractfile(info)
-            if content is not None and is_kept(path.name):
-                copyfileobj(content, kept, _BLOCK)
-            yield _Member(path, partial(_copied, kept, start, kept.tell()))
+            yield _Member(path, partial(_content, unpacked, info))
 
 
-def _copied(kept: IO[bytes], start: int, end: int) -> Iterator[bytes]:
-    kept.seek(start)
-    while start < end:
-        block = kept.read(min(_BLOCK, end - start))
-        start += len(block)
+def _content(unpacked: IO[bytes], info: tarfile.TarInfo) -> Iterator[bytes]:
+    """Yield the blocks of a file in a tar file."""
+    rest = info.size
+    unpacked.seek(info.offset_data)
+    while rest:
+        block = unpacked.read(min(_BLOCK, rest))
+        if not block:
+            raise EOFError("the last file is cut short")
+        rest -= len(block)
         yield block
 
 
@@ -193,18 +196,23 @@ def _decompressed(archive: Path) -> IO[bytes]:
     return lzma.open(archive) if start.startswith(b"\xfd7zXZ") else archive.open("rb")
 
 
-class _LimitedStream(io.RawIOBase):
-    """The output of a compressed stream, up to a limit, so that a small file can't fill the memory or take forever."""
+class _Headers:
+    """The headers of a tar file. tarfile reads them whole, and some of them several times."""
 
-    def __init__(self, stream: IO[bytes], work: _UnpackingWork) -> None:
-        self._stream, self._work = stream, work
+    def __init__(self, file: IO[bytes], work: _UnpackingWork) -> None:
+        self.tell, self.seek = file.tell, file.seek
+        self._file, self._work = file, work
 
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _LONGEST_READ:
-            raise tarfile.ReadError("its structure is damaged")
-        data = self._stream.read(size)
-        self._work.add_bytes(len(data))
-        return data
+    def read(self, size: int) -> bytes:
+        """Read a part of a header."""
+        _check_size(size)
+        self._work.add_header(size)
+        return self._file.read(size)
+
+
+def _check_size(size: int) -> None:
+    if size < 0:
+        raise tarfile.ReadError("its structure is damaged")
 
 
 @contextmanager

@@ -71,7 +71,7 @@ DAMAGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "cycle": (with_a_cycle, "'y' is an input, but no earlier node produces it"),
     "input": (with_a_missing_input, "'gone' is an input, but no earlier node produces it"),
     "negative": (with_a_negative_input, r"input 'x' has shape \[-2, 3\], which a Caffe net can't have"),
-    "huge": (with_a_huge_input, "the limit 'values' allows 268,435,456"),
+    "huge": (with_a_huge_input, "the limit 'values' allows 134,217,728"),
 }
 
 

@@ -22,7 +22,7 @@ LOOP = "constants that Loop computes can't be converted; run onnxsim on the mode
 REFUSED: dict[str, tuple[Any, str]] = {
     "range": (attacks.huge_range(), "'c' of shape .* needs 1,073,741,824 values .* NETDSL_LIMITS=values="),
     "hidden range": (attacks.hidden_range(), "'c', which Range computes, needs 1,073,741,824 values"),
-    "concats": (attacks.doubling_concats(), "needs 536,870,912 values"),
+    "concats": (attacks.doubling_concats(), "needs 268,435,456 values"),
     "tiles": (attacks.growing_tiles(), "needs 1,073,741,824 values"),
     "copies": (attacks.many_copies(40, 4_000_000), "with those before it needs .* bytes .* the limit 'memory' allows"),
     "product": (attacks.large_product(), "operations or more, but the limit 'operations' allows"),

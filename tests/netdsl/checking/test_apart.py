@@ -23,7 +23,7 @@ layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' top: 'loss
 def test_a_net_that_exceeds_a_limit_is_reported_and_the_others_are_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NETDSL_LIMITS", "process-memory=3G")
+    monkeypatch.setenv("NETDSL_LIMITS", "process-memory=3G,values=2G")
     good, large = tmp_path / "good.prototxt", tmp_path / "large.prototxt"
     good.write_text(NET % 3)
     large.write_text(NET % 8000)  # 4.8 GB

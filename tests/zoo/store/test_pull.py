@@ -376,6 +376,16 @@ def test_every_member_of_an_archive_counts(tmp_path: Path, store: Store, told: T
     assert leftovers(store) == set()
 
 
+def test_headers_of_an_archive_count(tmp_path: Path, store: Store, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETDSL_LIMITS", "archive-headers=8000")
+    info = tarfile.TarInfo("net.prototxt")
+    info.pax_headers = {"comment": "long" * 2000}
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as file:
+        file.addfile(info)
+    with pytest.raises(LimitError, match=r"the archive needs 8,[0-9]* bytes or more, but the limit 'archive-headers'"):
+        pulled(store, str(tmp_path / "a.tar"), told)
+
+
 def test_names_in_an_archive_that_differ_only_in_case_are_refused(tmp_path: Path, store: Store, told: Told) -> None:
     files = {"deploy.prototxt": NET, "README.md": card(), "readme.md": card()}
     (tmp_path / "a.zip").write_bytes(zipped(**files))
