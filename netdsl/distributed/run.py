@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -206,7 +207,9 @@ class _Moved:
 
     def __call__(self, path: str) -> str:
         """Return the new path of a file in the run's folder, also within the name of a source. Others stay."""
-        return path.replace(f"{self.before}/", f"{self.now}/") if self.before else path
+        if not self.before:
+            return path
+        return re.sub(rf"(^|[:=,;]){re.escape(self.before)}/", lambda match: f"{match[1]}{self.now}/", path)
 
 
 class _RunFile(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -211,7 +211,7 @@ def test_a_plan_can_name_a_plugins_strategy(folder: Path) -> None:
 
 def test_a_run_without_plugins_does_not_mention_them(folder: Path) -> None:
     Run(open_settings(pb.SolverParameter(max_iter=4)), workers=2).save(folder / "run")
-    assert msgspec.json.decode((folder / "run/run.json").read_bytes()).keys() == {"version", "run"}
+    assert msgspec.json.decode((folder / "run/run.json").read_bytes()).keys() == {"version", "place", "run"}
 
 
 def test_a_worker_may_import_modules_that_its_starter_allowed(folder: Path) -> None:

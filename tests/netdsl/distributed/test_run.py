@@ -47,14 +47,14 @@ def test_a_moved_runs_own_files_are_those_in_its_new_folder(param: pb.SolverPara
     before, now = tmp_path / "run", tmp_path / "moved"
     param.snapshot_prefix = f"{before}/small"
     param.net_param.layer[0].data_param.source = f"{before}/train_items.txt"
-    weights = (f"{before}/weights0_a.caffemodel", f"{tmp_path}/running/b.caffemodel")
+    weights = (f"{before}/weights0_a.caffemodel", f"{tmp_path}/running/b.caffemodel", f"/mnt{before}/c.caffemodel")
     tables = {Phase.TRAIN: Table(f"arrow:{before}/data/train")}
     Run(open_settings(param), weights=weights, tables=tables).save(before)
     before.rename(now)
     run = Run.load(now)
     assert run.solver.param.snapshot_prefix == f"{now}/small"
     assert run.solver.net_to_train.net.layer[0].data_param.source == f"{now}/train_items.txt"
-    assert run.weights == (f"{now}/weights0_a.caffemodel", f"{tmp_path}/running/b.caffemodel")
+    assert run.weights == (f"{now}/weights0_a.caffemodel", *weights[1:])
     assert run.tables[Phase.TRAIN].source == f"arrow:{now}/data/train"
 
 
