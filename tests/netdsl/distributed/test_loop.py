@@ -191,7 +191,7 @@ def positions(journal: Journal) -> list[int]:
 def test_a_run_resumes_with_other_workers(run: Simulate, folder: Path, strategy: str, before: int, after: int) -> None:
     bits = []
     for copy in range(2):
-        (folder / str(copy)).mkdir()
+        (folder / str(copy)).mkdir(parents=True)
         journal = Journal(folder / str(copy), Retention())
         stopped = run(strategy, before, journal=journal, stop=2)
         model = stopped.weights[0]
