@@ -206,7 +206,7 @@ def test_lenient_reading_continues_with_a_one_line_warning(zoo, command: str) ->
         (CaffeError("net: two\nlines"), 2, "zoo: net: two lines\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 2, "zoo: No space left on device\n"),
         (PermissionError(errno.EACCES, "Permission denied", "out"), 2, "zoo: out: Permission denied\n"),
-        (MemoryError(), 2, "zoo: MemoryError()\n"),
+        (MemoryError(), 2, "zoo: there isn't enough memory; use a smaller batch\n"),
         (KeyboardInterrupt(), 130, "\n"),
     ],
     ids=lambda value: type(value).__name__,
