@@ -56,6 +56,7 @@ CASES = {
 def undisturbed(setting: TrainingSetting, folder: Path) -> Reference:
     """Return an undisturbed result that needs no processes."""
     setting.write_files(folder)
+    (folder / RUN).mkdir()
     run, world = setting.run(folder).settled(), World(2, lambda rank, iteration: 1.0)
     network = Network(world, Link())
 

@@ -197,7 +197,7 @@ class Connection(H11Protocol):
     def _refuse(self, refused: RefusedError) -> None:
         """Answer instead of the application, if it hasn't begun to, and end the connection."""
         self._metrics.add_refusal(refused.reason)
-        if self.cycle is not None:  # the application learns that nobody waits for its answer
+        if self.cycle is not None:  # the application learns that the client has gone
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
