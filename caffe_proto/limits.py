@@ -152,10 +152,14 @@ class Limit(Enum):
     def check(self, needed: int, what: str, by_size: int = 0) -> None:
         """Raise a `LimitError` about `what` if it needs more than the limit, and more than its own size allows."""
         if needed > (allowed := max(self.most, by_size)):
-            raise LimitError(
-                f"{what} needs {needed:,} {self.unit} or more, but the limit '{self.label}' allows "
-                f"{allowed:,}; if you trust the file, set {VARIABLE}={self.label}={self._enough(needed)}"
-            )
+            raise self.problem(needed, what, allowed)
+
+    def problem(self, needed: int, what: str, allowed: int) -> LimitError:
+        """Return the error about work that needs more than is allowed."""
+        return LimitError(
+            f"{what} needs {needed:,} {self.unit} or more, but the limit '{self.label}' allows "
+            f"{allowed:,}; if you trust the file, set {VARIABLE}={self.label}={self._enough(needed)}"
+        )
 
     def _enough(self, needed: int) -> str:
         """Return a setting that allows more work than is known to be needed, since the rest isn't known yet."""

@@ -236,12 +236,8 @@ def _errors() -> dict[str, type[CaffeError]]:
     return {kind.__name__: kind for kind in kinds}
 
 
-def _exceeded(limit: Limit, subject: str | Path) -> CaffeError:
-    try:
-        limit.check(limit.most + 1, str(subject))
-    except LimitError as problem:
-        return problem
-    raise AssertionError
+def _exceeded(limit: Limit, subject: str | Path) -> LimitError:
+    return limit.problem(limit.most + 1, str(subject), limit.most)
 
 
 def _start_process() -> _Child:

@@ -31,7 +31,7 @@ except DistributedError as problem:
 
 
 class LeaseHolder:
-    """A process that takes a lease when it is told to, and holds it until its input ends."""
+    """A process that takes a lease on request, and holds it until its input ends."""
 
     def __init__(self, folder: Path, seconds: str = "") -> None:
         environment = {**os.environ, **({VARIABLE: seconds} if seconds else {})}

@@ -30,7 +30,7 @@ _DATA_PER_OVERHEAD = 64  # bytes of data that allow one more byte of syntax, as 
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 
 
-class Connection(H11Protocol):
+class TimedConnection(H11Protocol):
     """A connection with a place and a deadline.
 
     It waits for a head, then a request is in progress until its answer is sent, and so on. A head has `idle` seconds

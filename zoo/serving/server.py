@@ -17,7 +17,7 @@ from netdsl.solver.events import Listener
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.cascade import open_answerer
 from zoo.serving.app import Service
-from zoo.serving.connections import LARGEST_HEAD, Connection
+from zoo.serving.connections import LARGEST_HEAD, TimedConnection
 from zoo.serving.settings import ServerSettings
 
 _ACCEPTED = 16  # connections that are accepted in a row, before others are served
@@ -36,7 +36,7 @@ class Server(uvicorn.Server):
         self.address = f"http://{settings.address}:{bound.getsockname()[1]}/"
         service = Service(answerer, settings)
         service.is_ending = lambda: self.should_exit
-        connection = partial(Connection, settings, service.connections, service.metrics)
+        connection = partial(TimedConnection, settings, service.connections, service.metrics)
         super().__init__(_config(service.app(complain), connection, settings))
         bound.listen()
 
@@ -69,10 +69,10 @@ def open_server(
         raise
 
 
-def _config(app: Any, connection: Callable[..., Connection], settings: ServerSettings) -> uvicorn.Config:
+def _config(app: Any, connection: Callable[..., TimedConnection], settings: ServerSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=cast(type[Connection], connection),
+        http=cast(type[TimedConnection], connection),
         ws="none",
         lifespan="on",
         log_config=None,

@@ -23,7 +23,7 @@ class UnpackedModel:
 
 
 def unpack_into(
-    archive: Path, folder: Path, most_bytes: int, shown: str, tell: Callable[[TransferProgress | str], object]
+    archive: Path, folder: Path, shown: str, tell: Callable[[TransferProgress | str], object]
 ) -> UnpackedModel:
     """Unpack an archive into a folder. This function runs in the separate process."""
 
@@ -33,7 +33,7 @@ def unpack_into(
         elif isinstance(event, TransferProgress):
             tell(event)
 
-    incoming = IncomingFolder(folder, TransferSettings(most_bytes, listen=listen))
+    incoming = IncomingFolder(folder, TransferSettings(listen=listen))
     name = unpack(archive, incoming, shown)
     return UnpackedModel(name, tuple(incoming.files.values()))
 
@@ -47,7 +47,7 @@ def unpack_apart(archive: Path, folder: IncomingFolder, shown: str) -> str:
 
     with SeparateProcess(__name__) as process:
         places = archive.resolve(), folder.path.resolve()
-        unpacked = process.call_telling(shown, unpack_into, *places, settings.most_bytes, shown, listen=listen)
+        unpacked = process.call_telling(shown, unpack_into, *places, shown, listen=listen)
     for file in unpacked.files:
         folder.note_file(file)
     return unpacked.folder
