@@ -49,6 +49,7 @@ class NetworkPort(msgspec.Struct, frozen=True, tag=True):
     host: str
     port: int
     fingerprint: str  # of the certificate
+    greeting: str  # what the server expects before the handshake
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -59,6 +60,7 @@ class NetworkPort(msgspec.Struct, frozen=True, tag=True):
         connection = socket.create_connection((self.host, self.port), timeout)
         try:
             keep_alive(connection)
+            connection.sendall(self.greeting.encode())
             encrypted = EncryptedSocket(connection, new_context(ssl.PROTOCOL_TLS_CLIENT), server=False)
             encrypted.shake_hands(deadline, self.fingerprint)
         except BaseException:

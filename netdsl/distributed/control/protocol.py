@@ -3,6 +3,7 @@ worker."""
 
 from __future__ import annotations
 
+import secrets
 import struct
 import time
 from enum import Enum, IntEnum
@@ -167,6 +168,12 @@ def receive_exactly(connection: Endpoint, length: int, deadline: float | None = 
             return None
         data += more
     return bytes(data)
+
+
+def is_received(connection: Endpoint, secret: str, deadline: float) -> bool:
+    """Return whether the next bytes are this secret."""
+    received = receive_exactly(connection, len(secret), deadline)
+    return received is not None and secrets.compare_digest(received, secret.encode())
 
 
 def _receive_message(connection: Endpoint, decoder: msgspec.msgpack.Decoder[T], deadline: float | None) -> T | None:

@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Self
+from typing import Self, TypeVar
 
 from netdsl.distributed.control.address import ControlAddress
 from netdsl.distributed.control.doors import open_door
@@ -31,7 +32,7 @@ from netdsl.distributed.control.protocol import (
     StoreRequest,
     Welcome,
     WorkerReport,
-    receive_exactly,
+    is_received,
     receive_from_worker,
     send,
 )
@@ -41,6 +42,7 @@ from netdsl.errors import DistributedError
 _MOST_KEYS = 100_000
 _LONGEST = 1 << 20  # bytes of a value
 _RETRY = 0.05  # seconds until a server without free descriptors or threads tries again
+T = TypeVar("T")
 Adopt = Callable[[Endpoint, int, int], object]  # takes over a connection, with its rank and lane
 # A rank's message, or its connection's end.
 Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]
@@ -135,35 +137,44 @@ class ControlServer:
             try:
                 admission.start()
             except RuntimeError:  # the user's threads are scarce for a moment
-                self._reception.leave(connection, peer, known=False)
+                self._reception.leave(connection, peer)
                 connection.close()
                 time.sleep(_RETRY)
 
     def _admit(self, connection: socket.socket, peer: str) -> None:
-        """Serve a worker. Close the connection if it sends no token or an unknown message."""
+        """Serve a worker. Close the connection if it sends no token or an unknown message.
+
+        A single deadline applies to everything before its service. A connection with a greeting no longer competes with
+        those of strangers at the same address.
+        """
+        deadline, adopted = time.monotonic() + HANDSHAKE, False
         worker: tuple[Endpoint, Hello] | None = None
-        adopted = False
-        try:
-            with suppress(*_NONSENSE):
-                worker = self._identify(connection)
-        finally:
-            heard = self._reception.leave(connection, peer, known=worker is not None)
-        if worker is not None and heard:
+        connection.settimeout(HANDSHAKE)
+        if self._wait(connection, peer, partial(self._door.is_greeted, connection, deadline)):
+            greeted = f"{peer} with the greeting"
+            self._reception.enter(connection, greeted)
+            worker = self._wait(connection, greeted, partial(self._identify, connection, deadline))
+        if worker is not None:
             with suppress(*_NONSENSE):
                 adopted = self._serve_connection(*worker)
         if not adopted:
             connection.close()
 
-    def _identify(self, connection: socket.socket) -> tuple[Endpoint, Hello] | None:
-        """Return a connection with the worker's first message, or `None` for a stranger.
+    def _wait(self, connection: socket.socket, peer: str, step: Callable[[], T]) -> T | None:
+        """Return the result of a step of the admission, or `None` if it failed or the connection gave way."""
+        result = None
+        try:
+            with suppress(*_NONSENSE):
+                result = step()
+        finally:
+            waited = self._reception.leave(connection, peer)
+        return result if waited else None
 
-        Parses nothing before the token, within a single deadline for everything.
-        """
-        deadline = time.monotonic() + HANDSHAKE
-        connection.settimeout(HANDSHAKE)
+    def _identify(self, connection: socket.socket, deadline: float) -> tuple[Endpoint, Hello] | None:
+        """Return a connection with the worker's first message, or `None` for a stranger. Parses nothing before the
+        token."""
         endpoint = self._door.secure(connection, deadline)
-        token = receive_exactly(endpoint, TOKEN_BYTES, deadline)
-        if token is None or not secrets.compare_digest(token, self._token.encode()):
+        if not is_received(endpoint, self._token, deadline):
             return None
         hello = receive_from_worker(endpoint, deadline)
         endpoint.settimeout(None)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import threading
+from collections import deque
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ import pytest
 from netdsl.distributed.control import address as control_address
 from netdsl.distributed.control import doors
 from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.encryption import new_context
 from netdsl.distributed.control.server import ControlServer
 from netdsl.errors import DistributedError, PeerLostError
 from tests.patience import PATIENCE
@@ -117,6 +121,53 @@ def test_a_port_answers_nothing_that_is_not_encrypted():
             received = stranger.recv(99)
         assert not received or received[0] == 21  # an alert of TLS
         assert server.next(0.0) is None
+
+
+def test_only_the_greeting_leads_to_the_handshake(monkeypatch):
+    """A handshake costs much more than a comparison, so strangers at a worker's address must not cause any."""
+    handshakes = []
+    secure = doors.NetworkDoor.secure
+    monkeypatch.setattr(doors.NetworkDoor, "secure", lambda *given: handshakes.append(given) or secure(*given))
+    with ControlServer("127.0.0.1", 1) as server:
+        place = server.address().place
+        for words in (os.urandom(99), len(place.greeting) * b"0", place.greeting[:-1].encode()):
+            with socket.create_connection((place.host, place.port), PATIENCE) as stranger:
+                stranger.sendall(words)
+                stranger.shutdown(socket.SHUT_WR)
+                with suppress(ConnectionResetError):  # if some words were left unread
+                    assert stranger.recv(1) == b""
+        assert handshakes == []
+        with ControlClient(server.address(), 0, leave=print):
+            assert len(handshakes) == 1
+
+
+def test_strangers_with_unfinished_handshakes_do_not_push_out_a_worker():
+    hello = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        new_context(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(ssl.MemoryBIO(), hello).do_handshake()
+    words, ended = hello.read(), threading.Event()
+
+    def knock(place):
+        held = deque[socket.socket]()
+        with ExitStack() as all_held:
+            while not ended.is_set():
+                held.append(socket.create_connection((place.host, place.port), PATIENCE))
+                all_held.callback(held[-1].close)
+                with suppress(OSError):
+                    held[-1].sendall(words)
+                if len(held) > 200:
+                    held.popleft().close()
+
+    with ControlServer("127.0.0.1", 9) as server:
+        stranger = threading.Thread(target=knock, args=(server.address().place,))
+        stranger.start()
+        try:
+            for rank in range(9):
+                with ControlClient(server.address(), rank, leave=print):
+                    pass
+        finally:
+            ended.set()
+            stranger.join(PATIENCE)
 
 
 def test_a_closed_door_wakes_the_thread_that_waits_at_it():

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from netdsl.distributed.control.reception import FAILURES, Reception
+from netdsl.distributed.control.reception import Reception
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_the_oldest_connection_of_a_peer_gives_way(knock):
     reception = Reception(per_peer=2, in_all=9)
     ends = [knock(reception, "a stranger") for _ in range(3)]
     assert [is_ended(there) for _, there in ends] == [True, False, False]
-    assert [reception.leave(here, "a stranger", known=True) for here, _ in ends] == [False, True, True]
+    assert [reception.leave(here, "a stranger") for here, _ in ends] == [False, True, True]
 
 
 def test_a_peer_does_not_push_out_another(knock):
@@ -60,30 +60,8 @@ def test_many_peers_push_out_the_one_with_the_most_connections(knock):
 def test_a_connection_that_has_left_makes_room(knock):
     reception = Reception(per_peer=1, in_all=9)
     here, worker = knock(reception, "a machine")
-    assert reception.leave(here, "a machine", known=True)
+    assert reception.leave(here, "a machine")
     knock(reception, "a machine")
     assert not is_ended(worker)
     with closing(here):
-        assert not reception.leave(here, "a machine", known=True)
-
-
-def test_a_peer_whose_connections_often_fail_is_not_heard_for_a_while():
-    now = [5.0]
-    reception = Reception(clock=lambda: now[0])
-    with socket.socket() as one:
-        for _ in range(FAILURES):
-            assert reception.enter(one, "a stranger")
-            assert not reception.leave(one, "a stranger", known=False)
-        assert not reception.enter(one, "a stranger")
-        assert reception.enter(one, "a worker")
-        assert reception.leave(one, "a worker", known=True)
-        now[0] += 1
-        assert reception.enter(one, "a stranger")
-
-
-def test_admitted_workers_are_no_failures():
-    reception = Reception(clock=lambda: 5.0)
-    with socket.socket() as one:
-        for _ in range(3 * FAILURES):
-            assert reception.enter(one, "a machine")
-            assert reception.leave(one, "a machine", known=True)
+        assert not reception.leave(here, "a machine")
