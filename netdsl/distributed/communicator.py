@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from torch import Tensor
+
+
+@dataclass
+class Exchange:
+    """The cost of one exchange that takes place."""
+
+    waited: float = 0.0
+    bytes: int = 0
 
 
 @dataclass
@@ -25,6 +35,14 @@ class Traffic:
             self.waited += waited
             self.moved += moved
             self.bytes += count
+
+    @contextmanager
+    def exchange(self) -> Iterator[Exchange]:
+        """Measure one exchange, and add its cost at its end. The time during which it doesn't wait counts as moved."""
+        exchange, start = Exchange(), time.monotonic()
+        yield exchange
+        moved = time.monotonic() - start - exchange.waited
+        self.add(waited=exchange.waited, moved=moved, count=exchange.bytes)
 
 
 class Handle(Protocol):

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch import distributed as dist
 from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 
-from netdsl.distributed.communicator import Traffic
+from netdsl.distributed.communicator import Exchange, Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
 from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, check_weights, scales_of
@@ -25,6 +25,7 @@ from netdsl.errors import PeerLostError
 
 _SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # the place in gloo's source code, with which its errors begin
 _LEAVE = 5.0  # seconds for the other workers to leave
+Gathering = Callable[[Exchange], list[Tensor]]  # waits for all workers' numbers, and returns them by rank
 _IDLE = timedelta(days=365)  # a worker's next request has no deadline, and its connection's end shows that it is gone
 TIMEOUT = 86400.0  # seconds; the supervisor detects hung workers, and connections detect lost ones
 _PIECE = 1 << 25  # bytes that are averaged at once; smaller pieces wait for other workers more often
@@ -87,27 +88,27 @@ class TorchGroup:
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace every worker's buffer with the root's."""
 
-        def work(group: Any, values: Tensor) -> int:
+        def work(group: Any, values: Tensor, exchange: Exchange) -> None:
             group.broadcast(values, root).wait()
-            return values.nbytes
+            exchange.bytes += values.nbytes
 
         return self._add_operation(lane, f"broadcast of {buffer.numel()} values", buffer, work)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
         """Send a buffer to another worker."""
 
-        def work(group: Any, values: Tensor) -> int:
+        def work(group: Any, values: Tensor, exchange: Exchange) -> None:
             group.send([values], to, 0).wait()
-            return values.nbytes
+            exchange.bytes += values.nbytes
 
         return self._add_operation(lane, f"send to worker {to}", buffer, work, changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
         """Fill a buffer with the values that another worker sends."""
 
-        def work(group: Any, values: Tensor) -> int:
+        def work(group: Any, values: Tensor, exchange: Exchange) -> None:
             group.recv([values], source, 0).wait()
-            return values.nbytes
+            exchange.bytes += values.nbytes
 
         return self._add_operation(lane, f"receive from worker {source}", buffer, work)
 
@@ -116,11 +117,10 @@ class TorchGroup:
         rows: list[list[float]] = []
 
         def work() -> None:
-            start = time.monotonic()
-            with peer_errors("a gather of numbers"):
-                gathered = self._begin_gather(self._control, [*values, 0.0], torch.device("cpu"))()
+            with peer_errors("a gather of numbers"), self.traffic.exchange() as exchange:
+                gathered = self._begin_gather(self._control, [*values, 0.0], torch.device("cpu"))(exchange)
+                exchange.bytes += 8 * len(values) * self.size
             rows.extend(row[:-1].tolist() for row in gathered)
-            self.traffic.add(waited=time.monotonic() - start, count=8 * len(values) * self.size)
 
         self._control_lane.do(work)
         return rows
@@ -158,7 +158,7 @@ class TorchGroup:
         number: int,
         doing: str,
         buffer: Tensor,
-        work: Callable[[Any, Tensor], int],
+        work: Callable[[Any, Tensor, Exchange], None],
         *,
         changes: bool = True,
     ) -> Operation:
@@ -168,12 +168,14 @@ class TorchGroup:
         staged = None if on_gpu else StagedBuffer(buffer)
 
         def run() -> None:
-            start = time.monotonic()
-            with peer_errors(f"{doing}, lane {number}"), self._stream_after(ready):
-                moved = work(self._groups[number], buffer.detach() if staged is None else staged.fetch())
+            with (
+                peer_errors(f"{doing}, lane {number}"),
+                self.traffic.exchange() as exchange,
+                self._stream_after(ready),
+            ):
+                work(self._groups[number], buffer.detach() if staged is None else staged.fetch(), exchange)
                 if staged is not None and changes:
                     staged.put_back()
-            self.traffic.add(moved=time.monotonic() - start, count=moved)
 
         return self._lanes[number].add(run)
 
@@ -189,26 +191,29 @@ class TorchGroup:
             yield
             stream.synchronize()
 
-    def _average_in_order(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
+    def _average_in_order(
+        self, weight: float, root: int | None, group: Any, buffer: Tensor, exchange: Exchange
+    ) -> None:
         """Compute the mean as in all transports: each worker adds up a share of the values, in the order of ranks.
 
-        The weights travel with the first piece, since each round trip costs time for small buffers. Returns the bytes
-        moved.
+        The weights travel with the first piece, since each round trip costs time for small buffers.
         """
         gathered = self._begin_gather(group, [weight], torch.device("cpu"))
-        scales = cache(lambda: scales_of([row.item() for row in gathered()], f"mean of {buffer.numel()} values"))
+        doing = f"mean of {buffer.numel()} values"
+        scales = cache(lambda: scales_of([row.item() for row in gathered(exchange)], doing))
         if self.size == 2 and buffer.is_floating_point() and buffer.nbytes > _SMALL and len(set(scales())) == 1:
             total = buffer if root is None else buffer.clone()  # a sum of two values doesn't depend on the order
             group.allreduce([total]).wait()
             if root in (None, self.rank):
                 torch.mul(total, scales()[0], out=buffer)
-            return 2 * buffer.nbytes
+            exchange.bytes += 2 * buffer.nbytes
+            return
         if group not in self._sums:
             self._sums[group] = OrderedSum(GlooMessages(group), _PIECE)
-        return self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, f"mean of {buffer.numel()} values")
+        exchange.bytes += self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, doing)
 
-    def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
-        """Compute the mean from a sum over NCCL. Returns the bytes moved.
+    def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor, exchange: Exchange) -> None:
+        """Compute the mean from a sum over NCCL.
 
         The weights travel at the same time, since each round trip costs time.
         """
@@ -216,7 +221,7 @@ class TorchGroup:
         total = (buffer if root is None else buffer.clone()) if exact else buffer.double()
         if weight != 1:
             total.mul_(weight)
-        weights = self._begin_gather(group, [weight], self._device)()
+        weights = self._begin_gather(group, [weight], self._device)(exchange)
         if root is None:
             group.allreduce([total]).wait()
         else:
@@ -229,19 +234,18 @@ class TorchGroup:
             total.mul_(1 / sum_of_weights)
             if total is not buffer:
                 buffer.copy_(total if exact else total.round_())
-        return 4 * (self.size - 1) * buffer.nbytes // self.size
+        exchange.bytes += 4 * (self.size - 1) * buffer.nbytes // self.size
 
-    def _begin_gather(self, group: Any, values: Sequence[float], device: torch.device) -> Callable[[], list[Tensor]]:
-        """Begin to gather numbers. The returned function waits for all workers' numbers, and returns them by rank."""
+    def _begin_gather(self, group: Any, values: Sequence[float], device: torch.device) -> Gathering:
+        """Begin to gather numbers."""
         numbers = torch.tensor(values, dtype=torch.float64, device=device)
         rows = [torch.empty_like(numbers) for _ in range(self.size)]
         gathering = group.allgather([rows], [numbers])
 
-        def gathered() -> list[Tensor]:
+        def gathered(exchange: Exchange) -> list[Tensor]:
             start = time.monotonic()
             gathering.wait()
-            waited = time.monotonic() - start
-            self.traffic.add(waited=waited, moved=-waited)
+            exchange.waited += time.monotonic() - start
             return rows
 
         return gathered
@@ -336,13 +340,13 @@ class TorchValues:
         if self._rank == 0:
             self._do_request(request, values)
             return
-        start, head = time.monotonic(), _request_tensor(request)
-        with peer_errors(f"{request.name.lower()} of the shared variable"):
+        head = _request_tensor(request)
+        with peer_errors(f"{request.name.lower()} of the shared variable"), self._traffic.exchange() as exchange:
             self._send_values(head, 0)
             if request is not SharedVariableRequest.READ:
                 self._send_values(values, 0)
             self._group.recv([values if request is SharedVariableRequest.READ else head], 0, self._tag).wait()
-        self._traffic.add(moved=time.monotonic() - start, count=values.nbytes)
+            exchange.bytes += values.nbytes
 
     def _do_request(self, request: SharedVariableRequest, values: Tensor) -> None:
         """Apply a request with a worker's values."""

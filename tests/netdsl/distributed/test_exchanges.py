@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import product
 
 import pytest
@@ -164,3 +165,23 @@ def test_an_exchange_moves_both_sides_and_the_first_worker_sets_the_variable(all
         return buffer.tolist(), found.tolist()
 
     assert all_workers(2, task) == [([0.0, 8.0, -2.0], [3.0, 2.0, -2.0]), ([1.0, 6.0, -2.0], [3.0, 2.0, -2.0])]
+
+
+def test_a_workers_waiting_and_moving_are_parts_of_its_time(all_workers):
+    """Waiting counts once, and an exchange never takes less time than nothing."""
+
+    def task(communicator):
+        if communicator.rank:
+            time.sleep(0.1)
+        traffic = communicator.traffic
+        start, before = time.monotonic(), (traffic.waited, traffic.moved)
+        communicator.mean(own(communicator.rank, 5_003)).wait()
+        communicator.gather([1.0])
+        communicator.barrier()
+        seconds = time.monotonic() - start
+        return traffic.waited - before[0], traffic.moved - before[1], seconds
+
+    for waited, moved, seconds in all_workers(3, task):
+        assert waited >= 0 and moved >= 0
+        if all_workers is not simulated:  # a simulator has a clock of its own
+            assert waited + moved <= seconds
