@@ -15,7 +15,7 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
 from caffe_proto.errors import BinaryError, FileError, import_extra
-from caffe_proto.limits import STORED_TIMES, Limit
+from caffe_proto.limits import STORED_TIMES, Ledger, Limit
 from caffe_proto.storage import MAX_DEFLATION
 from caffe_proto.wire import MAX_DEPTH
 
@@ -37,14 +37,15 @@ def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.Sol
     """Read the net or the solver state of a file whose bytes are mapped as `data`."""
     try:
         with import_h5py().File(path, "r") as file:
-            return _read_state(file, data, blobs) if "history" in file else _read_net(file, data, blobs)
+            read_message = _read_state if "history" in file else _read_net
+            return read_message(file, data, blobs, StoredValues())
     except (OSError, RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
         raise BinaryError(
             f"not a readable HDF5 file ({problem}); it is cut short or damaged, so download or copy it again"
         ) from None
 
 
-def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
+def _read_net(file: h5py.File, data: memoryview, blobs: Blobs, stored: StoredValues) -> pb.NetParameter:
     if "data" not in file:
         raise BinaryError(
             f"this HDF5 file contains {sorted(file) or 'nothing'}, so Caffe didn't write it; name a "
@@ -60,8 +61,8 @@ def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParamete
                 continue
             where = f"layer {name!r}, blob {index}"
             gradient = _gradient_of(gradients, name, index)
-            parts = [_blob_part(values, "data", data, where)]
-            parts += [] if gradient is None else [_blob_part(gradient, "diff", data, where)]
+            parts = [_blob_part(values, "data", data, where, stored)]
+            parts += [] if gradient is None else [_blob_part(gradient, "diff", data, where, stored)]
             _add_blob(blob, values.shape, parts, blobs)
     return net
 
@@ -120,7 +121,7 @@ def _group_in(parent: h5py.Group, name: str) -> h5py.Group:
     return group
 
 
-def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
+def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int, stored: StoredValues) -> Any:
     """Return the single value of a dataset.
 
     Its type must be among NumPy's `kinds`, and it must be at most `longest` bytes long.
@@ -136,7 +137,7 @@ def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> An
             f"'{name}' isn't a single value of its type, so Caffe didn't write this file; name a "
             ".solverstate.h5 file of Caffe's"
         )
-    check_stored(dataset, f"'{name}'")
+    stored.charge(dataset, f"'{name}'")
     return np.ravel(dataset[()])[0]
 
 
@@ -148,7 +149,7 @@ def _gradient_of(item: Any, layer: str, index: int) -> Any:
     return item
 
 
-def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
+def _blob_part(dataset: Any, kind: str, data: memoryview, where: str, stored: StoredValues) -> BlobPart:
     """Return the values of a dataset. They are a view on the file if it stores them in one piece, as Caffe does."""
     if not _is_dataset(dataset) or dataset.size is None:
         raise BinaryError(
@@ -161,29 +162,36 @@ def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPar
             f"{where}: the values have type {dataset.dtype}, but Caffe writes float32 or float64; convert them "
             "with numpy's astype, and store them again"
         )
-    check_stored(dataset, where)
+    stored.charge(dataset, where)
     value_type, offset = {**VALUES, **GRADIENTS}[number], dataset.id.get_offset()
     if offset is not None and dataset.dtype == value_type:
         return BlobPart(number, (), np.frombuffer(data, value_type, dataset.size, offset))
     return BlobPart(number, (), np.asarray(dataset[()], value_type).reshape(-1))
 
 
-def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
-    """Raise a `BinaryError` if values are stored in another file, or if the file can't hold them, and a `LimitError`
-    if a few bytes would become many.
+class StoredValues:
+    """The values that are read from one HDF5 file. Several names can share the same bytes, so the sum is limited."""
 
-    `itemsize` is that of the type that the values are converted to.
-    """
-    if dataset.external or dataset.is_virtual:
-        raise BinaryError(f"{where}: the values are stored in another file; copy them into this one with h5py")
-    stored = min(dataset.id.get_storage_size(), dataset.file.id.get_filesize())
-    count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
-    if count * dataset.dtype.itemsize > MAX_DEFLATION * stored:
-        raise BinaryError(
-            f"{where}: the file claims to hold {count:,} values, which is impossible at its size; it is "
-            "damaged, so download or copy it again"
-        )
-    Limit.MEMORY.check(count * max(itemsize, dataset.dtype.itemsize), where, STORED_TIMES * stored)
+    def __init__(self) -> None:
+        self._ledger = Ledger()
+
+    def charge(self, dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
+        """Raise a `BinaryError` if values are stored in another file, or if the file can't hold them, and a
+        `LimitError` if the few bytes of a file would become many.
+
+        `itemsize` is that of the type that the values are converted to.
+        """
+        if dataset.external or dataset.is_virtual:
+            raise BinaryError(f"{where}: the values are stored in another file; copy them into this one with h5py")
+        file_size = dataset.file.id.get_filesize()
+        count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
+        if count * dataset.dtype.itemsize > MAX_DEFLATION * min(dataset.id.get_storage_size(), file_size):
+            raise BinaryError(
+                f"{where}: the file claims to hold {count:,} values, which is impossible at its size; it is "
+                "damaged, so download or copy it again"
+            )
+        needed = count * max(itemsize, dataset.dtype.itemsize)
+        self._ledger.charge(Limit.MEMORY, needed, f"{where} with those before it", STORED_TIMES * file_size)
 
 
 def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:
@@ -193,16 +201,17 @@ def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart]
     )
 
 
-def _read_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverState:
+def _read_state(file: h5py.File, data: memoryview, blobs: Blobs, stored: StoredValues) -> pb.SolverState:
     state = pb.SolverState(
-        iter=int(_single_value(file, "iter", "iu", 8)), current_step=int(_single_value(file, "current_step", "iu", 8))
+        iter=int(_single_value(file, "iter", "iu", 8, stored)),
+        current_step=int(_single_value(file, "current_step", "iu", 8, stored)),
     )
     if "learned_net" in file:
-        state.learned_net = bytes(_single_value(file, "learned_net", "SO", len(data))).decode()
+        state.learned_net = bytes(_single_value(file, "learned_net", "SO", len(data), stored)).decode()
     history = _group_in(file, "history")
     for index in range(len(history)):
         values = member(history, str(index))
-        part = _blob_part(values, "data", data, f"history {index}")
+        part = _blob_part(values, "data", data, f"history {index}", stored)
         _add_blob(state.history.add(), values.shape, [part], blobs)
     return state
 

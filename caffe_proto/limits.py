@@ -67,7 +67,7 @@ class Limit(Enum):
         "boxes",
         10_000,
         "boxes",
-        "The boxes of a PriorBox layer at one position.",
+        "The boxes or anchors of a layer at one position of a map.",
         "Published nets have fewer than 10, so use fewer sizes or ratios.",
     )
     CARD_CHARACTERS = (
@@ -90,6 +90,34 @@ class Limit(Enum):
         "layers",
         "The layers of a net's phase.",
         "Published nets have fewer than 2,000.",
+    )
+    LINE_CHARACTERS = (
+        "line-characters",
+        1 << 22,
+        "characters",
+        "One line of a list, of a file of names, or of a CSV file.",
+        "A file with a longer line is probably damaged, so download or write it again.",
+    )
+    LIST_BYTES = (
+        "list-bytes",
+        4 << 30,
+        "bytes",
+        "A list, a file of names, or a CSV file.",
+        "Split a larger file, or store its items in a database or a table.",
+    )
+    LIST_FILES = (
+        "list-files",
+        10_000,
+        "files",
+        "The HDF5 files of a list, which are opened at the start.",
+        "Store the rows in fewer files.",
+    )
+    LIST_LINES = (
+        "list-lines",
+        20_000_000,
+        "lines",
+        "The lines of a list, of a file of names, or of a CSV file.",
+        "Split a longer file, or store its items in a database or a table.",
     )
     MEMORY = (
         "memory",
@@ -132,6 +160,13 @@ class Limit(Enum):
         "seconds",
         "The time for opening one file in a separate process.",
         "Raise it on a slow machine. `zoo check` has the option `--seconds` instead.",
+    )
+    TEXT_CHARACTERS = (
+        "text-characters",
+        1 << 26,
+        "characters",
+        "A text or a label map that is read as a whole.",
+        "Split a longer text into several files.",
     )
     VALUES = (
         "values",

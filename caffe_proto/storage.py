@@ -114,9 +114,14 @@ def create_folder(folder: Path, mode: int | None = None) -> None:
                 if mode is not None:
                     path.chmod(mode)  # the umask may have taken more away
     except OSError as problem:
-        if isinstance(problem, FileExistsError) and path.is_dir():  # another process was faster
-            create_folder(folder, mode)
-            return
+        if isinstance(problem, FileExistsError):
+            if path.is_dir():  # another process was faster
+                create_folder(folder, mode)
+                return
+            raise FileError(
+                f"{path}: this isn't a folder, so {folder} can't be created; choose another folder, or move the file "
+                "away"
+            ) from None
         raise FileError(
             f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, or "
             "free space there"

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, arange, cat
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.limits import Limit
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_boxes import decode_onnx
@@ -165,6 +166,7 @@ def anchors(
 
     By default, `round` rounds halves to even, as in py-faster-rcnn.
     """
+    Limit.BOXES.check(len(scales) * len(ratios), "each position of the map")
     boxes = []
     for ratio in ratios:
         width = to_int(math.sqrt(base * base / ratio))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.limits import Limit
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_boxes import suppressed_onnx
@@ -131,6 +132,7 @@ def _anchors_of_happynear(
 
     Only the final sides are rounded, after subtracting one pixel.
     """
+    Limit.BOXES.check(len(scales) * len(ratios), "each position of the map")
     boxes = []
     middle = (base - 1) / 2
     for ratio in ratios:

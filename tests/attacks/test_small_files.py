@@ -10,6 +10,7 @@ from caffe_proto.errors import CaffeError, LimitError
 from netdsl import Net
 from netdsl.checking.dry_run import dry_run
 from netdsl.layers.prior_box import PriorBox
+from netdsl.layers.proposal import Proposal
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.memory import allocate_layers
@@ -29,6 +30,16 @@ def test_a_net_of_countless_layers_is_refused() -> None:
 def test_countless_boxes_are_refused_before_they_are_listed() -> None:
     with pytest.raises(LimitError, match=r"layer 'p': each position of the map needs [0-9,]+ boxes or more"):
         built_of(builders.prior_boxes(2000, 5150))
+
+
+@pytest.mark.parametrize("dialect", ["pvanet", "happynear"])
+def test_countless_anchors_are_refused_before_they_are_listed(dialect: str) -> None:
+    many = [1.0] * 200
+    layer = pb.LayerParameter(
+        top=["rois"], dialects=[dialect], proposal_param=pb.ProposalParameter(scale=many, ratio=many)
+    )
+    with pytest.raises(LimitError, match="each position of the map needs 40,000 boxes or more"):
+        Proposal(layer, [(1, 2, 4, 4), (1, 4, 4, 4), (1, 4)])
 
 
 def test_many_aspect_ratios_are_compared_only_with_near_ones() -> None:

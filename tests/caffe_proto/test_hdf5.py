@@ -12,7 +12,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import read, read_net, write
 from caffe_proto.blobs import Blob
-from caffe_proto.errors import BinaryError, BlobError, FileError, MissingExtraError
+from caffe_proto.errors import BinaryError, BlobError, FileError, LimitError, MissingExtraError
 from caffe_proto.files import CaffeFile, Form
 
 h5py = pytest.importorskip("h5py")
@@ -420,3 +420,19 @@ def test_many_layers_are_read_in_the_time_that_libhdf5_needs(tmp_path: Path) -> 
     start = time.process_time()
     assert len(read_net(path).message.layer) == 400
     assert time.process_time() - start < 2  # 0.2 s here
+
+
+@pytest.mark.parametrize("kind", ["net", "state"])
+def test_values_that_grow_when_they_are_read_count_together(tmp_path: Path, kind: str) -> None:
+    """Each hard link to the same few bytes becomes a blob of its own."""
+
+    def build(file) -> None:
+        names = {"net": "data/{}/0", "state": "history/{}"}[kind]
+        file["iter"] = file["current_step"] = np.array([1], np.int32)
+        file.create_dataset(names.format(0), (25 << 20,), np.float32, chunks=(1 << 20,), compression="gzip")[:] = 0
+        for index in range(1, 4):
+            file[names.format(index)] = file[names.format(0)]
+
+    path = file_of(tmp_path / "x.h5", build)
+    with pytest.raises(LimitError, match=r"x\.h5: .*2.* with those before it needs 314,572,[0-9]+ bytes or more"):
+        read(path)

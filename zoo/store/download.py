@@ -18,6 +18,7 @@ import msgspec
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import sync, write_pieces
+from caffe_proto.whole_numbers import whole_number
 from netdsl.solver.events import Notice
 from zoo.store.errors import (
     DeadlineError,
@@ -40,7 +41,7 @@ _BLOCK = 1 << 20
 
 _HEADWAY = 1 << 20  # number of bytes after which an attempt counts as progress
 _LONGEST_PAUSE = 30.0
-_RANGE = re.compile(r"bytes ([0-9]{1,19})-[0-9]{1,19}/([0-9]{1,19}|\*)")
+_RANGE = re.compile(r"bytes (?P<start>[0-9]+)-[0-9]+/(?P<total>[0-9]+|\*)")
 
 
 @dataclass(frozen=True)
@@ -223,10 +224,11 @@ class _Download:
         match = _RANGE.fullmatch(response.header("Content-Range"))
         etag = response.header("ETag")
         changed = note.validator.startswith('"') and etag and etag != note.validator
-        if match is None or int(match[1]) != self._part.size or changed:
+        start, total = (whole_number(match[name]) if match else None for name in ("start", "total"))
+        is_range = match is not None and (total is not None or match["total"] == "*")
+        if not is_range or start != self._part.size or changed:
             self._part.discard()
             raise InterruptedTransferError(f"{self._address}: the file has changed; downloading it again")
-        total = None if match[2] == "*" else int(match[2])
         if None not in (total, note.total) and total != note.total:
             self._part.discard()
             raise InterruptedTransferError(f"{self._address}: the file's size has changed; downloading it again")

@@ -4,7 +4,6 @@ settings."""
 from __future__ import annotations
 
 import io
-import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
+from caffe_proto.whole_numbers import whole_number
 from zoo.store.errors import (
     DownloadError,
     InterruptedTransferError,
@@ -32,7 +32,6 @@ _NO_SUCH_RANGE = 416  # the local part isn't part of this file
 _DENIED = (401, 403)
 _GONE = (404, 410)
 _PIECE = 1 << 18
-_LENGTH = re.compile(r"[0-9]{1,19}")
 
 
 class WebFile:
@@ -56,10 +55,10 @@ class WebFile:
             problem = "several lengths"
         elif self.header("Transfer-Encoding"):
             problem = "a length, and an encoding that has its own"
-        elif _LENGTH.fullmatch(texts[0]) is None:
+        elif (length := whole_number(texts[0])) is None:
             problem = "a length that isn't a number of bytes"
         else:
-            return int(texts[0])
+            return length
         raise DownloadError(
             f"{self._address}: the server states {problem}, so the end of the file is unclear; pull the model from "
             "another address, or download the file yourself"

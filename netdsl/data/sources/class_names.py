@@ -12,7 +12,7 @@ from caffe_proto.errors import few
 from caffe_proto.shown_text import shown
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import from_text
-from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
+from netdsl.data.sources.files import numbered_lines, read_text
 from netdsl.errors import DataError
 
 LABELS = "labels.txt"  # a name on each line, beginning with class 0
@@ -87,7 +87,7 @@ def write_class_names(names: Sequence[str], path: Path) -> None:
 
 def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
     """Return the classes of a label map. Annotations use an item's name, and people read its display name."""
-    items = from_text(_read_text(path), pb.LabelMap, where=str(path)).item
+    items = from_text(read_text(path, "surrogateescape"), pb.LabelMap, where=str(path)).item
     if not all(0 <= item.label < _MOST_CLASSES for item in items):
         raise DataError(
             f"{path}: a label isn't from 0 to {_MOST_CLASSES - 1:,}; number the items of the label map from 0 on"
@@ -106,18 +106,14 @@ def class_groups(path: str | Path) -> list[list[int]]:
 
     Classes are given by their places. A `label_id` of 0 is background, which has no channel.
     """
-    numbers = [item.label_id for item in from_text(_read_text(Path(path)), pb.YoloSegLabel, where=str(path)).item]
+    text = read_text(Path(path), "surrogateescape")
+    numbers = [item.label_id for item in from_text(text, pb.YoloSegLabel, where=str(path)).item]
     if not 0 < max(numbers, default=0) < _MOST_GROUPS or len(numbers) > _MOST_GROUPS:
         raise DataError(
             f"{path}: the file has {len(numbers)} classes and a label_id up to {max(numbers, default=0)}, but "
             "both must be from 1 to 255; number the groups of classes from 1 on, with at most 255 classes"
         )
     return [[place for place, number in enumerate(numbers) if number == group] for group in range(1, max(numbers) + 1)]
-
-
-def _read_text(path: Path) -> str:
-    with file_errors(path):
-        return regular_file(path).read_text(encoding="utf-8", errors="surrogateescape")
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,10 @@ import numpy as np
 
 from caffe_proto.errors import few
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.files import file_errors, regular_file, short_lines
+from netdsl.data.sources.files import file_errors, lines_within_limits, regular_file
 from netdsl.errors import DataError
 
 _LABEL = "label"
-_LONGEST_LINE = 1 << 24  # characters
 _SHOWN, _LONGEST = 50, 40  # names of columns in an error, and the longest name that is shown in full
 
 
@@ -28,7 +27,7 @@ class CsvSource(ArraySource):
     def __init__(self, path: str | Path, *, columns: Sequence[str] = (), label: str = _LABEL) -> None:
         path = regular_file(path)
         with file_errors(path, UnicodeDecodeError, csv.Error), path.open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(short_lines(file, path, _LONGEST_LINE))
+            lines = csv.reader(lines_within_limits(file))
             names = [name.strip() for name in next(lines, [])]
             selected = [*(columns or [name for name in names if name != label]), label]
             indices = [_index(path, names, name) for name in selected]

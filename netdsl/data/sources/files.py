@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from caffe_proto.errors import FileError, LimitError, in_file
+from caffe_proto.limits import Limit
 from caffe_proto.storage import check_regular
 from netdsl.errors import DataError
 
-_LONGEST_LINE = 1 << 16  # characters in a line of a list
 _LARGEST_IMAGE = 1 << 30  # bytes of an image file
 
 
@@ -48,7 +49,7 @@ def regular_file(path: str | Path) -> Path:
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a list, except blank ones, with their numbers. Names needn't be UTF-8."""
     with file_errors(path), regular_file(path).open(encoding="utf-8", errors="surrogateescape") as file:
-        for number, line in enumerate(short_lines(file, path, _LONGEST_LINE), 1):
+        for number, line in enumerate(lines_within_limits(file), 1):
             if line.strip():
                 yield number, line.rstrip("\r\n")
 
@@ -62,16 +63,18 @@ def listed_lines(path: str | Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{path}: the list is empty; write a line for each item")
 
 
-def short_lines(file: TextIO, path: str | Path, longest: int) -> Iterator[str]:
-    """Yield the lines of a text file. A line that is too long raises a `DataError` before it fills the memory."""
+def lines_within_limits(file: TextIO) -> Iterator[str]:
+    """Yield the lines of a text file. Raises a `LimitError` before too large a file, or too long a line, fills the
+    memory."""
+    Limit.LIST_BYTES.check(os.fstat(file.fileno()).st_size, "the file")
+    longest, most = Limit.LINE_CHARACTERS.most, Limit.LIST_LINES.most
     number = 0
     while line := file.readline(longest + 1):
         number += 1
+        if number > most:
+            raise Limit.LIST_LINES.problem(number, "the file", most)
         if len(line) > longest:
-            raise DataError(
-                f"{path}:{number}: the line has more than {longest:,} characters, so the file is damaged; "
-                "download or write it again"
-            )
+            raise Limit.LINE_CHARACTERS.problem(len(line), f"line {number}", longest)
         yield line
 
 
@@ -87,13 +90,12 @@ def read_bytes(path: str) -> bytes:
         return Path(path).read_bytes()
 
 
-def read_text(path: Path, longest: int) -> str:
-    """Return the text of a file with at most `longest` characters."""
-    with file_errors(path), regular_file(path).open(encoding="utf-8", newline="") as file:
+def read_text(path: Path, errors: str = "strict") -> str:
+    """Return the whole text of a file, with Python's way of handling bytes that aren't UTF-8."""
+    with file_errors(path), regular_file(path).open(encoding="utf-8", errors=errors, newline="") as file:
         try:
-            text = file.read(longest + 1)
+            text = file.read(Limit.TEXT_CHARACTERS.most + 1)
         except UnicodeDecodeError:
             raise DataError(f"{path}: not UTF-8 text; save it as UTF-8") from None
-    if len(text) > longest:
-        raise DataError(f"{path}: the file has more than {longest:,} characters; split it into several files")
+        Limit.TEXT_CHARACTERS.check(len(text), "the file")
     return text

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import BinaryError
-from caffe_proto.hdf5 import check_stored, import_h5py, member
+from caffe_proto.hdf5 import StoredValues, import_h5py, member
+from caffe_proto.limits import Limit
 from netdsl.data.sources.arrays import gather_rows
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.files import file_errors, listed_lines, regular_file
@@ -29,6 +30,7 @@ class Hdf5Source:
     def __init__(self, path: str | Path, names: Sequence[str]) -> None:
         self.array_names = self._names = tuple(names)
         self._files = [name for _, line in listed_lines(path) for name in line.split()]
+        Limit.LIST_FILES.check(len(self._files), f"{path}: the list")
         shapes = [self._shapes(file) for file in self._files]
         for file, file_shapes in zip(self._files, shapes, strict=True):
             self._check_lengths(file, file_shapes, shapes[0])
@@ -41,7 +43,7 @@ class Hdf5Source:
 
     def _shapes(self, path: str) -> list[Shape]:
         with open_hdf5(path) as file:
-            return [_dataset(file, name, path).shape for name in self._names]
+            return [dataset.shape for dataset in _datasets(file, self._names, path)]
 
     def _check_lengths(self, path: str, shapes: list[Shape], first_shapes: list[Shape]) -> None:
         for name, shape, first in zip(self._names, shapes, first_shapes, strict=True):
@@ -78,7 +80,7 @@ class Hdf5Source:
 
     def _load(self, path: str) -> list[Array]:
         with open_hdf5(path) as file:
-            return [_dataset(file, name, path).astype(np.float32)[()] for name in self._names]
+            return [dataset.astype(np.float32)[()] for dataset in _datasets(file, self._names, path)]
 
     def item(self, fetched: Item) -> Item:
         """Return the item, which fetching has completed."""
@@ -101,6 +103,14 @@ def open_hdf5(path: str | Path) -> Iterator[Any]:
         ) from None
 
 
+def _datasets(file: Any, names: Sequence[str], path: str) -> list[Any]:
+    """Return the data sets of a file. Their values fit into the memory that the file may use."""
+    datasets, stored = [_dataset(file, name, path) for name in names], StoredValues()
+    for name, dataset in zip(names, datasets, strict=True):
+        stored.charge(dataset, f"'{name}'", np.dtype(np.float32).itemsize)
+    return datasets
+
+
 def _dataset(file: Any, name: str, path: str) -> Any:
     dataset = file
     for part in name.strip("/").split("/"):
@@ -114,5 +124,4 @@ def _dataset(file: Any, name: str, path: str) -> Any:
             f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe reads rows of numbers, so "
             "store an array of numbers with a first axis for the rows"
         )
-    check_stored(dataset, f"'{name}'", np.dtype(np.float32).itemsize)
     return dataset

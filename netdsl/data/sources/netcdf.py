@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import import_extra
-from caffe_proto.hdf5 import SIGNATURE, check_stored, member
+from caffe_proto.hdf5 import SIGNATURE, StoredValues, member
 from netdsl.data.sources.arrays import as_slice, as_top
 from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.hdf5 import open_hdf5
@@ -148,9 +148,10 @@ class NetcdfSource:
         has."""
         if self._is_hdf5:
             with open_hdf5(self._path) as file:
+                stored = StoredValues()
                 for name in self._names:
                     renamed = f"{_RENAMED}{name}"
-                    check_stored(member(file, renamed if renamed in file else name), f"variable '{name}'")
+                    stored.charge(member(file, renamed if renamed in file else name), f"variable '{name}'")
             return
         for name, variable in zip(self._names, self._variables, strict=True):
             if math.prod(variable.shape) * variable.dtype.itemsize > self._path.stat().st_size:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from netdsl.data.sources.annotations.coco import CaptionedImage  # building nets doesn't need msgspec
 
 _FIRST_PIXEL = "first_pixel"
-_LONGEST_TEXT = 1 << 26  # characters; each one needs twelve bytes in HDF5
 
 
 def _lmdb(spec: SourceSpec) -> Source:
@@ -311,6 +310,6 @@ BUILT_IN = {
     "text": SourceKind(
         "text:FILE?streams=N&classes=LABELS",
         options=("streams", "classes"),
-        read_text=lambda spec: read_text(Path(spec.path), _LONGEST_TEXT),
+        read_text=lambda spec: read_text(Path(spec.path)),
     ),
 }

@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from caffe_proto.errors import LimitError
+from caffe_proto.limits import VARIABLE
 from netdsl.data.sources.class_names import (
+    class_groups,
     class_names_in,
     class_names_of_model,
     classes_of,
@@ -108,3 +111,15 @@ def test_hugging_face_tables_contain_their_class_names(tmp_path: Path) -> None:
                 assert classes_of(source) == names
     with closing(open_source(f"{tmp_path}/rows.arrow?columns=x")) as source:
         assert classes_of(source) == ()
+
+
+@pytest.mark.parametrize("read", [read_class_names, class_groups])
+def test_the_text_of_a_label_map_is_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
+) -> None:
+    monkeypatch.setenv(VARIABLE, "text-characters=10")
+    (tmp_path / "map.prototxt").write_text("# " + "a" * 1000)
+    with pytest.raises(
+        LimitError, match=r"map\.prototxt: the file needs 11 characters or more, .*=text-characters=20$"
+    ):
+        read(tmp_path / "map.prototxt")

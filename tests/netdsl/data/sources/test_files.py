@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import LimitError
+from caffe_proto.limits import VARIABLE
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.table_files import TableFiles, TableFormat
 from netdsl.data.sources.windows import read_windows
@@ -83,7 +85,28 @@ def test_a_line_without_an_end_is_refused_before_it_is_read(
     monkeypatch.chdir(tmp_path)
     with Path("x").open("wb") as file:
         file.truncate(1 << 26)  # a sparse file of zeros
-    with pytest.raises(DataError, match="x:1: the line has more than"):
+    with pytest.raises(LimitError, match=r"^x: line 1 needs .* characters or more, but the limit 'line-characters'"):
+        open_source(name)
+
+
+@pytest.mark.parametrize(
+    ("setting", "needed"),
+    [
+        ("list-bytes=11", "the file needs [0-9]+ bytes"),
+        ("list-lines=2", "the file needs 3 lines"),
+        ("line-characters=3", "line 1 needs 4 characters"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "text"), [("csv:x", "x,label\n1,2\n3,4\n"), ("images:x", "a 1\nb 2\nc 3\n"), ("hdf5:x", "a.h5\nb.h5\nc\n")]
+)
+def test_lists_are_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, setting: str, needed: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, setting)
+    Path("x").write_text(text)
+    with pytest.raises(LimitError, match=f"^x: {needed} or more, .* NETDSL_LIMITS={setting.partition('=')[0]}="):
         open_source(name)
 
 

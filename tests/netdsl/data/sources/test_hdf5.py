@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from caffe_proto.errors import LimitError
+from caffe_proto.limits import VARIABLE
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.errors import DataError
 
@@ -119,7 +120,10 @@ def external_file(folder: Path, kind: str) -> None:
         ("external storage", "'label': the values are stored in another file"),
         ("bomb", "'label': the file claims to hold 1,099,511,627,776 values"),
         ("chunk", "'label': the file claims to hold 268,435,456 values"),
-        ("bytes that grow", "'label' needs 536,870,912 bytes or more, but the limit 'memory' allows"),
+        (
+            "bytes that grow",
+            "'label' with those before it needs 536,870,912 bytes or more, but the limit 'memory' allows",
+        ),
         ("dimensions", "'label': the file claims to hold 1,208,925,819,614,629,174,706,176 values"),
     ],
 )
@@ -128,6 +132,25 @@ def test_external_and_missing_rows_are_refused(tmp_path: Path, kind: str, why: s
     (tmp_path / "list.txt").write_text(f"{tmp_path}/0.h5\n")
     with pytest.raises((DataError, LimitError), match=rf"0\.h5: .*{why}"):
         Hdf5Source(tmp_path / "list.txt", ["label"])
+
+
+def test_all_data_sets_that_are_read_from_a_file_count_together(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "0.h5", "w") as file:
+        file.create_dataset("a", (40 << 20,), np.uint8, chunks=(1 << 22,), compression="gzip")[:] = 1
+        file["b"] = file["a"]  # a hard link
+    (tmp_path / "list.txt").write_text(f"{tmp_path}/0.h5\n")
+    Hdf5Source(tmp_path / "list.txt", ["a"])
+    with pytest.raises(LimitError, match=r"0\.h5: 'b' with those before it needs 335,544,320 bytes or more"):
+        Hdf5Source(tmp_path / "list.txt", ["a", "b"])
+
+
+def test_the_files_of_a_list_are_charged_before_they_are_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "list-files=2")
+    (tmp_path / "list.txt").write_text("no.h5 no.h5\nno.h5\n")
+    with pytest.raises(LimitError, match=r"list\.txt: the list needs 3 files or more, .* NETDSL_LIMITS=list-files=4$"):
+        Hdf5Source(tmp_path / "list.txt", ["data"])
 
 
 def test_a_data_set_in_a_group_is_named_by_its_path(tmp_path: Path) -> None:
