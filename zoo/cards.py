@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CARD = "README.md"  # the file of a card in a model's folder
 
 _FENCE = "---"
+_SIDES = ("left", "top", "right", "bottom")
+_LARGEST_MARGIN = 4  # as a fraction of a box
 _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}".encode()
 
 
@@ -60,6 +62,59 @@ class Channels(Enum):
         return 1 if self in (Channels.GRAY, Channels.LIGHTNESS) else 3
 
 
+class Around(Enum):
+    """The part of a photo that becomes a net's image."""
+
+    BOX = "box"  # a detector's box of the subject
+    LANDMARKS = "landmarks"  # the box around the subject's landmarks
+    IMAGE = "image"  # all of it
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The part of a photo that a net was trained to read, usually one subject, which is cut out first.
+
+    `margin` is added to the sides of the box, as fractions of its width and height: one value, or those of left, top,
+    right and bottom. A negative margin makes the part smaller than the box.
+    """
+
+    subject: str = "object"  # such as a face
+    around: Around = Around.BOX
+    detector: str = ""  # the detector whose boxes the author cuts out
+    margin: tuple[float, ...] = (0.0,)
+    square: bool = False  # whether the shorter side then becomes as long as the other one
+
+    def __post_init__(self) -> None:
+        if len(self.margin) not in (1, len(_SIDES)):
+            raise ValueError(f"cut.margin has {len(self.margin)} values; give one, or left, top, right and bottom")
+        if not all(-0.5 < part <= _LARGEST_MARGIN for part in self.margin):
+            raise ValueError(f"cut.margin must be above -0.5 and at most {_LARGEST_MARGIN}, as a fraction of the box")
+
+    def __str__(self) -> str:
+        if self.around is Around.IMAGE:
+            return "whole images"
+        box = f"the box of {self.detector}" if self.detector else "a detector's box"
+        box = "the box around its landmarks" if self.around is Around.LANDMARKS else box
+        return f"one {self.subject}, cut out along {box}{self._changes()}"
+
+    @property
+    def margins(self) -> tuple[float, ...]:
+        """The margins at the left, the top, the right and the bottom."""
+        return self.margin if len(self.margin) == len(_SIDES) else self.margin * len(_SIDES)
+
+    def _changes(self) -> str:
+        """Return the words for the margins and the form of the part."""
+        parts = [f"{abs(part):.0%} {'more' if part > 0 else 'less'}" for part in self.margins]
+        if len(set(self.margins)) == 1:
+            changes = [f"{parts[0]} on each side"] if self.margins[0] else []
+        else:
+            changes = [
+                f"{part} at the {side}" for side, part, size in zip(_SIDES, parts, self.margins, strict=True) if size
+            ]
+        margins = f" with {' and '.join(changes)}" if changes else ""
+        return f"{margins}, made square" if self.square else margins
+
+
 @dataclass(frozen=True)
 class ImageInput:
     """The steps from an image to a net's input: resize, crop at the center, subtract the mean, scale."""
@@ -71,6 +126,7 @@ class ImageInput:
     scale: float = 1.0
     padded: bool = False  # whether images keep their proportions, between black borders
     standardized: bool = False  # whether each image's own mean is subtracted, and its own deviation then divides it
+    cut: Cut | None = None
 
     @property
     def item(self) -> tuple[int, int, int]:

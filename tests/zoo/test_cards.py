@@ -53,8 +53,30 @@ def test_a_card_survives_writing_and_reading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cut", "words"),
+    [
+        ("{subject: face}", "one face, cut out along a detector's box"),
+        ("{subject: face, detector: dlib, margin: [0.1]}", "along the box of dlib with 10% more on each side"),
+        ("{margin: [0, -0.3, 0, 0.25]}", "with 30% less at the top and 25% more at the bottom"),
+        ("{around: landmarks, square: true}", "one object, cut out along the box around its landmarks, made square"),
+        ("{around: image}", "whole images"),
+    ],
+)
+def test_a_card_states_the_part_of_a_photo_that_the_net_reads(cut: str, words: str) -> None:
+    card = parse_card(f"---\nname: x\ninput: {{size: [4, 6], cut: {cut}}}\n---\n", "x")
+    assert card.input is not None and str(card.input.cut).endswith(words)
+    assert parse_card(card_text(card), "x") == card
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
+        (
+            "---\nname: x\ninput: {size: [4, 6], cut: {margin: [1, 2]}}\n---",
+            "cut.margin has 2 values; give one, or left",
+        ),
+        ("---\nname: x\ninput: {size: [4, 6], cut: {margin: [-0.5]}}\n---", "cut.margin must be above -0.5"),
+        ("---\nname: x\ninput: {size: [4, 6], cut: {margin: [nan]}}\n---", "cut.margin must be above -0.5"),
         ("# Title", "doesn't begin with a card"),
         ("---\nname: x", "doesn't begin with a card"),
         ("---\n- x\n---", "contains no fields"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from zoo import catalogue
 from zoo.answers.answer import AnswerSettings, Points
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.cascade import CascadeAnswerer, open_answerer
-from zoo.cards import Card, Channels, ImageInput, Task, card_text
+from zoo.cards import Around, Card, Channels, Cut, ImageInput, Task, card_decoder, card_text
 from zoo.known import known_card, known_cards
 from zoo.names import card_of, classes_of_model, described_model
 from zoo.store.pull import expected_weights
@@ -77,6 +78,32 @@ def test_weights_with_a_known_hash_are_read_by_their_card(published: Path) -> No
     (published / "net.card.md").write_text(card_text(Card("Mine", **POINTS)))
     own, _ = answer_of(published)
     assert np.array_equal(known.points, own.points)
+
+
+UNKNOWN_CUT = "no card says how images are cut for this net"
+FACE = Cut("face", detector="dlib")
+
+
+@pytest.mark.parametrize(
+    ("cut", "sentence"),
+    [
+        (None, UNKNOWN_CUT),
+        (FACE, "each must show one face, cut out along the box of dlib; another cut gives wrong answers"),
+        (Cut(around=Around.IMAGE), ""),
+    ],
+)
+def test_answers_about_one_subject_say_how_it_must_be_cut_out(published: Path, cut: Cut | None, sentence: str) -> None:
+    make_known(published / "w.caffemodel", **{**POINTS, "input": replace(POINTS["input"], cut=cut)})
+    _, said = answer_of(published)
+    sentences = [text for text in said if "cut" in text]
+    assert len(sentences) == bool(sentence) and all(sentence in text for text in sentences)
+
+
+def test_a_decoder_of_one_subject_without_a_card_says_that_the_cut_is_unknown(published: Path) -> None:
+    _, said = answer_of(published, read_as="landmarks")
+    assert f"net.prototxt: {UNKNOWN_CUT}" in "".join(said)
+    _, said = answer_of(published, read_as="values")
+    assert UNKNOWN_CUT not in "".join(said)
 
 
 def test_a_users_own_card_and_flags_win(published: Path) -> None:
@@ -187,6 +214,8 @@ def test_a_known_card_has_the_facts_that_find_it(name: str) -> None:
     assert card.input is not None or card.output == {"decoder": Mtcnn.name}
     assert card.input is None or not isinstance(card.input.mean, str)  # no other files belong to known cards
     assert not card.labels
+    if card.output and card.output["decoder"] != Mtcnn.name and card_decoder(card, name).one_subject:
+        assert card.input is not None and card.input.cut is not None
 
 
 def test_no_two_known_cards_are_about_the_same_weights() -> None:

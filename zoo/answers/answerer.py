@@ -44,6 +44,7 @@ from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
 from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, ImageSize, Numbers, Placement
+from zoo.answers.cut import expected_cut
 from zoo.answers.images import (
     LayerPreparation,
     Preparation,
@@ -91,6 +92,8 @@ class AnswererRequest:
 class Answerer:
     """A model that answers images. Many threads may call `prepare`, but only one at a time may call `run`."""
 
+    cut = ""  # a sentence about the part of a photo that images must show
+
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
         self._named = described_model(Path(request.model), request.weights)
         self._origin = request.model
@@ -126,6 +129,10 @@ class Answerer:
                 )
             else:
                 self._reader = self._caption_reader(parts, output, request)
+            named = self._named_for_images
+            self.cut = expected_cut(None if named is None else named.card.input, output.decoder)
+            if self.cut:
+                listen(Notice(f"{request.model}: {self.cut}"))
             self.batch = self._batch_of_images(request, listen)
         except (NetError, DecoderError) as problem:
             raise type(problem)(problem_of_model(request.model, problem, request.weights)) from None

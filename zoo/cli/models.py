@@ -78,7 +78,8 @@ def _input_text(image: ImageInput) -> str:
     subtracted = f", minus {mean}" if mean else ""
     scaled = f", times {image.scale:g}" if image.scale != 1 else ""
     standardized = ", minus its own mean, divided by its own standard deviation" if image.standardized else ""
-    return f"{resized}{_size_text(image.size)} {image.channels.value}{subtracted}{scaled}{standardized}"
+    cut = f", of {image.cut}" if image.cut else ""
+    return f"{resized}{_size_text(image.size)} {image.channels.value}{subtracted}{scaled}{standardized}{cut}"
 
 
 def _size_text(size: Sequence[int]) -> str:

@@ -231,6 +231,7 @@ class Service:
             "summary": card.summary,
             "task": card.task.value if card.task else None,
             "input": str(self._answerer.preparation),
+            "cut": self._answerer.cut or None,
             "batch": self._answerer.batch,
             "license": card.license,
             **plain_data(self._answerer.data),

@@ -24,6 +24,7 @@ class AttributeDecoder(Decoder):
 
     name = "attributes"
     published: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    one_subject = True
 
     groups: dict[str, AttributeGroup] = field(default_factory=dict)
 

@@ -17,6 +17,7 @@ class EmbeddingDecoder(Decoder):
 
     name = "embedding"
     published: ClassVar[Mapping[str, tuple[str, ...]]] = {"embedding": ()}
+    one_subject = True
 
     normalize: bool = False
 

@@ -43,6 +43,7 @@ class LandmarkDecoder(Decoder):
 
     name = "landmarks"
     published: ClassVar[Mapping[str, tuple[str, ...]]] = {"points": ()}
+    one_subject = True
 
     order: PointOrder = PointOrder.XY
     unit: PointUnit = PointUnit.FRACTIONS

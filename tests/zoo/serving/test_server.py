@@ -25,14 +25,14 @@ import cv2
 import numpy as np
 import pytest
 
-from netdsl import ConvLayer, NetParams, RDDLayer
+from netdsl import ConvLayer, LinearLayer, NetParams, RDDLayer
 from netdsl.errors import NetError
 from netdsl.solver.solver import ignore_event
 from tests.patience import PATIENCE
 from tests.zoo.models import classifier, detector, photo, quarters, segmenter, write_folder
 from tests.zoo.serving.conftest import SETTINGS, TOKEN, serving
 from zoo.answers.answerer import Answerer, AnswererRequest
-from zoo.cards import Card, ImageInput
+from zoo.cards import Card, Cut, ImageInput
 from zoo.serving.server import Server, open_server
 from zoo.serving.settings import ServerSettings
 
@@ -264,6 +264,15 @@ def test_the_server_describes_itself(server) -> None:
     assert re.search(r'zoo_requests_total\{path="other",status="404"\} \d', text)
     assert re.search(r'zoo_requests_total\{path="/predict",status="405"\} \d', text)
     assert int(re.search(r"zoo_errors_total (\d+)", text)[1]) >= 2
+
+
+def test_the_server_says_how_pictures_of_a_face_must_be_cut_out(server, tmp_path) -> None:
+    assert ask(server, "card").json["cut"] is None
+    params = NetParams("points", RDDLayer("data", shape=[1, 3, 4, 6]), LinearLayer("fc", ["data"], num_outputs=4))
+    card = Card("points", input=ImageInput((4, 6), cut=Cut("face")), output={"decoder": "landmarks"})
+    with serving(write_folder(tmp_path / "points", params, None, card)) as server_of_points:
+        sentence = ask(server_of_points, "card").json["cut"]
+    assert "each must show one face, cut out along a detector's box" in sentence
 
 
 def test_every_answer_has_headers_that_keep_browsers_safe(server, image) -> None:
