@@ -137,7 +137,8 @@ only that card. Options such as `--as` also come first. If the net reads images 
 
 ## Add a model
 
-1. Find the facts in the authors' code: the size, mean, scale and order of channels, and the arithmetic after the net.
+1. Find the facts in the authors' code: the size, mean, scale and order of channels, how a face is cut out of a photo,
+   and the arithmetic after the net.
 2. Write them as a card next to the net, and look at the answers for several photos with `--draw`.
 3. Put the card into `zoo/known/`. Besides `input`, `output` and `classes`, it needs a `name`, a `summary`, the `task`,
    `caffemodel`, the permanent address of that file as `caffemodel_url`, `caffemodel_size` in bytes, and `sha256`.
