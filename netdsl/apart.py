@@ -13,8 +13,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -86,10 +86,11 @@ class _EndedError(Exception):
 
 @dataclass
 class _Child:
-    """A running process, and the connection to it."""
+    """A running process, and the connection to it. The process is ready when it has imported its module."""
 
     process: subprocess.Popen[bytes]
     connection: socket.socket
+    is_ready: bool = False
 
 
 class SeparateProcess(ClosedAtEnd):
@@ -108,8 +109,8 @@ class SeparateProcess(ClosedAtEnd):
         self._lock = Lock()
 
     def start(self) -> None:
-        """Start the process, unless it is running. The first call does so too."""
-        with self._lock:
+        """Start the process, unless it is running, and return before it is ready. The first call does so too."""
+        with self._lock, self._starting():
             self._started()
 
     def call(self, subject: str | Path, function: Callable[..., T], *arguments: Any) -> T:
@@ -137,7 +138,7 @@ class SeparateProcess(ClosedAtEnd):
     ) -> T:
         call = _Call(function.__qualname__, [msgspec.Raw(_encode(each)) for each in arguments], listen is not None)
         with self._lock:
-            child = self._started()
+            child = self._ready()
             try:
                 reply = self._exchange(child.connection, call, listen, _hints(function))
             except TimeoutError:
@@ -170,21 +171,33 @@ class SeparateProcess(ClosedAtEnd):
             if listen is not None:
                 listen(_decode(reply.value, get_args(hints[_TELL])[0][0]))
 
+    def _ready(self) -> _Child:
+        with self._starting():
+            child = self._started()
+            if not child.is_ready:
+                _receive(child.connection, time.monotonic() + _STARTING)
+                child.is_ready = True
+        return child
+
     def _started(self) -> _Child:
         if self._child is None:
             self._child = _start_process()
-            try:
-                _send(self._child.connection, self._permissions())
-                _receive(self._child.connection, time.monotonic() + _STARTING)
-            except (TimeoutError, _EndedError, OSError):
-                self._end(self._child)
-                raise ForeignFileError(
-                    "the process that opens files didn't start; run `zoo doctor` to check the installation"
-                ) from None
-            except BaseException:
-                self._end(self._child)
-                raise
+            _send(self._child.connection, self._permissions())
         return self._child
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """End a process that doesn't start."""
+        try:
+            yield
+        except BaseException as problem:
+            if self._child is not None:
+                self._end(self._child)
+            if not isinstance(problem, (TimeoutError, _EndedError, OSError)):
+                raise
+            raise ForeignFileError(
+                "the process that opens files didn't start; run `zoo doctor` to check the installation"
+            ) from None
 
     def _permissions(self) -> _Start:
         seconds = self._seconds * (os.cpu_count() or 1)  # threads compute at the same time

@@ -49,17 +49,6 @@ def test_notes_about_caffe_follow_a_valid_net(zoo) -> None:
     ]
 
 
-def test_every_file_has_its_line_and_one_bad_file_fails_the_check(zoo, files) -> None:
-    code, out, err = zoo("check", "template.prototxt", "unknown.prototxt", "gone.prototxt", "good.prototxt")
-    assert (code, err) == (1, "")
-    template, unknown, gone, good = out.splitlines()
-    assert template.startswith("template.prototxt:2:")
-    assert template.endswith("if this is a template, fill in its placeholders first")
-    assert "'Convolutoin' (layers conv, did you mean Convolution?)" in unknown
-    assert gone == "gone.prototxt: can't be opened: No such file or directory; check the path and its permissions"
-    assert good == "good.prototxt: good for TEST and TRAIN"
-
-
 def test_missing_private_code_is_reported(zoo, files) -> None:
     code, out, _ = zoo("check", "python.prototxt")
     assert (code, out) == (
@@ -70,12 +59,9 @@ def test_missing_private_code_is_reported(zoo, files) -> None:
 
 
 def test_stubs_are_named(zoo, files) -> None:
-    code, out, _ = zoo("check", "--run", "--stub-unknown", "python.prototxt", "unknown.prototxt")
-    assert code == 0
-    assert out.splitlines() == [
-        "python.prototxt: good for TEST and TRAIN, runs, with stubs for office.Secret",
-        "unknown.prototxt: good for TEST and TRAIN, runs, with stubs for Convolutoin",
-    ]
+    for name, stub in (("python", "office.Secret"), ("unknown", "Convolutoin")):
+        good = f"{name}.prototxt: good for TEST and TRAIN, runs, with stubs for {stub}\n"
+        assert zoo("check", "--run", "--stub-unknown", f"{name}.prototxt") == (0, good, "")
 
 
 def test_assumptions_are_reported(zoo, files) -> None:
@@ -123,18 +109,22 @@ class Ends(caffe.Layer):
 """
 
 
-def test_a_file_that_ends_the_process_of_a_check_fails_alone(zoo, files) -> None:
+def test_every_file_has_its_line_and_fails_alone(zoo, files) -> None:
     Path("ends_process.py").write_text(ENDS_PROCESS)
     Path("ends.prototxt").write_text(
         "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 } } }"
         "layer { name: 'p' type: 'Python' bottom: 'x' top: 'y' python_param { module: 'ends_process' layer: 'Ends' } }"
     )
-    files = ("good.prototxt", "ends.prototxt", "good.prototxt")
-    code, out, err = zoo("check", "--allow-python", "ends_process", *files)
-    good = "good.prototxt: good for TEST and TRAIN"
-    before, reason, after = out.splitlines()
-    assert (code, err, before, after) == (1, "", good, good)
-    assert reason.startswith("ends.prototxt: it ended its process (SIGABRT)")
+    names = ("template", "unknown", "gone", "good", "ends", "good")
+    code, out, err = zoo("check", "--allow-python", "ends_process", *(f"{name}.prototxt" for name in names))
+    assert (code, err) == (1, "")
+    template, unknown, gone, before, ends, after = out.splitlines()
+    assert template.startswith("template.prototxt:2:")
+    assert template.endswith("if this is a template, fill in its placeholders first")
+    assert "'Convolutoin' (layers conv, did you mean Convolution?)" in unknown
+    assert gone == "gone.prototxt: can't be opened: No such file or directory; check the path and its permissions"
+    assert ends.startswith("ends.prototxt: it ended its process (SIGABRT)")
+    assert before == after == "good.prototxt: good for TEST and TRAIN"
 
 
 def test_a_check_does_not_switch_on_a_camera(zoo) -> None:
