@@ -99,6 +99,7 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
         vocabulary=request.vocabulary,
         features_net=request.features_net,
         dialect=request.dialect,
+        detector=request.detector,
     )
     answerer = open_answerer(asked, listen)
     request.check_writing(answerer.answers is Captions)

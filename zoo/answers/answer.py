@@ -182,6 +182,21 @@ class PointsAndTraits(Points):
 
 
 @dataclass(frozen=True)
+class Subject:
+    """A detected object, and the answer of the net that reads it alone."""
+
+    box: Box
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The objects in a photo with their answers, from highest to lowest score."""
+
+    found: tuple[Subject, ...]
+
+
+@dataclass(frozen=True)
 class Several:
     """The answers of a net with several outputs, by blob."""
 
@@ -197,6 +212,7 @@ Answer = (
     | Captions
     | Traits
     | Several
+    | Subjects
     | Points
     | People
     | Picture
@@ -299,6 +315,8 @@ def _plain(answer: Answer) -> dict[str, Any]:
             return {"attributes": {name: _plain(each) for name, each in traits.items()}}
         case Several(by_blob):
             return {"outputs": {blob: _plain(each) for blob, each in by_blob.items()}}
+        case Subjects(found):
+            return {"subjects": [_plain_box(each.box) | _plain(each.answer) for each in found]}
         case Points():
             traits = _plain(answer.traits) if isinstance(answer, PointsAndTraits) else {}
             return {"points": [point._asdict() for point in points_of(answer)], **traits}

@@ -72,7 +72,8 @@ NamedImage = tuple[str, PreparedImage | DataError]  # an image prepared for the 
 @dataclass(frozen=True)
 class AnswererRequest:
     """A request for an answerer: the model, its weights, the device, the batch size, the blob to read, the way to read
-    it, the file with the words of captions, and the net that computes the features for captions.
+    it, the file with the words of captions, the net that computes the features for captions, and the net that finds the
+    subjects to cut out.
 
     `read_as` is a `View` or the name of a decoder. `classes` are the classes that a test set distinguishes.
     """
@@ -87,6 +88,7 @@ class AnswererRequest:
     vocabulary: str | Path | None = None
     features_net: str | None = None
     dialect: str | None = None
+    detector: str | None = None
 
 
 class Answerer:
@@ -131,7 +133,7 @@ class Answerer:
                 self._reader = self._caption_reader(parts, output, request)
             named = self._named_for_images
             self.cut = expected_cut(None if named is None else named.card.input, output.decoder)
-            if self.cut:
+            if self.cut and request.detector is None:
                 listen(Notice(f"{request.model}: {self.cut}"))
             self.batch = self._batch_of_images(request, listen)
         except (NetError, DecoderError) as problem:

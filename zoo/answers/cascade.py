@@ -18,6 +18,7 @@ from zoo.answers.answer import AnswerSettings, Boxes, ImageSize, Numbers, Placem
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.images import Preparation, PreparedImage
 from zoo.answers.readers import ClassNames, OutputReader, Outputs, boxes_on_image
+from zoo.answers.subjects import SubjectAnswerer, detector_files
 from zoo.cards import CARD, Card, Channels, card_cascade, has_card, read_card
 from zoo.model_folder import is_model_folder
 from zoo.names import described_model, known_card_notice
@@ -94,11 +95,15 @@ class CascadeAnswerer(Answerer):
 
 
 def open_answerer(request: AnswererRequest, listen: Listener = ignore_event) -> Answerer:
-    """Return the answerer of a model.
+    """Return the answerer of a model, which answers about each subject that the request's detector finds, if any.
 
     A folder with the nets of MTCNN, but without a net of its own, is a cascade. One of its nets stands for the cascade
     if its card says so.
     """
+    if request.detector is not None:
+        found = replace(request, model=request.detector, weights=detector_files(request.detector), detector=None)
+        finding = replace(found, blob=None, read_as=None, vocabulary=None, features_net=None)
+        return SubjectAnswerer(open_answerer(finding, listen), Answerer(request, listen), listen)
     path = Path(request.model)
     if not is_model_folder(path) and _has_cascade(path):
         return CascadeAnswerer(request, listen)

@@ -15,7 +15,7 @@ from caffe_proto.errors import import_extra
 from caffe_proto.storage import create_folder, write_pieces
 from netdsl.errors import NetError
 from netdsl.prediction.decoders.decoder import People, Picture, PictureKind, Points
-from zoo.answers.answer import Box, Boxes, ImageAnswer, Numbers, Segments
+from zoo.answers.answer import Box, Boxes, ImageAnswer, Numbers, Segments, Subjects
 
 _OPACITY = 0.5  # the opacity of masks
 _LINE = 300  # image pixels, along the longer side, per pixel of line width
@@ -23,7 +23,7 @@ _TEXT = 32  # image pixels, along the longer side, per pixel of letter height
 _SMALLEST = 11  # minimum height of letters, in pixels
 _UNSAFE = re.compile(r"[^\w.-]+")
 _COLORS = 256
-_DRAWN = (Boxes, Segments, Points, People, Picture)
+_DRAWN = (Boxes, Segments, Subjects, Points, People, Picture)
 _SMALLEST_POINT, _POINT = 1, 200  # radius of a point: a minimum, and image pixels per pixel
 
 
@@ -67,6 +67,11 @@ def picture(answer: ImageAnswer) -> bytes:
         for box in reversed(found.found):  # the highest score on top
             _draw_box(image, box)
             _draw_points(image, np.array(box.points).reshape(-1, 2), box.label)
+    if isinstance(found, Subjects):
+        for each in reversed(found.found):
+            _draw_box(image, each.box)
+            if isinstance(each.answer, Points):
+                _draw_points(image, each.answer.points, each.box.label)
     if isinstance(found, Points):
         _draw_points(image, found.points, 0)
     if isinstance(found, People):

@@ -27,6 +27,7 @@ from zoo.answers.answer import (
     PointsAndTraits,
     Segments,
     Several,
+    Subjects,
     Traits,
     Values,
     as_plain,
@@ -147,8 +148,7 @@ def _answer_lines(answer: Answer | None) -> list[str]:
         case Classes(best):
             return [f"{each.score:9.4f}  {each.name}" for each in best]
         case Boxes(boxes):
-            lines = (f"{box.score:9.4f}  {box.name}  {_corners_text(box.corners)}{_points_text(box)}" for box in boxes)
-            return list(lines) or ["nothing"]
+            return list(map(_box_text, boxes)) or ["nothing"]
         case Segments(segments):
             return [f"{each.share:8.1%}  {each.name}" for each in segments]
         case Number(value):
@@ -163,13 +163,16 @@ def _answer_lines(answer: Answer | None) -> list[str]:
             return [line for name, each in traits.items() for line in _part_lines(name, each)]
         case Several(by_blob):
             return [line for blob, each in by_blob.items() for line in _part_lines(blob, each)]
+        case Subjects(found):
+            parts = [[_box_text(each.box), *(f"  {line}" for line in _answer_lines(each.answer))] for each in found]
+            return [line for part in parts for line in part] or ["nothing"]
         case Points():
             attributes = _answer_lines(answer.traits) if isinstance(answer, PointsAndTraits) else []
             return [*attributes, *(_point_text(point) for point in points_of(answer))]
         case People():
             people = zip(answer.totals.tolist(), people_of(answer), strict=True)
-            parts = [[f"person {total:.4f}", *map(_point_text, points)] for total, points in people]
-            return [line for person in parts for line in person] or ["nothing"]
+            persons = [[f"person {total:.4f}", *map(_point_text, points)] for total, points in people]
+            return [line for person in persons for line in person] or ["nothing"]
         case Picture(pixels, kind):
             return [f"picture of {pixels.shape[2]} x {pixels.shape[1]} pixels, {kind.value}"]
         case Text():
@@ -190,6 +193,10 @@ def _first_values(values: Numbers) -> str:
 def _point_text(point: NamedPoint) -> str:
     score = "" if point.score is None else f"{point.score:9.4f}"
     return f"{score}  {point.name} at {point.x:.1f},{point.y:.1f}"
+
+
+def _box_text(box: Box) -> str:
+    return f"{box.score:9.4f}  {box.name}  {_corners_text(box.corners)}{_points_text(box)}"
 
 
 def _points_text(box: Box) -> str:

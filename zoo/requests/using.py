@@ -34,7 +34,7 @@ INPUT is any of
 """
 
 _ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
-_FOR_IMAGES = ("top", "threshold", "draw", "blob", "features_net")
+_FOR_IMAGES = ("top", "threshold", "draw", "blob", "features_net", "detector")
 _FOR_WRITING = ("beam", "vocabulary", "length", "temperature", "seed")
 _NOT_FOR_TEXT = (
     *("inputs", *_FOR_IMAGES, "read_as", "batch", "columns", "invalid", "as_json", "as_csv", "backend"),
@@ -139,6 +139,10 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     )
     features_net: str | None = option(
         "Net that computes features of images, if MODEL reads only features and words; --blob names the blob.",
+        default=None, metavar="NET",
+    )  # fmt: skip
+    detector: str | None = option(
+        "Net or model that finds the subjects of MODEL, such as faces; each is cut out as MODEL's card states.",
         default=None, metavar="NET",
     )  # fmt: skip
     batch: int | None = option("Number of images or rows in a batch.", default=None, least=1, metavar="N")
