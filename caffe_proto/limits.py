@@ -86,7 +86,7 @@ class Limit(Enum):
     )
     LAYERS = (
         "layers",
-        10_000,
+        5_000,
         "layers",
         "The layers of a net's phase.",
         "Published nets have fewer than 2,000.",
@@ -135,7 +135,7 @@ class Limit(Enum):
     )
     NODES = (
         "nodes",
-        10_000,
+        5_000,
         "nodes",
         "The nodes of an ONNX graph, with its functions and branches written out.",
         "Simplify the graph with onnxsim, or raise the limit for a very deep net.",
@@ -160,6 +160,13 @@ class Limit(Enum):
         "seconds",
         "The time for opening one file in a separate process.",
         "Raise it on a slow machine. `zoo check` has the option `--seconds` instead.",
+    )
+    SUMMARY_LINES = (
+        "summary-lines",
+        5_000,
+        "lines",
+        "The layers or blobs of one file in the table of `zoo show`.",
+        "Published nets have fewer than 2,000 layers.",
     )
     TEXT_CHARACTERS = (
         "text-characters",

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs, shape_of
 from caffe_proto.files import CaffeFile
+from caffe_proto.limits import Limit
 from caffe_proto.text.document import Body, Entry, Scalar
 from caffe_proto.text.prototxt import unbind
 
@@ -64,6 +65,7 @@ def summarize(file: CaffeFile[Message]) -> Summary:
     message, blobs = file.message, file.blobs
     kind, dialect = message.DESCRIPTOR.name, file.dialect.name if file.dialect else None
     if isinstance(message, pb.NetParameter):
+        Limit.SUMMARY_LINES.check(len(message.layers) + len(message.layer), "a table of the layers")
         all_layers: list[pb.LayerParameter | pb.V1LayerParameter] = [*message.layers, *message.layer]
         layers = tuple(_layer_line(layer) for layer in all_layers)
         total = sum(line.parameters for line in layers)
@@ -150,6 +152,7 @@ def _blobs_of(message: Message) -> list[tuple[str, pb.BlobProto]]:
     if isinstance(message, pb.BlobProto):
         return [("", message)]
     named = getattr(message, "history", None) or getattr(message, "blobs", None) or []
+    Limit.SUMMARY_LINES.check(len(named), "a table of the blobs")
     return [(str(index), proto) for index, proto in enumerate(named)]
 
 

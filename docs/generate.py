@@ -175,14 +175,14 @@ gigabytes. netdsl counts the work that a file asks for before it does the work. 
 allows, the command ends with an error that names the limit:
 
 ```text
-zoo: model.onnx: the graph needs 12,000 nodes or more, but the limit 'nodes' allows 10,000; if you trust the file, set
-     {VARIABLE}=nodes=20000
+zoo: model.onnx: the graph needs 6,000 nodes or more, but the limit 'nodes' allows 5,000; if you trust the file, set
+     {VARIABLE}=nodes=10000
 ```
 
 The environment variable `{VARIABLE}` sets limits for all commands and programs:
 
 ```text
-{VARIABLE}=nodes=20000,archive-bytes=16G zoo check model.onnx
+{VARIABLE}=nodes=10000,archive-bytes=16G zoo check model.onnx
 ```
 
 K, M, G and T stand for powers of 1,024. Spark's executors don't receive your environment, so set

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.difference import Difference, compare
-from caffe_proto.errors import CaffeError, FileError, UpgradeError, in_file
+from caffe_proto.errors import CaffeError, FileError, LimitError, UpgradeError, in_file
 from caffe_proto.files import CaffeFile, Form, prototxt, read, write
 from caffe_proto.locations import located
 from caffe_proto.summary import Summary, summarize
@@ -75,11 +75,18 @@ def show(request: ShowRequest, listen: Listen) -> Shown:
             advance()
     if not request.shapes:
         with work(listen, "summarizing"):
-            return OneOrMore(FileSummary(file, summarize(content)) for file, content in contents.items())
+            return OneOrMore(FileSummary(file, _summary_of(file, content)) for file, content in contents.items())
     with work(listen, "inferring shapes"):
         nets = OneOrMore(_shapes_of(file, content, request) for file, content in contents.items())
     request.warn_of_unused({name for net in nets for name in net.data}, listen)
     return nets
+
+
+def _summary_of(file: str, content: CaffeFile[Message]) -> Summary:
+    try:
+        return summarize(content)
+    except LimitError as problem:
+        raise LimitError(in_file(file, problem)) from None
 
 
 def _refuse_folder(path: Path) -> None:

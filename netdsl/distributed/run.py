@@ -150,9 +150,14 @@ class Run:
             )
         remove_leftovers(path)
         write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)
-        data = msgspec.json.encode(
-            _RunFile(_VERSION, self, tuple(allowed_plugins()), str(path.resolve())), enc_hook=_to_plain
-        )
+        try:
+            data = msgspec.json.encode(
+                _RunFile(_VERSION, self, tuple(allowed_plugins()), str(path.resolve())), enc_hook=_to_plain
+            )
+        except UnicodeEncodeError as problem:
+            raise DistributedError(
+                f"{path}: the run can't be saved, since '{problem.object}' isn't UTF-8; rename the file or folder"
+            ) from None
         write_pieces(path / _RUN, [msgspec.json.format(data, indent=1) + b"\n"])
 
     @classmethod

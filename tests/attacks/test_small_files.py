@@ -23,8 +23,8 @@ def built_of(text: str):
 
 
 def test_a_net_of_countless_layers_is_refused() -> None:
-    with pytest.raises(LimitError, match="the net needs 10,001 layers or more, but the limit 'layers' allows 10,000"):
-        built_of(builders.many_layers(10_001))
+    with pytest.raises(LimitError, match="the net needs 5,001 layers or more, but the limit 'layers' allows 5,000"):
+        built_of(builders.many_layers(5_001))
 
 
 def test_countless_boxes_are_refused_before_they_are_listed() -> None:

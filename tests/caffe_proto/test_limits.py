@@ -9,12 +9,12 @@ from caffe_proto.limits import VARIABLE, Ledger, Limit, check_limits, number_of
 
 
 def test_work_above_a_limit_names_the_file_the_limit_and_the_setting_that_allows_it() -> None:
-    Limit.NODES.check(10_000, "x.onnx: the graph")
+    Limit.NODES.check(5_000, "x.onnx: the graph")
     with pytest.raises(LimitError) as error:
-        Limit.NODES.check(10_001, "x.onnx: the graph")
+        Limit.NODES.check(5_001, "x.onnx: the graph")
     assert str(error.value) == (
-        "x.onnx: the graph needs 10,001 nodes or more, but the limit 'nodes' allows 10,000; if you trust the file, set "
-        "NETDSL_LIMITS=nodes=20000"
+        "x.onnx: the graph needs 5,001 nodes or more, but the limit 'nodes' allows 5,000; if you trust the file, set "
+        "NETDSL_LIMITS=nodes=10000"
     )
 
 
@@ -50,10 +50,10 @@ def test_a_setting_that_is_not_understood_is_refused(
 
 def test_a_ledger_adds_up_the_work_of_a_file() -> None:
     ledger = Ledger()
-    for _ in range(10_000):
+    for _ in range(5_000):
         ledger.charge(Limit.NODES, 1, "x.onnx: the graph")
     ledger.charge(Limit.VALUES, 1, "'y'")
-    with pytest.raises(LimitError, match=r"^x\.onnx: the graph needs 10,001 nodes"):
+    with pytest.raises(LimitError, match=r"^x\.onnx: the graph needs 5,001 nodes"):
         ledger.charge(Limit.NODES, 1, "x.onnx: the graph")
 
 

@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.dialects import dialect_named
+from caffe_proto.errors import LimitError
 from caffe_proto.files import CaffeFile, Form
 from caffe_proto.summary import BlobLine, Summary, summarize
 from caffe_proto.text.prototxt import from_text
@@ -140,3 +141,11 @@ def test_nan_values_are_described_without_a_warning() -> None:
     assert (line.minimum, line.maximum, str(line.mean)) == (-np.inf, np.inf, "nan")
     (line,) = of("shape { dim: 2 } double_data: [1.7e308, 1.7e308]", pb.BlobProto).blobs
     assert line.mean == np.inf
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("layer { }", pb.NetParameter), ("layers { }", pb.NetParameter), ("history { }", pb.SolverState)]
+)
+def test_tables_of_countless_layers_or_blobs_are_refused(text: str, kind: type) -> None:
+    with pytest.raises(LimitError, match=r"a table of the (layers|blobs) needs 5,001 lines or more"):
+        of(text * 5001, kind)

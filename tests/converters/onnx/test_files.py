@@ -202,7 +202,7 @@ def test_recursive_functions_are_not_expanded(tmp_path: Path) -> None:
         model.functions.append(helper.make_function("d", f"f{index}", ["a"], ["c"], inner, imports))
     end = [helper.make_node("Relu", ["a"], ["c"])]
     model.functions.append(helper.make_function("d", "f30", ["a"], ["c"], end, imports))
-    with pytest.raises(LimitError, match=r"the graph needs .* nodes or more, but the limit 'nodes' allows 10,000"):
+    with pytest.raises(LimitError, match=r"the graph needs .* nodes or more, but the limit 'nodes' allows 5,000"):
         from_onnx(saved(model, tmp_path / "net.onnx"))
     model.functions[30].node[0].op_type, model.functions[30].node[0].domain = "f0", "d"
     with pytest.raises(FileError, match="calls itself"):

@@ -28,7 +28,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "product": (attacks.large_product(), "operations or more, but the limit 'operations' allows"),
     "loop": (attacks.endless_loop(inside_a_branch=False), LOOP),
     "loop in a branch": (attacks.endless_loop(), LOOP),
-    "many nodes": (attacks.chain(10_001), "the graph needs 10,001 nodes"),
+    "many nodes": (attacks.chain(5_001), "the graph needs 5,001 nodes"),
 }
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,3 +127,9 @@ def test_nccl_needs_a_gpu_for_each_worker(param: pb.SolverParameter) -> None:
     with pytest.raises(DistributedError, match="nccl needs a GPU for each worker"):
         run.with_transport(per_machine=3)
     assert replace(run, transport=None).with_transport(per_machine=3).transport is not Transport.NCCL
+
+
+def test_a_run_with_a_name_that_is_not_utf_8_is_refused(param: pb.SolverParameter, tmp_path: Path) -> None:
+    weights = (os.fsdecode(b"ad\xff.caffemodel"),)
+    with pytest.raises(DistributedError, match=r"run: the run can't be saved, since .* isn't UTF-8; rename the file"):
+        Run(open_settings(param), weights=weights).save(tmp_path / "run")

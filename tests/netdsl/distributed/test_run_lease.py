@@ -145,3 +145,13 @@ def test_a_wrong_time_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(VARIABLE, "long")
     with pytest.raises(SettingError, match="NETDSL_LEASE_SECONDS is 'long'; set it to a number"), hold(tmp_path):
         pass
+
+
+def test_a_folder_whose_path_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"ad\xff")
+    with (
+        pytest.raises(DistributedError, match=r"the path isn't UTF-8, .*; name another folder with --run$"),
+        hold(folder),
+    ):
+        pass
+    assert not folder.exists()
