@@ -88,7 +88,10 @@ FACE = Cut("face", detector="dlib")
     ("cut", "sentence"),
     [
         (None, UNKNOWN_CUT),
-        (FACE, "each must show one face, cut out along the box of dlib; another cut gives wrong answers"),
+        (
+            FACE,
+            "one face, cut out along the box of dlib; another cut gives wrong answers; `zoo predict --detector",
+        ),
         (Cut(around=Around.IMAGE), ""),
     ],
 )

@@ -16,7 +16,8 @@ def expected_cut(image: ImageInput | None, decoder: Decoder | None) -> str:
     if cut is not None and cut.around is Around.IMAGE:
         return ""
     if cut is not None:
-        return f"nothing cuts images for this net: each must show {cut}; another cut gives wrong answers"
+        advice = "; `zoo predict --detector NET` cuts photos" if cut.around is Around.BOX else ""
+        return f"nothing cuts images for this net: each must show {cut}; another cut gives wrong answers{advice}"
     if decoder is None or not decoder.one_subject:
         return ""
     return (
