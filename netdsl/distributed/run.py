@@ -19,6 +19,7 @@ from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import PRIVATE, create_folder, remove_leftovers, write_pieces
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Membership, Retention
+from netdsl.distributed.run_lease import check_folder_name
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import from_plain
 from netdsl.distributed.strategies.strategy import ModelSize, Strategy
@@ -167,6 +168,7 @@ class Run:
         If the folder was moved or copied, the run's own files are those in the new folder.
         """
         file = path / _RUN
+        check_folder_name(path.resolve())
         try:
             data = file.read_bytes()
             head = msgspec.json.decode(data, type=_Head)

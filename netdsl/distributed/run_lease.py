@@ -144,7 +144,7 @@ def hold(folder: Path, note: Callable[[str], object] = lambda text: None) -> Ite
     lease that is taken over. A folder that doesn't exist is created, and removed again if it stays empty.
     """
     folder = folder.resolve()
-    _check_name(folder)
+    check_folder_name(folder)
     with _holding:
         lease = _held.get(folder)
     if lease is not None and lease.thread == threading.get_ident():
@@ -183,13 +183,14 @@ def is_of_lease(path: Path) -> bool:
     return path.name == FILE or path.name.startswith(f".{FILE}.")
 
 
-def _check_name(folder: Path) -> None:
+def check_folder_name(folder: Path) -> None:
     """Raise a `DistributedError` if a folder's path isn't UTF-8, because the JSON files of a run contain the path."""
     try:
         str(folder).encode()
     except UnicodeEncodeError:
         raise DistributedError(
-            f"{folder}: the path isn't UTF-8, but the files of a run contain it; name another folder with --run"
+            f"{folder}: the path isn't UTF-8, but the files of a run contain it; rename the folder, or name "
+            "another one with --run"
         ) from None
 
 

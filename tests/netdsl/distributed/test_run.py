@@ -133,3 +133,10 @@ def test_a_run_with_a_name_that_is_not_utf_8_is_refused(param: pb.SolverParamete
     weights = (os.fsdecode(b"ad\xff.caffemodel"),)
     with pytest.raises(DistributedError, match=r"run: the run can't be saved, since .* isn't UTF-8; rename the file"):
         Run(open_settings(param), weights=weights).save(tmp_path / "run")
+
+
+def test_a_run_that_was_moved_to_a_name_that_is_not_utf_8_is_refused(param: pb.SolverParameter, tmp_path: Path) -> None:
+    Run(open_settings(param)).save(tmp_path / "run")
+    moved = (tmp_path / "run").rename(tmp_path / os.fsdecode(b"ad\xff"))
+    with pytest.raises(DistributedError, match=r"the path isn't UTF-8, .*; rename the folder"):
+        Run.load(moved)

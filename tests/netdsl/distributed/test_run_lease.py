@@ -150,7 +150,9 @@ def test_a_wrong_time_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_folder_whose_path_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"ad\xff")
     with (
-        pytest.raises(DistributedError, match=r"the path isn't UTF-8, .*; name another folder with --run$"),
+        pytest.raises(
+            DistributedError, match=r"the path isn't UTF-8, .*; rename the folder, or name another one with --run$"
+        ),
         hold(folder),
     ):
         pass
