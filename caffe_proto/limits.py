@@ -15,6 +15,7 @@ from caffe_proto.errors import LimitError, SettingError, name_advice
 
 VARIABLE = "NETDSL_LIMITS"  # raises limits, as in layers=50000,archive-bytes=64G
 
+_LARGEST_SHOWN = 10**15  # larger numbers aren't written out, since aliases in a card can multiply to thousands of digits
 STORED_TIMES = 100  # the factor by which values may grow when they are unpacked; those of a trained net hardly do
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -72,7 +73,7 @@ class Limit(Enum):
     )
     CARD_CHARACTERS = (
         "card-characters",
-        1 << 20,
+        1 << 18,
         "characters",
         "The text of a card, with its aliases written out.",
         "Keep the card short, and move long texts to another file.",
@@ -198,6 +199,7 @@ class Limit(Enum):
 
     def problem(self, needed: int, what: str, allowed: int) -> LimitError:
         """Return the error about work that needs more than is allowed."""
+        needed = min(needed, _LARGEST_SHOWN)
         return LimitError(
             f"{what} needs {needed:,} {self.unit} or more, but the limit '{self.label}' allows "
             f"{allowed:,}; if you trust the file, set {VARIABLE}={self.label}={self._enough(needed)}"

@@ -22,6 +22,7 @@ from caffe_proto.storage import write_pieces
 from caffe_proto.text.document import Body, Entry, Scalar, excerpt, parse
 from caffe_proto.text.scalars import format_value, parse_value, quote, unquote
 
+_MOST_SUGGESTIONS = 100  # looking for a similar name takes long
 _WIDTH = 100  # a block that was on one line stays on one line while it fits
 _DIALECT_COMMENT = re.compile(r"#\s*dialect:\s*([\w.-]+)\s*")
 M = TypeVar("M", bound=Message)
@@ -105,6 +106,7 @@ class _Binder:
 
     def __init__(self, where: str, lenient: bool) -> None:
         self.where, self.lenient = where, lenient
+        self._unknown = set[str]()  # names of unknown fields
 
     def fill(self, body: Body, message: Message, path: tuple[str, ...], parent: Entry) -> None:
         fields = fields_of(message)
@@ -177,7 +179,9 @@ class _Binder:
             )
 
     def _unknown_field(self, entry: Entry, message: Message, path: tuple[str, ...]) -> TextError:
-        suggestion = _nearest(entry.name, descriptor_of(message))
+        self._unknown.add(entry.name)
+        near = len(self._unknown) <= _MOST_SUGGESTIONS
+        suggestion = _nearest(entry.name, descriptor_of(message)) if near else None
         inside = path[-1] if path else message.DESCRIPTOR.name
         location = "" if " " in inside else f" in {inside}"  # the error itself names a layer
         what = f"unknown field '{excerpt(entry.name)}'{location}" + (

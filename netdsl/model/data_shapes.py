@@ -37,6 +37,7 @@ _TYPICAL_SIDE = 224  # the pixels of a side if the size is unknown
 _STEP = 32  # the factor by which most nets scale images down
 _MOST_CHANNELS = 64  # the most channels that are inferred from weights
 _LARGEST_SIDE = 2048  # pixels; larger sides aren't tried to fit weights
+_LARGEST_BATCH = (1 << 31) - 1  # Caffe counts in 32 bits
 _MOST_BATCHES = 8  # the most batches to try, because the net is built for each
 
 # The items to try for data, in this order: photographs, digits, two digits in two channels for nets that compare them,
@@ -643,4 +644,4 @@ def _batch_guesses(net: pb.NetParameter) -> list[int]:
     ]
     guesses = {math.prod(dims[:count]) for dims in shapes for count in range(1, len(dims) + 1)}
     guesses |= {length for dims in shapes for length in dims}
-    return sorted(guess for guess in guesses if guess > 1)[:_MOST_BATCHES]
+    return sorted(guess for guess in guesses if 1 < guess <= _LARGEST_BATCH)[:_MOST_BATCHES]

@@ -27,6 +27,9 @@ _LOWER = 0.99  # a test's loss counts as progress if it is lower than this part 
 class BestSnapshot:
     """A listener that keeps only the files of the best snapshot, and asks to stop when tests no longer improve.
 
+    Training goes on for some time until it stops. What happens in this time doesn't count, so the result doesn't depend
+    on how fast a machine is.
+
     The best test has the highest accuracy. Among equal accuracies, the lower loss wins. Snapshots and tests are made at
     the same iterations. In a resumed training, `earlier` contains the losses and tests until then. `losses` are the
     weights of the outputs that are losses. `untrained` is the file of the model before the training, if it is a
@@ -70,8 +73,9 @@ class BestSnapshot:
     @property
     def iteration(self) -> int | None:
         """The iteration of the best model, which is 0 before the training, or `None` without any model."""
-        untrained = () if self._untrained is None else (0,)
-        return max((*untrained, *self._snapshots), key=self._quality, default=None)
+        untrained, end = () if self._untrained is None else (0,), self._end
+        in_time = [iteration for iteration in self._snapshots if iteration <= end]
+        return max((*untrained, *in_time), key=self._quality, default=None)
 
     def _quality(self, iteration: int) -> tuple[float, float, int]:
         """Return an order of iterations, in which the first of equally good ones is the best."""
@@ -93,20 +97,33 @@ class BestSnapshot:
 
     @property
     def diverged(self) -> bool:
-        """Whether the newest loss in training is far above the first one."""
-        losses = self._trained
-        return bool(losses) and not losses[max(losses)] <= _DIVERGED * losses[min(losses)]
+        """Whether a loss in training was far above the first one while tests still improved."""
+        return self._divergence < math.inf and self._divergence <= self._last_patience
 
     def requested(self) -> Action:
-        """Return a request to stop if the training diverged, or if the newest tests improved neither score nor loss."""
-        if self.diverged:
-            return Action.STOP
+        """Return a request to stop if the training diverged, or if several tests improved neither score nor loss."""
+        return Action.STOP if self._end < math.inf else Action.NONE
+
+    @property
+    def _end(self) -> float:
+        """The iteration with the reason to stop, or infinity."""
+        return min(self._divergence, self._last_patience)
+
+    @property
+    def _divergence(self) -> float:
+        first = self._trained[min(self._trained)] if self._trained else math.inf
+        return min((at for at, loss in self._trained.items() if not loss <= _DIVERGED * first), default=math.inf)
+
+    @property
+    def _last_patience(self) -> float:
         accuracy, loss, waited = -1.0, math.inf, 0
         for iteration in sorted(self._tests):
             new_accuracy, new_loss = self._tests[iteration]
             waited = 0 if new_accuracy > accuracy or new_loss < _LOWER * loss else waited + 1
             accuracy, loss = max(accuracy, new_accuracy), min(loss, new_loss)
-        return Action.NONE if self._patience is None or waited < self._patience else Action.STOP
+            if self._patience is not None and waited >= self._patience:
+                return iteration
+        return math.inf
 
 
 def _remove_snapshot(snapshot: SnapshotSaved) -> None:

@@ -56,6 +56,28 @@ def test_a_loss_far_above_the_first_one_ends_the_training() -> None:
     assert best.diverged and best.requested() is Action.STOP
 
 
+@pytest.mark.parametrize("reason", ["patience", "divergence"])
+def test_nothing_counts_after_the_reason_to_stop(tmp_path: Path, reason: str) -> None:
+    """A busy machine trains on for a while until the request to stop arrives."""
+    best = BestSnapshot(1, {"loss": 1.0}, [Moment(0, loss=1.0)])
+
+    def happen(iteration: int, accuracy: float, loss: float) -> None:
+        best(events.TrainingProgress(iteration, loss, 0.1, ()))
+        best(events.TestFinished(iteration, 0, None, (Output("accuracy", (accuracy,)), Output("loss", (1.0,), 1.0))))
+        files = [tmp_path / f"{iteration}.{ending}" for ending in ("caffemodel", "solverstate")]
+        for file in files:
+            file.touch()
+        best(SnapshotSaved(iteration, *files))
+
+    happen(2, 0.5, 0.9)
+    happen(4, 0.5 if reason == "patience" else 0.6, 0.9 if reason == "patience" else 9.0)
+    happen(6, 0.9, 0.9)
+    assert best.iteration == (2 if reason == "patience" else 4)
+    assert best.diverged == (reason == "divergence")
+    assert best.requested() is Action.STOP
+    assert [path.stem for path in tmp_path.glob("*.caffemodel")] == [str(best.iteration)]
+
+
 def test_the_model_before_the_training_is_a_candidate_that_is_kept(tmp_path: Path) -> None:
     untrained = tmp_path / "untrained.caffemodel"
     untrained.touch()
