@@ -224,6 +224,7 @@ def _values_of(front: str, where: str) -> Any:
     """
     import yaml
 
+    Limit.CARD_CHARACTERS.check(len(front), f"{where}: the card")
     kind = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # libyaml is ten times faster
     depth = 0
     for event in yaml.parse(front, kind):

@@ -6,7 +6,8 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from caffe_proto.errors import CaffeError, LimitError
+from caffe_proto.errors import CaffeError, LimitError, UnknownFieldWarning
+from caffe_proto.limits import Limit
 from netdsl import Net
 from netdsl.checking.dry_run import dry_run
 from netdsl.layers.prior_box import PriorBox
@@ -54,6 +55,30 @@ def test_many_aspect_ratios_are_compared_only_with_near_ones() -> None:
 def test_weights_of_gigabytes_are_refused_before_they_get_memory(work) -> None:
     with pytest.raises(LimitError, match=r"layer 'ip': a blob needs 600,000,000 values or more"):
         work(built_of(builders.huge_filler()))
+
+
+def test_numbers_with_thousands_of_digits_are_refused_with_a_sentence() -> None:
+    levels = "\n".join(f"  - &a{level} [*a{level - 1}, *a{level - 1}]" for level in range(1, 20_000))
+    with pytest.raises(CaffeError):
+        parse_card(f"---\nname: x\ntags:\n  - &a0 [x]\n{levels}\n---\n", "README.md")
+    with pytest.raises(LimitError, match="needs 1,000,000,000,000,000 characters or more"):
+        Limit.CARD_CHARACTERS.check(10**5000, "the card")
+
+
+def test_a_batch_that_no_machine_can_count_is_not_tried() -> None:
+    net = """
+    layer { name: "d" type: "Input" top: "d" input_param { shape { dim: 1 dim: 8 } } }
+    layer { name: "r" type: "Reshape" bottom: "d" top: "r" reshape_param { shape {
+      dim: 1099511627776 dim: 100 dim: 1099511627776 } } }"""
+    with pytest.raises(CaffeError):
+        Net(from_text(net, pb.NetParameter)).shapes()
+
+
+def test_only_some_unknown_names_are_compared_with_the_known_ones() -> None:
+    fields = "\n".join(f"layers_{number}: 1" for number in range(200))
+    with pytest.warns(UnknownFieldWarning) as warned:
+        from_text(fields, pb.NetParameter, lenient=True)
+    assert [("did you mean" in str(each.message)) for each in warned] == [True] * 100 + [False] * 100
 
 
 def test_a_card_whose_aliases_stand_for_gigabytes_is_refused() -> None:
