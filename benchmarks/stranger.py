@@ -53,6 +53,8 @@ def _half_handshake() -> bytes:
 
 if __name__ == "__main__":
     os.nice(19)
+    if hasattr(os, "SCHED_IDLE"):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     with suppress(PermissionError):
         os.setuid(_NOBODY)
     if len(sys.argv) > 2:
