@@ -118,9 +118,9 @@ def create_folder(folder: Path, mode: int | None = None) -> None:
             if path.is_dir():  # another process was faster
                 create_folder(folder, mode)
                 return
+            wanted = "" if path == folder else f", so {folder} can't be created"
             raise FileError(
-                f"{path}: this isn't a folder, so {folder} can't be created; choose another folder, or move the file "
-                "away"
+                f"{path}: this isn't a folder{wanted}; choose another folder, or move the file away"
             ) from None
         raise FileError(
             f"{folder}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, or "

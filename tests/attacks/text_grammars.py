@@ -8,8 +8,9 @@ import io
 import lzma
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar
 
@@ -122,13 +123,12 @@ class ArchiveGrammar(Grammar):
                 info.type = (tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE)[kind]
                 info.linkname = "deploy.prototxt" if kind == 2 else ""
                 tar.addfile(info, io.BytesIO(data))
-        pack: Callable[[bytes], bytes] = {
-            ".tar": bytes,
-            ".tar.gz": partial(gzip.compress, mtime=0),
-            ".tar.bz2": bz2.compress,
-        }.get(form, lambda data: lzma.compress(data, preset=1))
-        path.write_bytes(pack(plain.getvalue()))
+        path.write_bytes(self._PACKERS[form](plain.getvalue()))
         return path
+
+    def _times(self, count: int) -> Iterator[int]:
+        """Count, but only until the archive is large enough, since its content is in this program's memory."""
+        return takewhile(lambda _: self.size <= LARGEST, range(count))
 
     def _add(self, name: str, data: bytes = b"", kind: int = 0, headers: dict[str, str] | None = None) -> None:
         self._members.append((name, data, kind, headers or {}))
@@ -143,30 +143,30 @@ class ArchiveGrammar(Grammar):
         self._add(f"f{self._count}{suffix}", bytes(min(size, 1 << 26)))
 
     def folders(self, count: int) -> None:
-        for _ in range(min(count, 100_000)):
+        for _ in self._times(min(count, 100_000)):
             self._add(f"d{self._count}", kind=1)
 
     def empty(self, count: int) -> None:
-        for _ in range(min(count, 100_000)):
+        for _ in self._times(min(count, 100_000)):
             self._add(f"f{self._count}.txt")
 
     def long_names(self, count: int, size: int) -> None:
-        for _ in range(min(count, 1000)):
+        for _ in self._times(min(count, 1000)):
             self._add("n" * min(size, 60_000) + f"{self._count}.txt")
 
     def links(self, count: int) -> None:
-        for _ in range(min(count, 100_000)):
+        for _ in self._times(min(count, 100_000)):
             self._add(f"l{self._count}.txt", kind=2)
 
     def headers(self, count: int, size: int) -> None:
-        for _ in range(min(count, 10_000)):
+        for _ in self._times(min(count, 10_000)):
             self._add(f"h{self._count}.txt", headers={"comment": "c" * min(size, 1 << 22)})
 
     def card(self, count: int) -> None:
         self._add("README.md", b"---\nname: x\nf: [" + b"1," * min(count, 1 << 24) + b"]\n---\n")
 
     def same(self, count: int, size: int) -> None:
-        for _ in range(min(count, 10_000)):
+        for _ in self._times(min(count, 10_000)):
             self._add("same.txt", bytes(min(size, 1 << 20)))
 
 

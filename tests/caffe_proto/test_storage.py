@@ -360,15 +360,13 @@ def test_a_private_folder_is_only_for_its_owner(umask: int, tmp_path: Path) -> N
     assert modes == [0o700, 0o700, 0o770]
 
 
-@pytest.mark.parametrize("name", ["a", "a/b/c"])
-def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "wanted"), [("a", ""), ("a/b/c", ", so {} can't be created")])
+def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path, name: str, wanted: str) -> None:
     (tmp_path / "a").touch()
     with pytest.raises(FileError) as error:
         create_folder(tmp_path / name)
-    assert str(error.value) == (
-        f"{tmp_path}/a: this isn't a folder, so {tmp_path / name} can't be created; choose another folder, or move "
-        "the file away"
-    )
+    problem = f"this isn't a folder{wanted.format(tmp_path / name)}"
+    assert str(error.value) == f"{tmp_path}/a: {problem}; choose another folder, or move the file away"
 
 
 def test_the_umask_decides_about_other_folders(tmp_path: Path) -> None:

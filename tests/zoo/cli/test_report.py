@@ -119,8 +119,8 @@ def test_an_unwritable_page_is_an_error(zoo) -> None:
     write_run(Path("run"), averaging(), weights=False)
     Path("file").touch()
     done = zoo("report", "run", "--items", "0", "-o", "file")
-    advice = "choose a folder that you can write to, or free space there"
-    assert (done.code, done.err) == (2, f"zoo: file: the folder can't be created: File exists; {advice}\n")
+    problem = "this isn't a folder; choose another folder, or move the file away"
+    assert (done.code, done.err) == (2, f"zoo: file: {problem}\n")
 
 
 def test_the_table_needs_no_jinja(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
