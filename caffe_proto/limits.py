@@ -15,9 +15,7 @@ from caffe_proto.errors import LimitError, SettingError, name_advice
 
 VARIABLE = "NETDSL_LIMITS"  # raises limits, as in layers=50000,archive-bytes=64G
 
-_LARGEST_SHOWN = (
-    10**15
-)  # larger numbers aren't written out, since aliases in a card can multiply to thousands of digits
+_LARGEST_SHOWN = 10**15  # in a sentence; a card's aliases can multiply to thousands of digits
 STORED_TIMES = 100  # the factor by which values may grow when they are unpacked; those of a trained net hardly do
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 

@@ -195,9 +195,7 @@ class Decoder(ABC):
     name: ClassVar[str]
     published: ClassVar[Mapping[str, tuple[str, ...]]]
     files: ClassVar[tuple[str, ...]] = ()  # the settings that name files in the model's folder
-    one_subject: ClassVar[bool] = (
-        False  # whether such nets read one subject, such as a face, that was cut out of a photo
-    )
+    one_subject: ClassVar[bool] = False  # whether such nets read one subject that was cut out of a photo, as a face
 
     blobs: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
 
