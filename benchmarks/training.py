@@ -73,7 +73,7 @@ class TorchTraining:
 
     def __init__(self, module: ByHand, batch: dict[str, Tensor], compute: Compute) -> None:
         self.module, self._batch, self._compute = module, batch, compute
-        self._forward = torch.compile(self._loss) if compute.compiled else self._loss
+        self._forward = torch.compile(self._loss, dynamic=False) if compute.compiled else self._loss
         self._optimizer = torch.optim.SGD(module.parameters(), RATE, MOMENTUM, weight_decay=DECAY, fused=True)
 
     def _loss(self) -> Tensor:

@@ -110,10 +110,12 @@ def new_statistics(shape: Shape) -> Tensor:
 
 
 def _filled(empty: Tensor, device: torch.device | str) -> Tensor:
-    tensor = torch.zeros(empty.shape, dtype=empty.dtype, device=device)
+    """Return a blob with its first values. A CPU draws them, so that a seed gives the same values on every device."""
+    tensor = torch.zeros(empty.shape, dtype=empty.dtype)
     filler = getattr(empty, "filler", None)
     if filler is not None:
         fill(tensor, filler)
+    tensor = tensor.to(device)
     return nn.Parameter(tensor, empty.requires_grad) if isinstance(empty, nn.Parameter) else tensor
 
 

@@ -27,6 +27,7 @@ from netdsl.model.model import Model, in_state, open_net
 from netdsl.model.opening import copy_model, load_weights, open_caffe_files, open_model, open_weights, with_dialect_of
 from netdsl.model.weights.files import save_net
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
+from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, phase_of, resolve_own_state, state_of
 from netdsl.net.memory import allocate_layers
@@ -250,19 +251,21 @@ class Net:
         self._check_range(start, end)
         self._flush()
         loss = 0.0
-        for index in range(start, end + 1):
-            self._call_back("before_forward", index)
-            loss += self._runners[index].forward()
-            self._call_back("after_forward", index)
+        with products_of(ComputePrecision.EXACT):
+            for index in range(start, end + 1):
+                self._call_back("before_forward", index)
+                loss += self._runners[index].forward()
+                self._call_back("after_forward", index)
         return loss
 
     def _backward(self, start: int, end: int) -> None:
         self._check_range(end, start)
         self._flush()
-        for index in range(start, end - 1, -1):
-            self._call_back("before_backward", index)
-            self._runners[index].backward()
-            self._call_back("after_backward", index)
+        with products_of(ComputePrecision.EXACT):
+            for index in range(start, end - 1, -1):
+                self._call_back("before_backward", index)
+                self._runners[index].backward()
+                self._call_back("after_backward", index)
 
     def _check_range(self, first: int, last: int) -> None:
         if first < 0 or last >= len(self.layers):

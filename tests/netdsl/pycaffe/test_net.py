@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from netdsl import pycaffe
 from netdsl.errors import DataError, NetError
@@ -224,6 +225,21 @@ def test_callbacks_run_layer_by_layer_and_can_change_later_values(learning) -> N
     learning.backward()
     assert calls == [("back", index) for index in range(6, -1, -1)]
     assert not learning.params["ip"][0].diff.any()
+
+
+def test_products_are_not_rounded_to_tf32(learning) -> None:
+    allowed: list[bool] = []
+
+    def look(index: int) -> None:
+        allowed.extend((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
+
+    learning.before_forward(look)
+    learning.before_backward(look)
+    before = torch.backends.cudnn.allow_tf32
+    learning.forward()
+    learning.backward()
+    assert not any(allowed) and len(allowed) == 4 * len(learning.layers)
+    assert torch.backends.cudnn.allow_tf32 == before
 
 
 def test_dummy_data_is_filled_at_once_and_constants_are_writable(make_net) -> None:
