@@ -41,6 +41,15 @@ def check_regular(path: Path, *, may_be_empty: bool = False) -> None:
         raise FileError(f"{path}: can't be opened: {reason}; check the path and its permissions") from None
 
 
+def is_utf8(path: Path) -> bool:
+    """Return whether a path is text in UTF-8. Linux allows any bytes."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def write_pieces(path: str | Path, pieces: Iterable[Buffer], *, durable: bool = False) -> None:
     """Write pieces one after the other. Readers never see an incomplete file."""
     with atomic_path(path, nameless=True, durable=durable) as temporary, _open_without_truncating(temporary) as file:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import CaffeError
+from caffe_proto.storage import is_utf8
 from converters.onnx.files import SplitModel, too_large, write_model
 from converters.onnx.library import inference_session, onnx
 from netdsl.errors import ConversionError
@@ -35,6 +36,8 @@ class OnnxSession:
 
     def __init__(self, name: str, source: bytes | Path, extra_outputs: Collection[str] = ()) -> None:
         self.name = name
+        if isinstance(source, Path) and not is_utf8(source):
+            raise ConversionError(f"{name}: onnxruntime opens only paths in UTF-8; write the model to another path")
         with _conversion_errors(name):
             self._session = inference_session(source)
         self.inputs: dict[str, list[int | str | None]] = {

@@ -24,7 +24,7 @@ from secrets import token_hex
 import msgspec
 
 from caffe_proto.errors import SettingError
-from caffe_proto.storage import PRIVATE, create_folder
+from caffe_proto.storage import PRIVATE, create_folder, is_utf8
 from netdsl.errors import DistributedError
 
 FILE = "lease.json"  # in the run's folder
@@ -185,13 +185,11 @@ def is_of_lease(path: Path) -> bool:
 
 def check_folder_name(folder: Path) -> None:
     """Raise a `DistributedError` if a folder's path isn't UTF-8, because the JSON files of a run contain the path."""
-    try:
-        str(folder).encode()
-    except UnicodeEncodeError:
+    if not is_utf8(folder):
         raise DistributedError(
             f"{folder}: the path isn't UTF-8, but the files of a run contain it; rename the folder, or name "
             "another one with --run"
-        ) from None
+        )
 
 
 def _taken(folder: Path, note: Callable[[str], object]) -> RunLease:

@@ -199,6 +199,7 @@ def train(
                 trained.model,
                 trained.accuracy,
                 tuning.cross_validated,
+                note=lambda text: [listener(Notice(text)) for listener in listeners],
             )
         for fold in folds_of(output, tuning.request.folds):
             shutil.rmtree(fold.folder, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from caffe_proto.storage import file_hash, write_pieces
 from converters.caffe import WEIGHTS, export_caffe
 from converters.onnx import Metadata, export_onnx
 from netdsl.data.sources.class_names import LABELS
+from netdsl.errors import ConversionError
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
 from netdsl.model.opening import add_weights
@@ -40,7 +41,6 @@ class FineTuned:
     accuracy: float
     measured: MeasuredAccuracy  # the same accuracy with its interval and folds, compared with baselines
     differences: dict[str, float]  # by file, relative to the outputs' spread
-    notices: tuple[str, ...] = ()  # missing files, and the reasons
 
 
 def write_model_folder(
@@ -50,11 +50,13 @@ def write_model_folder(
     solver: SolverSettings,
     weights: Path,
     accuracy: float,
-    cross_validated: MeasuredAccuracy | None = None,
+    cross_validated: MeasuredAccuracy | None,
+    note: Callable[[str], object],
 ) -> FineTuned:
     """Write the best model as a folder. Each export is verified against the trained net.
 
     `accuracy` is that of the model on held-out items. `cross_validated` replaces it where the result is described.
+    `note` is told which file isn't written, and why.
     """
     trained = add_weights(solver.net_to_train, [weights])
     model = deploy_model(trained, batch=1)
@@ -67,13 +69,13 @@ def write_model_folder(
         verify=True,
         classes=data.classes,
     )
-    differences, notices, files = dict[str, float](), list[str](), list(exported.files)
+    differences, files = dict[str, float](), list(exported.files)
     if exported.agreement is not None:
         differences[WEIGHTS] = exported.agreement.difference
     try:
         report = export_onnx(model, folder / ONNX, metadata=Metadata(labels=data.classes), verify=True)
-    except MissingExtraError as problem:
-        notices.append(f"{ONNX} isn't written: {problem}")
+    except (ConversionError, MissingExtraError) as problem:
+        note(f"there is no {ONNX}: {problem}")
     else:
         if report is not None:
             differences[ONNX] = report.difference
@@ -86,10 +88,10 @@ def write_model_folder(
         recorded = read_run(folder / RUN, solver, trained)
         write_report(replace(recorded, baselines=held_out.baselines), folder / REPORT)
     except MissingExtraError as problem:
-        notices.append(f"{REPORT} isn't written: {problem}")
+        note(f"there is no {REPORT}: {problem}")
     else:
         files.append(folder / REPORT)
-    return FineTuned(folder, (*files, folder / CARD), measured.accuracy, measured, differences, tuple(notices))
+    return FineTuned(folder, (*files, folder / CARD), measured.accuracy, measured, differences)
 
 
 def _settings_for_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:

@@ -41,8 +41,6 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
             requested=lambda: next_action(listen),
             command=request.command,
         )
-    for notice in () if tuned is None else tuned.notices:
-        listen(Notice(notice))
     if tuned is None:
         listen(Notice(f"stopped; continue with `zoo finetune --resume {shlex.quote(str(output))}`"))
     return tuned

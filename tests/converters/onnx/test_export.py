@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,13 @@ def test_a_model_that_onnxruntime_refuses_is_reported_as_one_error(tmp_path: Pat
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(FileError, match=r"net\.onnx: not a readable ONNX model"):
         verify(path, net)
+
+
+def test_a_path_that_onnxruntime_cannot_open_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.onnx")
+    with pytest.raises(ConversionError, match="onnxruntime opens only paths in UTF-8; write the model to another path"):
+        export_onnx(net_of(CLASSIC), path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_model_of_another_net_is_reported_as_one_error() -> None:

@@ -16,11 +16,12 @@ import pytest
 from netdsl import Action, Net, finetune
 from netdsl.data.sources.shapes import ShapesSource
 from netdsl.data.sources.source import DataSplit
-from netdsl.errors import DistributedError
+from netdsl.errors import ConversionError, DistributedError
 from netdsl.model.opening import open_model
 from netdsl.solver.events import Event, Notice, TrainingStarted
 from tests.patience import PATIENCE
 from zoo.cards import read_card
+from zoo.finetuning import result
 from zoo.requests.request import RequestError
 
 PROGRAM = """
@@ -55,6 +56,24 @@ def test_a_model_learns_other_classes_with_one_call(photos: Path, backend: str) 
     assert (tuned / "labels.txt").read_text() == "cross\nring\n"
     assert f'finetune("shapes", "{photos}", "shapes_tuned")' in read_card(tuned / "README.md").text
     assert all((a == b).all() for a, b in zip(net.get_weights()["ip1"], Net(tuned).get_weights()["ip1"], strict=True))
+
+
+def test_an_onnx_model_that_differs_is_left_out_and_the_result_is_kept(
+    photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def differ(*_: object, **__: object) -> None:
+        raise ConversionError("model.onnx: the model wasn't written because blob 'prob' differs")
+
+    lines = list[str]()
+
+    def note(event: Event) -> None:
+        lines.extend([event.text] if isinstance(event, Notice) else [])
+
+    monkeypatch.setattr(result, "export_onnx", differ)
+    net = finetune("shapes", photos, "new", epochs=1, callbacks=[note])
+    assert "ip2_photos" in net.get_weights()
+    assert lines[-1] == "there is no model.onnx: model.onnx: the model wasn't written because blob 'prob' differs"
+    assert Path("new/README.md").exists() and not Path("new/model.onnx").exists()
 
 
 def test_a_run_that_a_callback_stopped_resumes(photos: Path) -> None:
