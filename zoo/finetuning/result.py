@@ -56,7 +56,7 @@ def write_model_folder(
     """Write the best model as a folder. Each export is verified against the trained net.
 
     `accuracy` is that of the model on held-out items. `cross_validated` replaces it where the result is described.
-    `note` is told which file isn't written, and why.
+    `note` receives the reason for each file that isn't written.
     """
     trained = add_weights(solver.net_to_train, [weights])
     model = deploy_model(trained, batch=1)
