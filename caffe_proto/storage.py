@@ -80,28 +80,27 @@ def atomic_path(
         if target.exists() and not target.is_file():  # a pipe or /dev/stdout can't be replaced
             yield target
             return
-        handle = _open_nameless(target.parent, mode) if nameless else None
-        if handle is None or durable:  # other nameless files have a temporary name for too short a time to look
-            _remove_matching(target.parent, _shortened(target.name).__eq__)
-        hidden = _hidden_path(target)
+        handle, hidden = _open_nameless(target.parent, mode) if nameless else None, _hidden_path(target)
         try:
             if handle is None:
+                _remove_matching(target.parent, _shortened(target.name).__eq__)
                 handle = _create_locked(hidden, mode)
                 yield hidden
             else:
                 yield Path(f"/proc/self/fd/{handle}")
-                _lock(handle)
-                # Without src_dir_fd, this would link the link.
-                os.link(f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle)
+                hidden = _link_hidden(handle, target)
             if durable:
                 sync(hidden)
             if target.exists():
                 hidden.chmod(target.stat().st_mode)
             hidden.replace(target)
+        except BaseException:
+            hidden.unlink(missing_ok=True)
+            raise
+        else:
             if durable:
                 sync(target.parent)
         finally:
-            hidden.unlink(missing_ok=True)
             if handle is not None:
                 os.close(handle)
     except OSError as problem:
@@ -178,6 +177,8 @@ def _remove_unlocked(path: Path) -> None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(handle), path.lstat()):  # another process removed it, and a third wrote it
+                return
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
@@ -201,6 +202,24 @@ def _create_locked(path: Path, mode: int, *, folder: bool = False) -> int:
 def _lock(handle: int) -> None:
     with suppress(OSError):  # some file systems don't have locks; there, nothing is removed either
         fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _link_hidden(handle: int, target: Path) -> Path:
+    """Link a nameless file at its target's usual hidden path, in place of what a killed process left there, or at
+    another one if a running process uses that one. Other places aren't searched, since that would slow small files
+    down."""
+    _lock(handle)
+    usual = target.with_name(f".{_shortened(target.name)}.{'0' * 16}")
+    _remove_unlocked(usual)
+    try:
+        return _linked(handle, usual)
+    except FileExistsError:
+        return _linked(handle, _hidden_path(target))
+
+
+def _linked(handle: int, path: Path) -> Path:
+    os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=handle)  # without src_dir_fd, this would link the link
+    return path
 
 
 def _shortened(name: str) -> str:

@@ -133,22 +133,40 @@ def test_a_killed_writers_leftover_is_removed_by_the_next_write(tmp_path: Path) 
 
 KILLED_BEFORE_ITS_NAME = """
 import os, signal, sys
+from pathlib import Path
 from caffe_proto import storage
 
-storage.sync = lambda path: os.kill(os.getpid(), signal.SIGKILL)
-storage.write_pieces(sys.argv[1], [b"half"], durable=True)
+Path.replace = lambda hidden, target: os.kill(os.getpid(), signal.SIGKILL)
+storage.write_pieces(sys.argv[1], [b"half"], durable=sys.argv[2] == "True")
 """
 
 
-def test_what_a_killed_durable_write_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_a_write_left_that_was_killed_at_its_end_is_removed_by_the_next_one(durable: bool, tmp_path: Path) -> None:
     path = tmp_path / "lm"
-    subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_NAME, str(path)], check=False)
+    subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_NAME, str(path), str(durable)], check=False)
     assert len(names_in(tmp_path)) == 1 and not path.exists()
     others = {".lm2.0123456789abcdef", ".lm.0123", ".lm.0123456789ABCDEF", "lm.0123456789abcdef"}
     for name in others:
         (tmp_path / name).touch()
-    write_pieces(path, [b"whole"], durable=True)
+    write_pieces(path, [b"whole"], durable=durable)
     assert names_in(tmp_path) == {"lm", *others}
+
+
+def test_writers_that_end_at_the_same_time_do_not_remove_each_others_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, replace = tmp_path / "file", Path.replace
+
+    def let_another_end_first(hidden: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", replace)
+        write_pieces(target, [b"other"])
+        assert hidden.exists() and path.read_bytes() == b"other"
+        return replace(hidden, target)
+
+    monkeypatch.setattr(Path, "replace", let_another_end_first)
+    write_pieces(path, [b"whole"])
+    assert path.read_bytes() == b"whole" and names_in(tmp_path) == {"file"}
 
 
 def test_a_file_that_is_about_to_get_its_name_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

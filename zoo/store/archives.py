@@ -52,11 +52,16 @@ def _unpack_members(archive: Path, folder: IncomingFolder, shown: str) -> PurePo
         else:
             members = list(_tar_members(archive, work, stack.enter_context(TemporaryFile(dir=folder.path))))
         model = _model_folder([member.path for member in members], shown)
-        chosen = [member for member in members if member.path.parent == model and is_kept(member.path.name)]
-        check_distinct((member.path.name for member in chosen), shown)
-        for member in chosen:
+        chosen, left_out = dict[str, _Member](), list[str]()
+        for member in members:
+            if member.path.parent == model and is_kept(member.path.name):
+                chosen[member.path.name] = member  # instead of an earlier member with the same name
+            else:
+                left_out.append(str(member.path))
+        check_distinct(chosen, shown)
+        for member in chosen.values():
             folder.receive(stored_name(member.path.name), member.pieces(), shown)
-    report_left_out(folder, [str(member.path) for member in members if member not in chosen], shown)
+    report_left_out(folder, left_out, shown)
     return model
 
 

@@ -137,7 +137,8 @@ class IncomingFolder:
                 for piece in pieces:
                     file.write(piece)
                     hashes.update(piece)
-                    self.settings.listen(TransferProgress(name, hashes.size, total))
+                    if hashes.size >= _BLOCK:  # for countless small files, showing progress takes longest
+                        self.settings.listen(TransferProgress(name, hashes.size, total))
         except OSError as problem:
             raise FileError(
                 f"{path}: the file can't be written: {problem.strerror}; free space there, or set NETDSL_HOME to "
