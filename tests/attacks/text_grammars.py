@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import tarfile
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -110,7 +111,8 @@ class ArchiveGrammar(Grammar):
         form = self._FORMS[self._form % len(self._FORMS)]
         path, plain = folder / f"x{form}", io.BytesIO()
         if form == ".zip":
-            with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as made:
+            with warnings.catch_warnings(), zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as made:
+                warnings.filterwarnings("ignore", message="Duplicate name")
                 for name, data, kind, _ in self._members:
                     member = zipfile.ZipInfo(name + "/" * (kind == 1))  # without the current time
                     made.writestr(member, data, zipfile.ZIP_DEFLATED)
