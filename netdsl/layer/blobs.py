@@ -115,7 +115,7 @@ def _filled(empty: Tensor, device: torch.device | str) -> Tensor:
     filler = getattr(empty, "filler", None)
     if filler is not None:
         fill(tensor, filler)
-    tensor = tensor.to(device)
+    tensor = tensor.to(device, non_blocking=True)
     return nn.Parameter(tensor, empty.requires_grad) if isinstance(empty, nn.Parameter) else tensor
 
 
