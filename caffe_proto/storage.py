@@ -209,7 +209,7 @@ def _link_hidden(handle: int, target: Path) -> Path:
     another one if a running process uses that one. Other places aren't searched, since that would slow small files
     down."""
     _lock(handle)
-    usual = target.with_name(f".{_shortened(target.name)}.{'0' * 16}")
+    usual = _hidden_path(target, "0" * 16)
     _remove_unlocked(usual)
     try:
         return _linked(handle, usual)
@@ -226,8 +226,8 @@ def _shortened(name: str) -> str:
     return name[:_LONGEST]
 
 
-def _hidden_path(target: Path) -> Path:
-    return target.with_name(f".{_shortened(target.name)}.{token_hex(8)}")
+def _hidden_path(target: Path, token: str = "") -> Path:
+    return target.with_name(f".{_shortened(target.name)}.{token or token_hex(8)}")
 
 
 def file_hash(path: Path) -> str | None:

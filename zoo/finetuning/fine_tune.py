@@ -199,12 +199,18 @@ def train(
                 trained.model,
                 trained.accuracy,
                 tuning.cross_validated,
-                note=lambda text: [listener(Notice(text)) for listener in listeners],
+                note=lambda text: _tell(listeners, text),
             )
         for fold in folds_of(output, tuning.request.folds):
             shutil.rmtree(fold.folder, ignore_errors=True)
     job.go_on_together(output / RUN, backend, "the model is written")
     return tuned
+
+
+def _tell(listeners: Sequence[Listener], text: str) -> None:
+    """Send a notice to all listeners."""
+    for listener in listeners:
+        listener(Notice(text))
 
 
 def _take_part(output: Path, backend: Backend, folds: int | None) -> None:
@@ -308,8 +314,7 @@ def _best_of_training(
         tuning, run = _begun_slower(tuning.request.output, tuning, run, best, problem)
         if backend.started is not None:  # the other ranks have already ended
             raise DistributedError(f"{tuning.notices[-1]}; continue with `zoo finetune --resume {output}`")
-        for listener in listeners:
-            listener(Notice(tuning.notices[-1]))
+        _tell(listeners, tuning.notices[-1])
     if ended is None or Action.STOP in asked:
         return None
     if best.model is None:
@@ -317,8 +322,7 @@ def _best_of_training(
             f"{folder}: there is no snapshot, so no model can be written; raise --epochs, so that a test is run"
         )
     if best.iteration == 0:
-        for listener in listeners:
-            listener(Notice(_UNTRAINED_IS_BEST))
+        _tell(listeners, _UNTRAINED_IS_BEST)
     return _Trained(tuning, run, best.model, best.accuracy)
 
 
