@@ -16,6 +16,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import binary, hdf5
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import local_path
 from caffe_proto.blobs import Blobs, check_message
 from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialect_detection import detect_dialect, with_numbers_of
@@ -109,7 +110,7 @@ def read(
     of a prototxt that the schema doesn't have are skipped with a warning. With `by_content`, the file's name is
     ignored, as Caffe does for weights.
     """
-    path = Path(path)
+    path = local_path(path)
     with _add_path_to_errors(path):
         named_dialect = dialect_named(dialect) if dialect else None
     data = _map_file(path)

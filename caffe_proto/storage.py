@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 from secrets import token_hex
 
+from caffe_proto.addresses import local_path
 from caffe_proto.errors import FileError
 from caffe_proto.wire import Buffer
 
@@ -27,6 +28,7 @@ _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)  # the names of
 def check_regular(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise a `FileError` unless a path is that of a regular file with some content. Other kinds could be read
     forever."""
+    local_path(path)
     try:
         if path.is_dir():
             raise FileError(f"{path}: this is a directory; name a file in it")
@@ -74,7 +76,7 @@ def atomic_path(
     file. With `durable`, the file is on the disk before it gets its name, and the name is on the disk afterwards, even
     if the machine crashes.
     """
-    path = Path(path)
+    path = local_path(path)
     try:
         target = target_of(path)
         if target.exists() and not target.is_file():  # a pipe or /dev/stdout can't be replaced
@@ -115,6 +117,7 @@ def create_folder(folder: Path, mode: int | None = None) -> None:
 
     New folders have the mode, whatever the umask is. By default, the umask decides.
     """
+    local_path(folder, "a folder")
     try:
         for path in (*reversed(folder.parents), folder):
             if not path.is_dir():

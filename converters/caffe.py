@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import local_path
 from caffe_proto.blobs import release_pages
 from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile, Form, write
@@ -57,7 +58,7 @@ def export_caffe(
     that they were read from. With `verify`, the files are read again before they take their place, and must compute the
     same as the model. When all new files are complete, they replace existing files one after the other.
     """
-    folder = Path(folder)
+    folder = local_path(folder, "a folder")
     with staged_files(folder) as staging:
         write(CaffeFile(model.net), staging / DEPLOY)
         if model.weights:
@@ -94,7 +95,7 @@ def _with_shared_weights(model: Model) -> Weights:
 
 def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
     """Write a net and its weights to the same folder, as `.prototxt` and `.caffemodel`: both or neither."""
-    path = Path(path)
+    path = local_path(path)
     names = path.with_suffix(".prototxt").name, path.with_suffix(".caffemodel").name
     with staged_files(path.parent) as staging:
         write(CaffeFile(model.net), staging / names[0])

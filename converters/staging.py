@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from caffe_proto import storage
+from caffe_proto.addresses import local_path
 from caffe_proto.errors import FileError
 
 _PIECE = 1 << 20  # the size of a piece in bytes
@@ -20,7 +21,7 @@ def staged_file(path: str | Path) -> Iterator[Path]:
     When the file is complete, it moves into place with everything that was written next to it. A pipe can't be
     replaced, so it receives the file's bytes.
     """
-    path = Path(path)
+    path = local_path(path)
     target = storage.target_of(path)  # followed here because several ranks can have links to different files
     if target.exists() and not target.is_file():
         with TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import local_path
 from caffe_proto.copies import copy_of
 from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, few
@@ -102,7 +103,7 @@ def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -
     Tensors with torch's own names need the net that their layers belong to. Files of tensors are recognized by their
     suffix, and Caffe's files by their content, whatever their name.
     """
-    path = Path(path)
+    path = local_path(path)
     reader = reader_of(path)
     if reader is not None:
         return _without_layers(path, reader(path).weights)

@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TextIO
 
+from caffe_proto.addresses import local_path
 from caffe_proto.errors import FileError
 from netdsl.model.weights.match import LoadReport
 
@@ -222,7 +223,7 @@ class EventLog:
     """A listener that appends events to a file. A resumed run continues its file."""
 
     def __init__(self, path: str | Path) -> None:
-        self._path, self._start = Path(path), time.monotonic()
+        self._path, self._start = local_path(path), time.monotonic()
         self._file = self._open_at_end()
 
     def _open_at_end(self) -> TextIO:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import local_path
 from caffe_proto.copies import copy_of
 from caffe_proto.dialects import FORKS
 from caffe_proto.errors import FileError
@@ -33,11 +34,11 @@ def read_settings(path: str | Path) -> pb.SolverParameter:
     Caffe's rule: by default, `snapshot_prefix` is the path of the solver's file without its suffix. If
     `snapshot_prefix` is a folder, snapshots are in that folder and named after the solver's file.
     """
-    path = Path(path)
+    path = local_path(path)
     param = upgrade_solver(read_solver(path).message).message
     if not param.HasField("snapshot_prefix"):
         param.snapshot_prefix = str(path.with_suffix(""))
-    elif Path(param.snapshot_prefix).is_dir():
+    elif local_path(param.snapshot_prefix, "the beginning of a path").is_dir():
         param.snapshot_prefix = str(Path(param.snapshot_prefix) / path.stem)
     _check_nets(param, path)
     try:
@@ -235,7 +236,7 @@ def _with_state(model: Model, phase: pb.Phase, states: Sequence[pb.NetState]) ->
 def find_file(name: str, folder: Path | None) -> Path:
     """Return the path of a file that a solver names. It is relative to the working folder as in Caffe, or to the
     solver's folder."""
-    path = Path(name)
+    path = local_path(name, "a file")
     in_folder = folder / path if folder is not None else path
     return in_folder if not path.exists() and in_folder.exists() else path
 

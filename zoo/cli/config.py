@@ -5,11 +5,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import click
 
+from caffe_proto.addresses import local_path
 from zoo.requests.request import Request, fields_of
 
 
@@ -69,7 +69,7 @@ def _read_config(path: str) -> dict[str, Any]:
 
     settings: object
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = local_path(path, "a file").read_text(encoding="utf-8")
         settings = tomllib.loads(text) if path.endswith(".toml") else yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as problem:
         raise click.BadParameter(f"{path}: the file can't be read: {problem}", param_hint="'--config'") from None

@@ -9,6 +9,7 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from caffe_proto.addresses import local_path
 from caffe_proto.errors import CaffeError
 
 T = TypeVar("T")
@@ -41,6 +42,9 @@ def parse(words: Sequence[str], kind: type[T]) -> tuple[T, list[str]]:
             values[name] = value
         else:
             others.append(word)
+    for text in (*values.values(), *others):
+        if isinstance(text, str):
+            local_path(text)
     return kind(**values), others
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from caffe_proto.whole_numbers import whole_number
 from netdsl.allowed_modules import PYTHON_LAYERS, in_folder
 from zoo.requests.events import Listen
-from zoo.requests.request import Request, RequestError, option, request
+from zoo.requests.request import Request, RequestError, RequestField, option, request
 
 Shape = tuple[int, ...]
 StoredType = Literal["float32", "float16", "bfloat16"]
@@ -180,11 +180,19 @@ class OnSpark(Request):
 
     backend: Literal["local", "spark"] | None = option("Place to compute: this process or Spark tasks.", default=None)
     master: str | None = option(
-        "Spark master: spark://host:7077, yarn, ...; by default this machine.", default=None, metavar="URL"
+        "Spark master: spark://host:7077, yarn, ...; by default this machine.",
+        default=None,
+        metavar="URL",
+        address="other",
     )
     workers: int | None = option(
         "Number of parallel tasks, if Spark runs on this machine.", default=None, least=1, metavar="K"
     )
+
+    def passes_addresses(self, field: RequestField) -> bool:
+        """Return whether Spark or another program uses the addresses in a field."""
+        by_spark = self.backend == "spark" and field.said.get("address") == "spark"
+        return by_spark or super().passes_addresses(field)
 
     def check(self) -> None:
         """Refuse Spark settings for another backend."""

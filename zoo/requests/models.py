@@ -69,12 +69,12 @@ class FetchRequest(Request):
     folder, an archive or a net's file on this machine. An interrupted pull continues where it stopped.
     """
 
-    model: str | None = argument("[MODEL]", default=None)
+    model: str | None = argument("[MODEL]", default=None, address="other")
     name: str = option(
         "Name of the model in the store; by default the name of its source.", default="", name="as", metavar="NAME"
     )
     weights: tuple[str, ...] = option(
-        "Additional weights, for a net without weights next to it.", default=(), metavar="FILE|URL"
+        "Additional weights, for a net without weights next to it.", default=(), metavar="FILE|URL", address="other"
     )
     own: bool = option(
         "The --weights are your own, so the hash and the results in the card don't apply to them.", default=False

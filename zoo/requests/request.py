@@ -27,6 +27,7 @@ from typing import (
     get_type_hints,
 )
 
+from caffe_proto.addresses import address_in, address_problem, shown_address
 from caffe_proto.errors import CaffeError
 from zoo.requests.events import Listen, ignore
 
@@ -64,6 +65,7 @@ class Said(TypedDict, total=False):
     environment: str
     is_argument: bool
     is_file: bool  # the path of an existing local file
+    address: Literal["other", "spark"]  # who uses addresses: another program, or Spark if it is the backend
     unprocessed: bool  # whether the field also accepts words that look like options
 
 
@@ -99,10 +101,16 @@ class Request:
     def __post_init__(self) -> None:
         for each in fields_of(type(self)):
             each.check(getattr(self, each.name))
+            if not self.passes_addresses(each):
+                each.check_paths(getattr(self, each.name))
         self.check()
 
     def check(self) -> None:
         """Raise a RequestError if the fields contradict each other."""
+
+    def passes_addresses(self, field: RequestField) -> bool:
+        """Return whether another program uses the addresses in a field."""
+        return field.said.get("address") == "other"
 
     def meanwhile(self) -> AbstractContextManager[object]:
         """Return a context for the time until the request is answered. It grants permissions such as running Python
@@ -172,6 +180,14 @@ class RequestField:
                 known = ", ".join(map(str, self.choices))
                 raise RequestError(f"{self.name} is '{each}'; set it to one of {known}", self.name)
 
+    def check_paths(self, value: Any) -> None:
+        """Raise a RequestError if a text or a path is an address, which would become a path on this machine."""
+        for each in value if isinstance(value, tuple) else (value,):
+            address = address_in(each) if isinstance(each, (str, Path)) else None
+            if address is not None:
+                needed = "a folder" if self.said.get("metavar") == "FOLDER" else "a path"
+                raise RequestError(f"{shown_address(address)}: {address_problem(address, needed)}", self.name)
+
     def _check_number(self, value: float) -> None:
         said = self.said
         if "least" in said and value < said["least"]:
@@ -188,6 +204,8 @@ class RequestField:
         return tuple(map(self._one, plain)) if self.is_repeated else self._one(plain)
 
     def _one(self, plain: Any) -> Any:
+        if self.kind is Path:
+            self.check_paths(plain)
         is_class = isinstance(self.kind, type) and issubclass(self.kind, (Path, Enum))
         return self.kind(plain) if is_class else plain
 

@@ -54,7 +54,7 @@ class RunRequest(Request):
     """
 
     script: Path = argument("SCRIPT", is_file=True)
-    arguments: tuple[str, ...] = argument("[ARGUMENTS]...", default=(), unprocessed=True)
+    arguments: tuple[str, ...] = argument("[ARGUMENTS]...", default=(), unprocessed=True, address="other")
     workers: int | None = option(
         "Number of processes that run the script together.", default=None, least=1, metavar="K"
     )
@@ -121,7 +121,10 @@ class ByWorkers(AboutNet, NotesCommand):
         default=None, names=_training_backends,
     )  # fmt: skip
     master: str | None = option(
-        "Spark master: spark://host:7077, yarn, ...; by default this machine.", default=None, metavar="URL"
+        "Spark master: spark://host:7077, yarn, ...; by default this machine.",
+        default=None,
+        metavar="URL",
+        address="other",
     )
     device: str | None = option("Device: cpu, cuda:0, several with commas, or all GPUs.", default=None, metavar="NAME")
     workers: WorkerCount | None = option(
@@ -213,7 +216,10 @@ class TrainRequest(OfSolver, ByWorkers):
     )
     tensorboard: str | None = option("Folder for TensorBoard events.", default=None, metavar="FOLDER")
     mlflow: str | None = option(
-        "MLflow tracking URI to log the run to; 'auto' uses MLFLOW_TRACKING_URI.", default=None, metavar="URI"
+        "MLflow tracking URI to log the run to; 'auto' uses MLFLOW_TRACKING_URI.",
+        default=None,
+        metavar="URI",
+        address="other",
     )
     plot: str | None = option("PNG file for the curves, drawn at the end.", default=None, metavar="FILE")
     on_interrupt: ActionName = option("Action on Ctrl-C.", default="stop")

@@ -98,10 +98,10 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     epilog: ClassVar[str] = _INPUTS
 
     net: str = argument("MODEL")
-    inputs: tuple[str, ...] = argument("INPUT...", default=())
+    inputs: tuple[str, ...] = argument("INPUT...", default=(), address="spark")
     output: str | None = option(
         "File for answers, .jsonl, .csv or .txt; with any other suffix, a table with new columns.",
-        default=None, short="o", metavar="OUT",
+        default=None, short="o", metavar="OUT", address="spark",
     )  # fmt: skip
     as_json: bool = option("Print a line of JSON for each image.", default=False, name="json")
     as_csv: bool = option("Print CSV, with a row for each class or box.", default=False, name="csv")
@@ -119,7 +119,9 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
         "as the card or the net shows.",
         default=None, name="as", metavar="WHAT", parse=reading_of,
     )  # fmt: skip
-    text: str | None = option("Beginning of a text for a recurrent net to continue.", default=None, metavar="BEGINNING")
+    text: str | None = option(
+        "Beginning of a text for a recurrent net to continue.", default=None, metavar="BEGINNING", address="other"
+    )
     length: int | None = option(
 
             "Number of characters to add to --text, by default 200, or maximum number of words in a caption, by "
@@ -220,8 +222,8 @@ class FeaturesRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     blobs need are run."""
 
     net: str = argument("NET")
-    data: str = argument("TABLE")
-    output: str = option("Parquet file to write; with Spark, a new folder.", short="o", metavar="OUT")
+    data: str = argument("TABLE", address="spark")
+    output: str = option("Parquet file to write; with Spark, a new folder.", short="o", metavar="OUT", address="spark")
     blobs: tuple[str, ...] = option("Blob to write as a column.", name="blob", metavar="NAME")
     batch: int | None = option(
         "Number of rows in a batch; by default the net's batch size.", default=None, least=1, metavar="N"
@@ -335,7 +337,7 @@ class TestRequest(WithWeights, NamesColumns, OnDevice, AtLevel, InStages, AboutN
     __test__ = False  # keeps pytest from collecting the class
 
     net: str = argument("NET")
-    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE")
+    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE", address="spark")
     iterations: int | None = option(
         f"Number of batches; by default {TEST_BATCHES}, or all rows of a table once.",
         default=None, least=1, metavar="N",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from caffe_proto.addresses import local_path
 from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import temporary_folder, write_pieces
 from zoo.cards import CARD, Card, parse_card
@@ -43,7 +44,7 @@ def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Calla
         repository = HubSource(target.removeprefix(HUB)).repository
         address = _push_to_hub(files, text, repository, card.name, private=private)
     else:
-        address = _push_to_folder(files, text, Path(target))
+        address = _push_to_folder(files, text, local_path(target, "a folder"))
     return PushedModel(address, tuple(stored_name(path.name) for path in files))
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from caffe_proto.addresses import local_path
 from caffe_proto.errors import FileError, LimitError, in_file
 from caffe_proto.limits import Limit
 from caffe_proto.storage import check_regular
@@ -40,7 +41,7 @@ def regular_file(path: str | Path) -> Path:
     Pipes and devices are refused, because reading them may never end.
     """
     try:
-        check_regular(Path(path), may_be_empty=True)
+        check_regular(local_path(path), may_be_empty=True)
     except FileError as problem:
         raise DataError(str(problem)) from None
     return Path(path)

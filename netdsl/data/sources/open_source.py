@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from caffe_proto.addresses import local_path
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
 from netdsl.data.sources.class_names import read_class_list
 from netdsl.data.sources.source import Source
@@ -88,6 +89,7 @@ def class_names_of(name: str) -> tuple[str, ...]:
 
 def parse_source(text: str, content: Content | None = None) -> SourceName:
     """Parse the name of data. A path gets the first kind that recognizes it and offers the content."""
+    local_path(text)
     name = find_source(text, content)
     if name is not None:
         return name

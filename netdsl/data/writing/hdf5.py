@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from caffe_proto.addresses import local_path
 from caffe_proto.hdf5 import import_h5py
 from netdsl.data.types import Array
 from netdsl.errors import DataError
@@ -15,7 +16,7 @@ class Hdf5Rows:
     """A new HDF5 file with named data sets. It can be read after every batch."""
 
     def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
+        self._path = local_path(path)
         self._created = False
 
     def add(self, arrays: Mapping[str, Array]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
+from caffe_proto.addresses import local_path
 from caffe_proto.storage import temporary_folder
 from netdsl.errors import DataError
 
@@ -33,7 +34,7 @@ def parse_target(text: str, forms: Mapping[str, str]) -> TargetName:
             f"{text}: the name doesn't state a format; use {', '.join(forms.values())}, or a name such as train_lmdb"
         )
     path, _, query = rest.partition("?")
-    return TargetName(kind, Path(path), dict(parse_qsl(query, keep_blank_values=True)))
+    return TargetName(kind, local_path(path), dict(parse_qsl(query, keep_blank_values=True)))
 
 
 @contextmanager

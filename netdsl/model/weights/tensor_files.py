@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from caffe_proto.addresses import local_path
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import FileError, MissingExtraError, import_extra
 from caffe_proto.storage import atomic_path, check_regular
@@ -53,7 +54,7 @@ class TensorFormat:
 
 def read_tensors(path: str | Path) -> dict[str, AnyArray]:
     """Read the tensors of a file by name. bfloat16 becomes float32, because numpy doesn't have bfloat16."""
-    path = Path(path)
+    path = local_path(path)
     check_regular(path)
     try:
         check_archive(path)

@@ -17,6 +17,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.functions import max as highest
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import local_path
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -259,7 +260,7 @@ class NetEstimator(
             self.getBindings(),
             workers=value_of(self.workers),
             epochs=value_of(self.epochs),
-            folder=None if folder is None else Path(folder),
+            folder=None if folder is None else local_path(folder, "a folder"),
             preprocess=self.function(),
             shuffle=self.getShuffle(),
             validation=value_of(self.validationIndicatorCol) or "",

@@ -1,0 +1,84 @@
+"""Addresses in options and arguments: an error at once where only a path works, and no folder of the scheme's name."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+from netdsl import Net
+from netdsl.data.sources.open_source import parse_source
+from netdsl.errors import CaffeError
+from netdsl.solver.settings import read_settings
+from tests.zoo.cli.conftest import Zoo
+from zoo.cli.commands import COMMANDS
+from zoo.cli.request_command import Command, loaded
+from zoo.requests.request import RequestError, RequestField, fields_of
+from zoo.requests.using import FeaturesRequest
+
+RUN = "hdfs://n/run"
+COMMAND_LINES = {
+    "run": ["train", "lenet", "--data", "digits", "--run", RUN],
+    "log": ["train", "lenet", "--data", "digits", "--log", RUN],
+    "resume": ["train", "--resume", RUN],
+    "report": ["report", "run", "-o", RUN],
+    "export": ["export", "lenet", "--to", "caffe", "-o", RUN],
+    "convert": ["convert", "a.caffemodel", f"{RUN}.npz"],
+    "answers": ["predict", "lenet", "digits", "-o", f"{RUN}.csv"],
+    "data": ["data", "convert", "digits", f"lmdb:{RUN}"],
+    "push": ["push", "folder", RUN],
+    "config": ["show", "net.prototxt", "--config", f"{RUN}.yaml"],
+    "Caffe's command": ["caffe", "train", "-solver", RUN],
+    "Caffe's tool": ["caffe", "upgrade_net_proto_text", "a.prototxt", RUN],
+}
+
+
+@pytest.mark.parametrize("words", COMMAND_LINES.values(), ids=COMMAND_LINES)
+def test_an_address_where_only_a_path_works_is_an_error_at_once(words: list[str], zoo: Zoo) -> None:
+    done = zoo(*words)
+    assert done.code == 2 and "this must be" in done.err and "on this machine, not an address" in done.err
+    assert "hdfs://n/run" in done.err and "`hdfs dfs`" in done.err and not list(Path.cwd().iterdir())
+
+
+def takes_text(field: RequestField) -> bool:
+    said, kind = field.said, field.kind
+    is_name = (
+        field.choices or "names" in said or said.get("parse") or (isinstance(kind, type) and issubclass(kind, Enum))
+    )
+    return kind in (str, Path) and not is_name
+
+
+def test_every_text_that_can_be_a_path_is_checked() -> None:
+    commands = [command for command in COMMANDS.values() if isinstance(command, Command)]
+    fields = [field for each in commands for field in fields_of(loaded(f"zoo.requests.{each.request}"))]
+    passed = {field.name for field in fields if takes_text(field) and field.said.get("address") == "other"}
+    assert passed == {"master", "mlflow", "model", "weights", "text", "arguments"}
+    for field in filter(takes_text, fields):
+        with pytest.raises(RequestError, match="not an address"):
+            field.check_paths(("s3://bucket/x",) if field.is_repeated else "s3://bucket/x")
+        with pytest.raises(RequestError, match="not an address"):
+            field.check_paths(Path("s3://bucket/x"))
+
+
+def test_spark_reads_and_writes_its_own_addresses() -> None:
+    with pytest.raises(RequestError, match="s3://b/rows: this must be a path on this machine"):
+        FeaturesRequest(net="lenet", data="s3://b/rows", output="out.parquet", blobs=("ip1",))
+    FeaturesRequest(net="lenet", data="s3://b/rows", output="hdfs://b/out", blobs=("ip1",), backend="spark")
+
+
+def test_a_program_gets_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    solver = tmp_path / "solver.prototxt"
+    solver.write_text('snapshot_prefix: "s3://bucket/lenet"')
+    net = Net("lenet")
+    for call in (
+        lambda: Net("sftp://host/net.prototxt"),
+        lambda: net.save("s3://bucket/lenet.caffemodel"),
+        lambda: net.train((), epochs=1, run="s3://bucket/run", workers=2),
+        lambda: parse_source("lmdb:sftp://host/train"),
+        lambda: read_settings(solver),
+    ):
+        with pytest.raises(CaffeError, match="on this machine, not an address"):
+            call()
+    assert list(tmp_path.iterdir()) == [solver]
