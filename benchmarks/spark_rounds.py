@@ -135,8 +135,8 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
     """Run a Spark job with a worker in each of its tasks."""
     cluster = Cluster(session)
     cluster.await_slots(2 * size)
-    with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.bind_host, size, adopt=relay.adopt) as server:
-        job = cluster.submit(size, partial(task, server.address(cluster.host), size, port), "spark_rounds")
+    with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.place, size, adopt=relay.adopt) as server:
+        job = cluster.submit(size, partial(task, server.address(), size, port), "spark_rounds")
         try:
             yield
         finally:

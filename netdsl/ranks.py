@@ -37,6 +37,11 @@ class Ranks(NamedTuple):
     local_rank: int = 0
     local_size: int = 1
 
+    @property
+    def on_several_machines(self) -> bool:
+        """Whether some of the processes are on other machines."""
+        return self.size > self.local_size
+
 
 def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
     """Return the ranks that an environment describes, or `None` if it describes none."""

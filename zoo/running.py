@@ -29,11 +29,11 @@ def run(request: RunRequest, listen: Listen) -> None:
     program = Script(str(request.script), request.arguments, request.all_output)
     if request.started_by == "external":
         assert folder is not None
-        run_as_worker(program, folder, deadline=request.deadline)
+        run_as_worker(program, folder, deadline=request.deadline, address=request.address, ports=request.ports)
     elif request.started_by == "mpi":
         from netdsl.mpi.script import run_as_rank
 
-        run_as_rank(program, folder, deadline=request.deadline)
+        run_as_rank(program, folder, deadline=request.deadline, address=request.address, ports=request.ports)
     else:
         run_locally(program, folder, workers=workers, deadline=request.deadline)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from netdsl.distributed.worker_count import WorkerCount
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.planner.plan import read_plan
 from netdsl.planner.planned_run import begin_planned, with_plan
+from netdsl.ranks import started_by_mpiexec
 from netdsl.solver.events import (
     Action,
     DataOpened,
@@ -38,7 +40,7 @@ from netdsl.solver.events import (
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
-from netdsl.training.backends import HERE, SPARK, Backend, backend_named, chosen_backend
+from netdsl.training.backends import EXTERNAL, HERE, MPI, SPARK, Backend, backend_named, chosen_backend
 from netdsl.training.data_sources import NO_TESTS, holds_out, with_sources
 from zoo.accuracy import MeasuredAccuracy, TestedAccuracy, baselines_of
 from zoo.devices import training_devices
@@ -149,6 +151,8 @@ def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
         return next_action(listen)
 
     with ExitStack() as stack:
+        if backend.supervises and (named := request.resume or request.folder):
+            stack.enter_context(backend.leading(Path(named)))
         run, folder = _begin_or_find(request, backend, stack, listen)
         result = TrainedRun(folder)
         listeners = list[Listener]()
@@ -204,6 +208,9 @@ def backend_of(request: ByWorkers) -> Backend:
     """Return the backend that starts the workers."""
     if request.backend == SPARK:
         return backend_named(SPARK, master=request.master)
+    if request.address or request.ports:
+        name = request.backend or (MPI if started_by_mpiexec(os.environ) else EXTERNAL)
+        return backend_named(name, address=request.address, port=request.ports)
     return chosen_backend(request.backend) or HERE
 
 

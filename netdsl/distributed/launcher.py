@@ -15,6 +15,7 @@ from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.distributed.control.address import ControlAddress
 
 if TYPE_CHECKING:
+    from netdsl.distributed.control.place import NetworkPlace
     from netdsl.distributed.run import Run
 
 _LAST = 3  # lines of a worker's log that messages quote
@@ -92,9 +93,7 @@ class Launcher(Protocol):
     name: ClassVar[str]
     restarts: ClassVar[bool]  # whether it can start workers again when one is lost
     regroups: ClassVar[bool]  # whether the remaining workers can continue when one is lost or joins
-    host: str | None  # the address at which workers reach the control server; unset if all are on this machine
-    bound: str | None  # the address at which the control server listens; unset if all workers are on this machine
-    port: int  # 0 for any free port
+    place: NetworkPlace | None  # where workers reach the control server; unset if all are on this machine
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """Return the run with settings that only the launcher knows, such as the transport.

@@ -200,14 +200,14 @@ class Attempt:
         with ExitStack() as stack:
             self._relays = stack.enter_context(ExitStack())
             self._server = stack.enter_context(
-                ControlServer(launcher.bound, run.workers, launcher.port, again=self._elastic)
+                ControlServer(launcher.place, run.workers, again=self._elastic, deadline=run.deadline)
             )
             _log.info("starting %d workers of run %s over %s", room, folder, run.transport and run.transport.value)
-            self._workers = launcher.start(self._worker_spec(launcher, room))
+            self._workers = launcher.start(self._worker_spec(room))
             stack.callback(self._workers.close)
             self._stack = stack.pop_all()
 
-    def _worker_spec(self, launcher: Launcher, room: int) -> WorkerSpec:
+    def _worker_spec(self, room: int) -> WorkerSpec:
         transport = self._run.transport
         assert transport is not None
         beat = min(_SLOWEST_BEAT, self._run.deadline / _BEATS)
@@ -216,7 +216,7 @@ class Attempt:
             str(Path.cwd()),
             room,
             transport.value,
-            self._server.address(launcher.host),
+            self._server.address(),
             beat,
             lease="" if self._lease is None else self._lease.key,
             python=PYTHON_LAYERS.places(),

@@ -10,13 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from netdsl.distributed.control.place import Ports
 from netdsl.errors import DistributedError
-from netdsl.ranks import share_of_cores, started_by_mpiexec
+from netdsl.ranks import Ranks, share_of_cores, started_by_mpiexec
 from netdsl.training.backends import MPI, Backend, refuse_several_machines
 
 if TYPE_CHECKING:  # naming a backend doesn't need torch
     from netdsl.distributed.launcher import Launcher
-    from netdsl.distributed.launchers.external import ExternalWorker
     from netdsl.distributed.run import Run
     from netdsl.distributed.run_log import Told
     from netdsl.distributed.supervisor import End
@@ -27,10 +27,14 @@ class MpiBackend(Backend):
     """The backend whose workers are ranks of MPI.
 
     If mpiexec started this process, the process is one of the ranks. Otherwise it starts mpiexec itself, for ranks on
-    this machine.
+    this machine. For ranks on several machines, `address` is an address or a name of the first rank's machine that the
+    others reach, and `port` a port or a range, such as 5000-5010. By default they are found.
     """
 
     name = MPI
+
+    def __init__(self, address: str | None = None, port: Ports | str | None = None) -> None:
+        self._address, self._ports = address, Ports.parse(port) if isinstance(port, str) else port
 
     @property
     def started(self) -> int | None:
@@ -43,7 +47,7 @@ class MpiBackend(Backend):
         return self.rank is None or self.rank.rank == 0
 
     @cached_property
-    def rank(self) -> ExternalWorker | None:
+    def rank(self) -> Ranks | None:
         """The worker that is this process, or `None` if mpiexec didn't start it."""
         if not started_by_mpiexec(os.environ):
             return None
@@ -69,7 +73,7 @@ class MpiBackend(Backend):
             )
 
     @contextmanager
-    def leading(self) -> Iterator[None]:
+    def leading(self, folder: Path) -> Iterator[None]:
         """Do work inside the context for which the other workers' processes wait. If it fails, they end too."""
         try:
             yield
@@ -104,7 +108,11 @@ class MpiBackend(Backend):
         from netdsl.distributed.supervisor import train
         from netdsl.mpi.launcher import train_as_rank
 
-        return train_as_rank(lambda launcher: train(folder, launcher, run=run, told=told, requested=requested))
+        return train_as_rank(
+            lambda launcher: train(folder, launcher, run=run, told=told, requested=requested),
+            self._address,
+            self._ports,
+        )
 
     def launcher(self) -> Launcher:
         """Return the launcher that starts mpiexec."""

@@ -6,6 +6,7 @@ import atexit
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,8 +19,9 @@ from typing import ClassVar, TypeVar
 import msgspec
 import numpy as np
 
+from netdsl.distributed.control.place import NetworkPlace, Ports
 from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_words, log_of
-from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, lead
+from netdsl.distributed.launchers.external import UNREACHABLE, ExternalLauncher, lead, place_for, reached
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervisor import End
@@ -45,9 +47,7 @@ class MpiexecLauncher:
     name: ClassVar[str] = "mpi"
     restarts: ClassVar[bool] = True
     regroups: ClassVar[bool] = False
-    host: str | None = None
-    bound: str | None = None
-    port = 0
+    place: NetworkPlace | None = None
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """Return the run with a transport that suits the workers' devices. Raises an error if mpiexec isn't
@@ -142,21 +142,42 @@ def check_number(run: Run) -> None:
         raise DistributedError("mpiexec ends all ranks when one is lost; give one number of workers, not a range")
 
 
-def this_rank() -> ExternalWorker:
-    """Return this process as a worker, from its ranks in MPI."""
+def this_rank() -> Ranks:
+    """Return the ranks of this process in MPI."""
     ranks = world()
     node = ranks.Split_type(mpi().COMM_TYPE_SHARED)
-    worker = ExternalWorker.of_ranks(Ranks(ranks.rank, ranks.size, node.rank, node.size))
+    found = Ranks(ranks.rank, ranks.size, node.rank, node.size)
     node.Free()
-    return worker
+    return found
 
 
 def share(spec: WorkerSpec | None) -> WorkerSpec:
-    """Return the first rank's spec with this rank in it. All ranks must call this, all but the first with `None`."""
+    """Return the first rank's spec with this rank in it. All ranks must call this, all but the first with `None`.
+
+    Raises a `DistributedError` in all ranks if some can't reach the supervisor, with the reasons of all of these.
+    """
     forget_shared_memory()
     worker = this_rank()
     spec = WorkerSpec.of(share_text(None if spec is None else spec.text()))
+    problem = ""
+    try:
+        spec = reached(spec)
+    except OSError as error:
+        problem = f"worker {worker.rank} on {socket.gethostname()} can't reach the first worker: {error}"
+    problems = list(filter(None, gather_texts(problem)))
+    if problems:
+        raise DistributedError("; ".join([*problems, UNREACHABLE]))
     return msgspec.structs.replace(spec, rank=worker.rank, local_rank=worker.local_rank)
+
+
+def gather_texts(text: str) -> list[str]:
+    """Return the texts of all ranks, in their order. All ranks must call this."""
+    data = np.frombuffer(text.encode(), np.uint8)
+    lengths = np.zeros(world().size, np.int64)
+    world().Allgather(np.array([data.size]), lengths)
+    together = np.empty(int(lengths.sum()), np.uint8)
+    world().Allgatherv(data, [together, lengths])
+    return [part.tobytes().decode() for part in np.split(together, np.cumsum(lengths)[:-1])]
 
 
 def share_text(text: str | None) -> str:
@@ -176,10 +197,8 @@ class RankLauncher(ExternalLauncher):
     regroups: ClassVar[bool] = False
     mpi: ClassVar[bool] = True
 
-    def __init__(self, worker: ExternalWorker, processes: list[int]) -> None:
-        super().__init__(worker)
-        if worker.size == worker.local_size:
-            self.host = self.bound = None
+    def __init__(self, worker: Ranks, place: NetworkPlace | None, processes: list[int]) -> None:
+        super().__init__(worker, place)
         self._processes = processes
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
@@ -198,17 +217,28 @@ class RankLauncher(ExternalLauncher):
         self.published.set_result(spec)
         return self
 
+    def endings(self) -> Mapping[int, str]:
+        """Return how the first rank ended, if it can't connect to its own supervisor."""
+        return self.ended
+
     def close(self) -> None:
         """Let the first worker's own part end, since it still needs its supervisor."""
         self.await_end()
 
 
-def train_as_rank(supervise: Callable[[ExternalLauncher], End]) -> End | None:
+def train_as_rank(
+    supervise: Callable[[ExternalLauncher], End], address: str | None = None, ports: Ports | None = None
+) -> End | None:
     """Do this rank's part of a run. In the first rank, `supervise` watches all workers from a thread."""
-    return take_part(supervise, partial(run_worker, connect=connect))
+    return take_part(supervise, partial(run_worker, connect=connect), address, ports)
 
 
-def take_part(supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]) -> Result | None:
+def take_part(
+    supervise: Callable[[ExternalLauncher], Result],
+    work: Callable[[WorkerSpec], object],
+    address: str | None = None,
+    ports: Ports | None = None,
+) -> Result | None:
     """Do this rank's part of some work, which receives a spec. The first rank supervises as well.
 
     If the work fails, the first rank ends all others at its own end. Until then the others wait, so that mpiexec
@@ -219,7 +249,8 @@ def take_part(supervise: Callable[[ExternalLauncher], Result], work: Callable[[W
     worker = this_rank()
     try:
         if worker.rank == 0:
-            return lead(RankLauncher(worker, processes.tolist()), supervise, lambda spec: work(share(spec)))
+            launcher = RankLauncher(worker, place_for(worker, address, ports), processes.tolist())
+            return lead(launcher, supervise, lambda spec: work(share(spec)))
         work(share(None))
     except BaseException:
         if worker.rank:

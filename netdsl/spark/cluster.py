@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from caffe_proto.whole_numbers import whole_number
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.errors import DistributedError
 
 if TYPE_CHECKING:
@@ -59,14 +60,10 @@ class Cluster:
         return str(self._context.getConf().get(name, default))
 
     @property
-    def host(self) -> str:
-        """The address at which executors reach the driver."""
-        return self.setting("spark.driver.host", "localhost")
-
-    @property
-    def bind_host(self) -> str:
-        """The address at which the driver listens."""
-        return self.setting("spark.driver.bindAddress", self.host)
+    def place(self) -> NetworkPlace:
+        """The place at which the driver listens, and at which executors reach it."""
+        host = _without_brackets(self.setting("spark.driver.host", "localhost"))
+        return NetworkPlace((host,), _without_brackets(self.setting("spark.driver.bindAddress", host)), (self.port,))
 
     @property
     def task_cores(self) -> int:
@@ -174,6 +171,11 @@ class BarrierJob:
             self._results = parts.barrier().mapPartitions(self._work).collect()
         except Exception as problem:  # whatever it is, `problem` reports it
             self._problem = problem
+
+
+def _without_brackets(host: str) -> str:
+    """Return an address without the brackets in which Spark puts IPv6."""
+    return host.removeprefix("[").removesuffix("]")
 
 
 def first_line(problem: object) -> str:

@@ -18,6 +18,7 @@ from pyspark import BarrierTaskContext
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
@@ -42,9 +43,7 @@ class SparkLauncher:
 
     def __init__(self, session: SparkSession) -> None:
         self.cluster = Cluster(session)
-        self.host: str | None = self.cluster.host
-        self.bound: str | None = self.cluster.bind_host
-        self.port = self.cluster.port
+        self.place: NetworkPlace | None = self.cluster.place
         # The transport that the preflight chose, by the number of workers and the requested transport.
         self._checked: dict[tuple[int, Transport | None], Transport] = {}
 

@@ -102,7 +102,7 @@ def _examine_once(
 ) -> list[tuple[str, bool]]:
     cluster.await_slots(size)
     with _listening_server(cluster, size) as server:
-        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport.value, server.address(cluster.host), _BEAT)
+        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport.value, server.address(), _BEAT)
         job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {secrets.token_hex(4)}")
         try:
             return _answers_of(job, size)
@@ -112,7 +112,7 @@ def _examine_once(
 
 def _listening_server(cluster: Cluster, size: int) -> ControlServer:
     try:
-        return ControlServer(cluster.bind_host, size, cluster.port)
+        return ControlServer(cluster.place, size)
     except DistributedError as problem:
         raise DistributedError(
             f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress; set {PORT} to 0 for any free "

@@ -15,14 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from netdsl.distributed.control.place import Ports
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError
-from netdsl.ranks import ranks_apart, share_of_cores, started_by_mpiexec
+from netdsl.ranks import Ranks, ranks_apart, share_of_cores, started_by_mpiexec
 
 if TYPE_CHECKING:  # torch isn't needed to name a backend
     from netdsl.distributed.launcher import Launcher
-    from netdsl.distributed.launchers.external import ExternalWorker
     from netdsl.distributed.run import Run
     from netdsl.distributed.run_log import Told
     from netdsl.distributed.supervisor import End
@@ -79,8 +79,9 @@ class Backend:
         return train(folder, self.launcher(), run=run, told=told, requested=requested)
 
     @contextmanager
-    def leading(self) -> Iterator[None]:
-        """Mark work of this process for which the processes of other workers wait. If it fails, they end too."""
+    def leading(self, folder: Path) -> Iterator[None]:
+        """Mark work of this process for a run's folder, for which the processes of other workers wait. If it fails,
+        they end too."""
         yield
 
     @contextmanager
@@ -116,17 +117,24 @@ class PluginBackend(Backend):
 
 
 class ExternalBackend(Backend):
-    """The backend whose workers are processes that another program started. This process is one of them."""
+    """The backend whose workers are processes that another program started. This process is one of them.
+
+    On several machines, the first worker listens for the others. `address` is an address or a name of its machine that
+    the others reach, and `port` a port or a range, such as 5000-5010. By default they are found.
+    """
 
     name = EXTERNAL
     _folders = count()  # the next folder's number; all workers count alike, because they run the same program
 
-    @property
-    def worker(self) -> ExternalWorker:
-        """The worker that this process is."""
-        from netdsl.distributed.launchers.external import ExternalWorker
+    def __init__(self, address: str | None = None, port: Ports | str | None = None) -> None:
+        self._address, self._ports = address, Ports.parse(port) if isinstance(port, str) else port
 
-        return ExternalWorker.of(os.environ)
+    @property
+    def worker(self) -> Ranks:
+        """The ranks of this process."""
+        from netdsl.distributed.launchers.external import worker_in
+
+        return worker_in(os.environ)
 
     @property
     def started(self) -> int:
@@ -193,14 +201,26 @@ class ExternalBackend(Backend):
         from netdsl.distributed.supervisor import train
 
         return train_as_worker(
-            folder, lambda launcher: train(folder, launcher, run=run, told=told, requested=requested)
+            folder,
+            lambda launcher: train(folder, launcher, run=run, told=told, requested=requested),
+            self._address,
+            self._ports,
         )
 
+    @contextmanager
+    def leading(self, folder: Path) -> Iterator[None]:
+        """Do work inside the context for which the other workers wait. If it fails, they read the reason in the
+        folder."""
+        from netdsl.distributed.launchers.external import publishing_failure
 
-def refuse_several_machines(worker: ExternalWorker) -> None:
+        with publishing_failure(folder):
+            yield
+
+
+def refuse_several_machines(worker: Ranks) -> None:
     """Raise a `DistributedError` if the workers are on several machines, because these don't share temporary
     folders."""
-    if worker.size > worker.local_size:
+    if worker.on_several_machines:
         raise DistributedError(
             "the workers are on several machines; name a folder that all of them can see, as run='FOLDER'"
         )

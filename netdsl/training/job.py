@@ -54,7 +54,7 @@ def holding(
     with ExitStack() as stack:
         lease = None
         if backend.supervises:
-            with backend.leading():
+            with backend.leading(folder):
                 lease = stack.enter_context(hold(folder, note))
         yield lease
 
@@ -127,7 +127,7 @@ def _begin_in_folder(run: Run, folder: Path, backend: Backend, weights: Sequence
         return run
     if backend.resumes and exists(folder):
         return Run.load(folder)
-    with holding(folder, backend), backend.leading():
+    with holding(folder, backend), backend.leading(folder):
         return _run_in_new_folder(run, folder, backend, weights)
 
 
@@ -194,7 +194,7 @@ def train(
     if not backend.supervises:
         return backend.train(folder, None, lambda told: None, no_action)
     with ExitStack() as stack:
-        stack.enter_context(backend.leading())
+        stack.enter_context(backend.leading(folder))
         if run is None:
             Run.load(folder)  # so that a folder without a run stays untouched
         listen = _passing_on(listeners)

@@ -91,7 +91,7 @@ def train_with_team(
     backend, run = team.backend, None
     with _run_folder(team) as folder, job.holding(folder, backend, lambda text: hear(Notice(text))):
         if backend.supervises:
-            with backend.leading():
+            with backend.leading(folder):
                 run = _begun_run(model, param, lesson, team, compute, folder)
         job.train(folder, backend, run=run, listeners=[hear], on_round=on_round, requested=requested)
         job.go_on_together(folder, backend, "training has ended")

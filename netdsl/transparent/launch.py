@@ -15,10 +15,11 @@ import torch
 from caffe_proto.storage import PRIVATE, create_folder, write_pieces
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.heartbeat import WatchedCommunicator
+from netdsl.distributed.control.place import Ports
 from netdsl.distributed.control.protocol import Ending
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.launcher import WorkerSpec, log_of
-from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, take_part
+from netdsl.distributed.launchers.external import ExternalLauncher, take_part, worker_in
 from netdsl.distributed.launchers.local import LocalLauncher, Shown
 from netdsl.distributed.run_worker import compute_threads
 from netdsl.distributed.supervisor import watch
@@ -47,9 +48,15 @@ def run_locally(script: Script, folder: Path | None, *, workers: int, deadline: 
         watch(logs, plan, LocalLauncher(COMMAND, shown))
 
 
-def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
-    """Run a script as the worker that the environment describes. All workers meet in a shared folder."""
-    worker = ExternalWorker.of(os.environ)
+def run_as_worker(
+    script: Script, folder: Path, *, deadline: float, address: str | None = None, ports: Ports | None = None
+) -> None:
+    """Run a script as the worker that the environment describes.
+
+    All workers find each other in a shared folder. On several machines, they meet at an address and a port of the first
+    worker's machine that the user may name.
+    """
+    worker = worker_in(os.environ)
     transport, cores = _transport_between(worker.size, worker.local_size), share_of_cores(worker.local_size)
     plan = ScriptPlan(script, worker.size, transport, cores, deadline)
     if worker.rank and not script.all_output:
@@ -59,7 +66,7 @@ def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
         plan.save(folder)  # this creates the folder in which the others wait for the launcher's spec
         watch(folder, plan, launcher)
 
-    take_part(folder, supervise, partial(run_rank, plan=plan))
+    take_part(folder, supervise, partial(run_rank, plan=plan), address, ports)
 
 
 def _transport_between(workers: int, per_machine: int) -> Transport:

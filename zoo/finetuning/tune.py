@@ -29,7 +29,7 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     if not backend.supervises:
         return train(output, None, backend, folds=request.folds)
     with holding(output, backend, resumes=request.resume is not None, note=lambda text: listen(Notice(text))):
-        with backend.leading():
+        with backend.leading(output):
             begun = load(output) if request.resume is not None else _start_fine_tuning(request, output, backend, listen)
         listen(RunBegins())
         tuned = train(

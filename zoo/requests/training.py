@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import Literal
 
 from caffe_proto.whole_numbers import whole_number
+from netdsl.distributed.control.place import Ports
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.ranks import ranks_apart, started_by_mpiexec
-from netdsl.training.backends import LOCAL, NAMES, SPARK
+from netdsl.training.backends import EXTERNAL, LOCAL, MPI, NAMES, SPARK
 from zoo.requests.groups import DATA_HELP, SKIP_BAD_HELP, AboutNet, ComputeType, OfSolver, WithPython
 from zoo.requests.request import NotesCommand, Request, RequestError, argument, option, request
 
 # Only for type checking, since importing torch would slow down --help.
 STRATEGIES = ("averaging", "allreduce", "outer", "elastic", "elastic-sync", "mpca")
 ActionName = Literal["none", "stop", "snapshot"]
+NEEDS_MACHINES = (
+    "--address and --port are for workers on several machines; add --backend external or --backend mpi. For Spark, set "
+    "spark.driver.host and spark.netdsl.port."
+)
 
 
 @request
@@ -67,6 +72,14 @@ class RunRequest(Request):
         "Folder for the workers' logs; needed with --backend external.",
         default=None, name="run", metavar="FOLDER",
     )  # fmt: skip
+    address: str | None = option(
+        "Address or name of the first worker's machine that the other machines reach; by default all are tried.",
+        default=None, metavar="HOST",
+    )  # fmt: skip
+    ports: Ports | None = option(
+        "Port, or range such as 5000-5010, at which the first worker listens for other machines.",
+        default=None, name="port", metavar="PORT", parse=Ports.parse,
+    )  # fmt: skip
     all_output: bool = option("Let all workers print and write files, instead of only the first.", default=False)
     deadline: float = option(
         "Time for which a worker may be silent before it counts as lost.", default=30.0, least=1, metavar="SECONDS"
@@ -83,6 +96,8 @@ class RunRequest(Request):
             raise RequestError(
                 "--backend external needs a run folder; add --run FOLDER, on storage that all workers share."
             )
+        if self.started_by == "local" and (self.address or self.ports):
+            raise RequestError(NEEDS_MACHINES)
         if self.started_by != "local" and self.workers is not None:
             raise RequestError(
                 f"With --backend {self.started_by}, the launcher sets the number of workers; remove --workers."
@@ -126,6 +141,14 @@ class ByWorkers(AboutNet, NotesCommand):
         metavar="URL",
         address="other",
     )
+    address: str | None = option(
+        "Address or name of the first worker's machine that the other machines reach; by default all are tried.",
+        default=None, metavar="HOST",
+    )  # fmt: skip
+    ports: Ports | None = option(
+        "Port, or range such as 5000-5010, at which the first worker listens for other machines.",
+        default=None, name="port", metavar="PORT", parse=Ports.parse,
+    )  # fmt: skip
     device: str | None = option("Device: cpu, cuda:0, several with commas, or all GPUs.", default=None, metavar="NAME")
     workers: WorkerCount | None = option(
         "Number of processes that train together; 2:8 allows any number from 2 to 8, which may change during the run.",
@@ -137,9 +160,16 @@ class ByWorkers(AboutNet, NotesCommand):
         metavar="NAME:SETTINGS",
     )
 
+    @property
+    def meets_other_machines(self) -> bool:
+        """Whether the workers can be on other machines than the first one, and meet at an address of its machine."""
+        return self.backend in (EXTERNAL, MPI) or (self.backend is None and ranks_apart(os.environ) is not None)
+
     def check(self) -> None:
-        """Refuse a Spark master for another backend."""
+        """Refuse a Spark master for another backend, and an address for workers of one machine."""
         super().check()
+        if (self.address or self.ports) and not self.meets_other_machines:
+            raise RequestError(NEEDS_MACHINES)
         if self.master is not None and self.backend != SPARK:
             raise RequestError("--master needs --backend spark; add --backend spark.")
 

@@ -6,15 +6,17 @@ import os
 import socket
 import ssl
 import struct
-import time
 
 import msgspec
 
 from netdsl.distributed.control.encryption import EncryptedSocket, Endpoint, new_context
+from netdsl.distributed.control.interfaces import plain
+from netdsl.distributed.control.reach import PROBE, first_reached
 
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # a lost machine is noticed within 40 s
 _CREDENTIALS = struct.Struct("3i")  # process, user and group
 _LOOPBACK = "127.0.0.1"
+DEADLINE = 120.0  # seconds without a sign of life after which either end counts the other as lost, by default
 
 
 class LocalSocket(msgspec.Struct, frozen=True, tag=True):
@@ -38,39 +40,50 @@ class LocalSocket(msgspec.Struct, frozen=True, tag=True):
             raise
         return connection
 
+    def over(self, connection: Endpoint) -> LocalSocket:
+        """Return the socket itself, since there is one way to it."""
+        return self
+
     def reached_from(self, connection: Endpoint) -> str:
         """Return the address of this machine at which other workers can reach it."""
         return _LOOPBACK
 
 
 class NetworkPort(msgspec.Struct, frozen=True, tag=True):
-    """A port to which connections are encrypted. The server proves itself with a certificate."""
+    """A port to which connections are encrypted. The server proves itself with a certificate, at whichever of its
+    addresses."""
 
-    host: str
+    hosts: tuple[str, ...]  # addresses and names at which workers may reach the server's machine, the best first
     port: int
     fingerprint: str  # of the certificate
     greeting: str  # what the server expects before the handshake
+    silence: float = DEADLINE  # seconds without an answer after which the system ends a connection
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        host = self.hosts[0]
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     def connect(self, timeout: float) -> EncryptedSocket:
-        """Return an encrypted connection. Raises an `OSError` if the server doesn't have the certificate."""
-        deadline = time.monotonic() + timeout
-        connection = socket.create_connection((self.host, self.port), timeout)
-        try:
-            keep_alive(connection)
-            connection.sendall(self.greeting.encode())
-            encrypted = EncryptedSocket(connection, new_context(ssl.PROTOCOL_TLS_CLIENT), server=False)
-            encrypted.shake_hands(deadline, self.fingerprint)
-        except BaseException:
-            connection.close()
-            raise
+        """Return an encrypted connection, over the first address at which a server with the certificate answers.
+
+        Raises an `UnreachableError` if there is none. Only that server reads the token, which comes later.
+        """
+        return first_reached(self.hosts, self.port, self._secure, min(timeout, PROBE))
+
+    def _secure(self, connection: socket.socket, deadline: float) -> EncryptedSocket:
+        keep_alive(connection, self.silence)
+        connection.sendall(self.greeting.encode())
+        encrypted = EncryptedSocket(connection, new_context(ssl.PROTOCOL_TLS_CLIENT), server=False)
+        encrypted.shake_hands(deadline, self.fingerprint)
         return encrypted
+
+    def over(self, connection: Endpoint) -> NetworkPort:
+        """Return the port at the address that a connection has reached."""
+        return msgspec.structs.replace(self, hosts=(plain(connection.getpeername()[0]),))
 
     def reached_from(self, connection: Endpoint) -> str:
         """Return the address with which this machine reaches the server, and at which other workers can reach it."""
-        return str(connection.getsockname()[0])
+        return plain(connection.getsockname()[0])
 
 
 class ControlAddress(msgspec.Struct, frozen=True):
@@ -78,6 +91,12 @@ class ControlAddress(msgspec.Struct, frozen=True):
 
     place: LocalSocket | NetworkPort
     token: str
+
+
+def is_beside(connection: Endpoint) -> bool:
+    """Return whether both ends of a connection are on one machine."""
+    here, there = connection.getsockname(), connection.getpeername()
+    return not (here and there) or isinstance(here, str) or here[0] == there[0]
 
 
 def peer_of_user(connection: socket.socket) -> int | None:
@@ -92,10 +111,13 @@ def peer_of_user(connection: socket.socket) -> int | None:
     return int(process) if user == os.geteuid() else None
 
 
-def keep_alive(connection: socket.socket) -> None:
-    """Let the system notice a lost machine at the other end, and send small messages at once."""
+def keep_alive(connection: socket.socket, silence: float) -> None:
+    """Let the system notice a lost machine at the other end, and send small messages at once.
+
+    Without the limit of `silence` seconds for unconfirmed data, the system would try for a quarter of an hour.
+    """
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for name, value in _KEEP_ALIVE.items():
+    for name, value in {**_KEEP_ALIVE, "TCP_USER_TIMEOUT": round(1000 * silence)}.items():
         if hasattr(socket, name):  # some systems lack some of these options
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

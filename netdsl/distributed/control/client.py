@@ -14,7 +14,9 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Self
 
-from netdsl.distributed.control.address import ControlAddress
+import msgspec
+
+from netdsl.distributed.control.address import ControlAddress, is_beside
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.heartbeat import Pulse
 from netdsl.distributed.control.protocol import (
@@ -34,13 +36,13 @@ from netdsl.distributed.control.protocol import (
     receive_from_server,
     send,
 )
+from netdsl.distributed.control.reach import ENDED, UnreachableError
 from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
 
 _ANSWER = 60.0  # seconds that the server may take to answer
 _KNOCKING = 30.0  # seconds for which a worker tries again when the server closes its connection without an answer
 _PAUSE = 0.05  # seconds between two tries
-_ENDED = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)  # errors of a connection that the server ends
 
 
 def end_process(reason: str) -> None:
@@ -70,7 +72,10 @@ class ControlClient:
         self._meeting, self._rank_there = 0, rank
         self._stores: list[Endpoint] = []
         self._socket = self._connect(Purpose.CONTROL)
+        # All later connections go the same way.
+        self._address = msgspec.structs.replace(address, place=address.place.over(self._socket))
         self.ip = address.place.reached_from(self._socket)  # the address at which other workers reach this machine
+        self._is_beside_server = is_beside(self._socket)
 
     def __enter__(self) -> Self:
         for work in (self._take_messages, self._pass_on_pulse):
@@ -154,9 +159,11 @@ class ControlClient:
         """Return a new connection, or `None` if the server has ended it."""
         try:
             return self._address.place.connect(_ANSWER)
-        except (BlockingIOError, *_ENDED):
+        except (BlockingIOError, *ENDED):
             return None
         except OSError as problem:
+            if isinstance(problem, UnreachableError) and problem.was_ended:
+                return None
             raise PeerLostError(f"{where} can't be reached: {problem}") from None
 
     def _introduce(self, connection: Endpoint, where: str, purpose: Purpose, lane: int) -> ToWorker | None:
@@ -166,7 +173,7 @@ class ControlClient:
             connection.sendall(self._address.token.encode())
             send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting))
             return receive_from_server(connection, time.monotonic() + _ANSWER)
-        except _ENDED:
+        except ENDED:
             return None
         except (OSError, DistributedError) as problem:
             connection.close()
@@ -196,6 +203,8 @@ class ControlClient:
 
     def _take_part(self, join: Join) -> None:
         self._meeting, self._rank_there = join.meeting, join.membership.members.index(self._rank)
+        if self._is_beside_server and join.reached:
+            self.ip = join.reached
         self.interruption = Interruption()
         self._leaving.clear()
         self._joins.put(join)

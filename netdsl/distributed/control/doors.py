@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -9,23 +10,27 @@ import socket
 import sys
 import tempfile
 from contextlib import suppress
+from ipaddress import ip_network
 from typing import Protocol
 
-from netdsl.distributed.control.address import LocalSocket, NetworkPort, keep_alive, peer_of_user
+from netdsl.distributed.control.address import DEADLINE, LocalSocket, NetworkPort, keep_alive, peer_of_user
 from netdsl.distributed.control.certificate import certified_context
 from netdsl.distributed.control.encryption import EncryptedSocket, Endpoint
+from netdsl.distributed.control.interfaces import as_ip, plain
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import TOKEN_BYTES, is_received
 from netdsl.errors import DistributedError
 
 _SOCKET = "control"  # the name of a local socket in its folder
 _BACKLOG = 1024  # connections that the system accepts in advance
+_OF_ONE_MACHINE = 64  # bits of an IPv6 address that its owner can't choose
 
 
 class Door(Protocol):
     """A place at which a control server listens."""
 
-    def place(self, host: str | None) -> LocalSocket | NetworkPort:
-        """Return the place as workers see it, who reach this machine at the host."""
+    def place(self) -> LocalSocket | NetworkPort:
+        """Return the place as workers see it."""
         ...
 
     def accept(self) -> tuple[socket.socket, str]:
@@ -45,18 +50,19 @@ class Door(Protocol):
         ...
 
 
-def open_door(host: str | None, port: int) -> Door:
-    """Listen at an address of this machine, or for processes of this machine only if there is none."""
+def open_door(place: NetworkPlace | None, silence: float = DEADLINE) -> Door:
+    """Listen at a place in the network, or for processes of this machine only if there is none.
+
+    The system ends a connection whose other end doesn't confirm data for `silence` seconds.
+    """
+    if place is not None:
+        return NetworkDoor(place, silence)
     try:
-        return LocalDoor() if host is None else NetworkDoor(host, port)
+        return LocalDoor()
     except OSError as problem:
-        if host is None:
-            raise DistributedError(
-                f"the supervisor can't listen at a local socket: {problem}; set TMPDIR to another folder, with a "
-                "short path"
-            ) from None
-        where, advice = (f"{host}:{port}", "a free port") if port else (host, "an address of this machine")
-        raise DistributedError(f"the supervisor can't listen at {where}: {problem}; name {advice}") from None
+        raise DistributedError(
+            f"the supervisor can't listen at a local socket: {problem}; set TMPDIR to another folder, with a short path"
+        ) from None
 
 
 class LocalDoor:
@@ -91,7 +97,7 @@ class LocalDoor:
         shutil.rmtree(self._folder)
         return f"/proc/{os.getpid()}/fd/{self._descriptor}"
 
-    def place(self, host: str | None) -> LocalSocket:
+    def place(self) -> LocalSocket:
         """Return the socket."""
         return LocalSocket(self._name)
 
@@ -128,20 +134,21 @@ class NetworkDoor:
     unless they read the network's traffic.
     """
 
-    def __init__(self, host: str, port: int) -> None:
-        self._host = host
-        self._listener = socket.create_server((host, port), backlog=_BACKLOG)
+    def __init__(self, place: NetworkPlace, silence: float) -> None:
+        self._place, self._silence = place, silence
+        self._listener = _listener_at(place)
         self._context, self._fingerprint = certified_context()
         self._greeting = secrets.token_hex(TOKEN_BYTES // 2)
 
-    def place(self, host: str | None) -> NetworkPort:
-        """Return the port at a host."""
-        return NetworkPort(host or self._host, self._listener.getsockname()[1], self._fingerprint, self._greeting)
+    def place(self) -> NetworkPort:
+        """Return the port at the hosts under which workers may know this machine."""
+        port = self._listener.getsockname()[1]
+        return NetworkPort(self._place.hosts, port, self._fingerprint, self._greeting, self._silence)
 
     def accept(self) -> tuple[socket.socket, str]:
         """Wait for a connection."""
         connection, address = self._listener.accept()
-        return connection, address[0]
+        return connection, _peer_at(address[0])
 
     def is_greeted(self, connection: socket.socket, deadline: float) -> bool:
         """Return whether the greeting arrives before the deadline."""
@@ -149,7 +156,7 @@ class NetworkDoor:
 
     def secure(self, connection: socket.socket, deadline: float) -> EncryptedSocket:
         """Encrypt the connection."""
-        keep_alive(connection)
+        keep_alive(connection, self._silence)
         encrypted = EncryptedSocket(connection, self._context, server=True)
         encrypted.shake_hands(deadline)
         return encrypted
@@ -157,6 +164,46 @@ class NetworkDoor:
     def close(self) -> None:
         """Stop listening."""
         _close_listener(self._listener)
+
+
+def _listener_at(place: NetworkPlace) -> socket.socket:
+    """Return a listener at the first port of a place that is free."""
+    where = place.bound or "any address"
+    for port in place.ports:
+        try:
+            return _listen(place.bound, port)
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE:
+                raise DistributedError(
+                    f"the supervisor can't listen at {where}: {problem.strerror or problem}; name an address of this "
+                    "machine"
+                ) from None
+    first, last = place.ports[0], place.ports[-1]
+    which = f"port {first}" if first == last else f"ports {first} to {last}"
+    raise DistributedError(f"the supervisor can't listen at {where}, {which}: already in use; name a free port")
+
+
+def _listen(host: str | None, port: int) -> socket.socket:
+    if host is not None:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG)
+        except OSError as problem:
+            if problem.errno == errno.EADDRINUSE:
+                raise
+    return socket.create_server(("0.0.0.0", port), backlog=_BACKLOG)  # this system has no IPv6
+
+
+def _peer_at(address: str) -> str:
+    """Return the peer to which a connection counts: an IPv4 address, or a network of IPv6, in which a machine may take
+    any address."""
+    ip = as_ip(address)
+    if ip is None or ip.version == 4:
+        return plain(address)
+    return str(ip_network((ip, _OF_ONE_MACHINE), strict=False))
 
 
 def _close_listener(listener: socket.socket) -> None:

@@ -125,6 +125,10 @@ class EncryptedSocket:
         """Return the address of this end."""
         return self._socket.getsockname()
 
+    def getpeername(self) -> Any:
+        """Return the address of the other end."""
+        return self._socket.getpeername()
+
     def shutdown(self, how: int) -> None:
         """End the connection in one direction or both."""
         self._socket.shutdown(how)

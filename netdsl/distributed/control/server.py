@@ -6,15 +6,20 @@ import secrets
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Self, TypeVar
 
-from netdsl.distributed.control.address import ControlAddress
+import msgspec
+
+from netdsl.distributed.control.address import DEADLINE, ControlAddress, is_beside
 from netdsl.distributed.control.doors import open_door
 from netdsl.distributed.control.encryption import Endpoint
+from netdsl.distributed.control.interfaces import plain
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import (
     HANDSHAKE,
     TOKEN_BYTES,
@@ -52,14 +57,20 @@ _NONSENSE = (OSError, ValueError, DistributedError)  # errors caused by stranger
 class ControlServer:
     """Admits processes that have the token, as `size` workers. Exiting the context ends all connections.
 
-    The server listens at an address of this machine. Without a host, only processes of this machine can connect.
+    The server listens at a place in the network. Without one, only processes of this machine can connect.
 
     With `again`, a lost worker may connect again. The store and the relay belong to the current meeting of workers, and
     are replaced when the next meeting begins.
     """
 
     def __init__(
-        self, host: str | None, size: int, port: int = 0, adopt: Adopt | None = None, *, again: bool = False
+        self,
+        place: NetworkPlace | None,
+        size: int,
+        adopt: Adopt | None = None,
+        *,
+        again: bool = False,
+        deadline: float = DEADLINE,
     ) -> None:
         self._token = secrets.token_hex(TOKEN_BYTES // 2)
         self._size, self._adopt, self._again = size, adopt, again
@@ -70,7 +81,7 @@ class ControlServer:
         self._seen: set[int] = set()
         self._changing, self._closed = threading.Lock(), False
         self._reception = Reception()
-        self._door = open_door(host, port)
+        self._door = open_door(place, deadline)
         threading.Thread(target=self._accept, name="control server", daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -86,9 +97,9 @@ class ControlServer:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def address(self, host: str | None = None) -> ControlAddress:
-        """Return the address for workers, who reach this machine at a host, by default the one of the constructor."""
-        return ControlAddress(self._door.place(host), self._token)
+    def address(self) -> ControlAddress:
+        """Return the address for workers."""
+        return ControlAddress(self._door.place(), self._token)
 
     def next(self, timeout: float) -> Happened | None:
         """Return the next event within this many seconds, or `None` if there is none."""
@@ -107,8 +118,14 @@ class ControlServer:
         with self._changing:
             store, self._store = self._store, StoreServer()
             self._meeting, self._adopt = join.meeting, adopt
-            self._tell_workers(join.membership.members, join)
+            self._tell_workers(join.membership.members, msgspec.structs.replace(join, reached=self._reached()))
         store.close()
+
+    def _reached(self) -> str:
+        """Return the address at which most workers of other machines have reached this one, or nothing if there are
+        none. A worker on this machine can't know it, since it reaches all addresses, even those without a network."""
+        others = (plain(each.getsockname()[0]) for each in self._workers.values() if not is_beside(each))
+        return next((ip for ip, _ in Counter(others).most_common(1)), "")
 
     def dismiss(self, rank: int) -> None:
         """Close the connection of a worker. The worker ends when it notices that."""

@@ -15,9 +15,9 @@ from typing import IO, ClassVar
 
 import msgspec
 
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_words, log_of
 from netdsl.distributed.run import Run
-from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 
 _log = logging.getLogger(__name__)
@@ -39,20 +39,13 @@ class LocalLauncher:
     name: ClassVar[str] = "local"
     restarts: ClassVar[bool] = True
     regroups: ClassVar[bool] = True
-    host: str | None = None
-    bound: str | None = None
-    port = 0
+    place: NetworkPlace | None = None
 
     def __init__(self, command: Sequence[str] = COMMAND, shown: Shown = Shown.NONE) -> None:
         self._command, self._shown = command, shown
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """Return the run with a transport that suits the workers' devices."""
-        if run.transport is Transport.RELAY:
-            raise DistributedError(
-                "the transport relay is only for workers on Spark, which reach no process but the driver; leave "
-                "--transport out"
-            )
         return run.with_transport(per_machine=run.workers)
 
     def room(self, run: Run) -> int:

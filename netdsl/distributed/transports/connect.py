@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
-import socket
-import struct
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -17,6 +14,7 @@ from torch._C._distributed_c10d import Store
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.encryption import Endpoint
+from netdsl.distributed.control.interfaces import interface_with
 from netdsl.distributed.control.protocol import StoreReply, StoreRequest, receive_from_server, send
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
@@ -29,7 +27,6 @@ from netdsl.errors import DistributedError, PeerLostError
 _log = logging.getLogger(__name__)
 
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker creates
-_ADDRESS_OF_INTERFACE = 0x8915  # SIOCGIFADDR, which requests the address of an interface from Linux
 _GLOO_INTERFACE, _NCCL_INTERFACE = "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"
 Connect = Callable[[Transport, ControlClient, int, int, torch.device], Communicator]
 
@@ -85,23 +82,10 @@ def _choose_interface(ip: str) -> None:
 
     By default gloo uses the address of the host's name, which others often can't reach, and NCCL uses any address.
     """
-    name = _interface_with(ip)
+    name = interface_with(ip)
     if name is not None:
         os.environ.setdefault(_GLOO_INTERFACE, name)
         os.environ.setdefault(_NCCL_INTERFACE, f"={name}")  # NCCL reads a name without = as the beginning of names
-
-
-def _interface_with(ip: str) -> str | None:
-    """Return the network interface that has an address, or `None` if no interface has it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for _, name in socket.if_nameindex():
-            try:
-                answer = fcntl.ioctl(probe, _ADDRESS_OF_INTERFACE, struct.pack("256s", name.encode()[:15]))
-            except OSError:  # this interface has no address
-                continue
-            if socket.inet_ntoa(answer[20:24]) == ip:
-                return name
-    return None
 
 
 class ControlStore(Store):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.session import open_session
@@ -27,9 +28,10 @@ def test_a_session_starts_without_jobs():
 
 
 def test_the_drivers_listening_and_public_addresses_may_differ():
-    assert cluster(driver_host="10.1.2.3").bind_host == "10.1.2.3"
-    found = cluster(driver_host="10.1.2.3", driver_bindAddress="0.0.0.0")
-    assert (found.host, found.bind_host) == ("10.1.2.3", "0.0.0.0")
+    assert cluster(driver_host="10.1.2.3").place == NetworkPlace.at("10.1.2.3")
+    found = cluster(driver_host="10.1.2.3", driver_bindAddress="0.0.0.0").place
+    assert (found.hosts, found.bound) == (("10.1.2.3",), "0.0.0.0")
+    assert cluster(driver_host="[fd00::7]").place == NetworkPlace.at("fd00::7")
 
 
 def test_ports_can_be_chosen():

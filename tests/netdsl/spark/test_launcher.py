@@ -107,7 +107,7 @@ def test_the_driver_listens_at_one_port_that_can_be_chosen(
         with (
             socket.create_server(("", port)),
             pytest.raises(
-                DistributedError, match=rf":{port}: .*name a free port, in Spark's settings spark.netdsl.port"
+                DistributedError, match=rf"port {port}: .*name a free port, in Spark's settings spark.netdsl.port"
             ),
         ):
             train(folder, SparkLauncher(session))

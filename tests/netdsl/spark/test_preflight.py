@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
@@ -19,7 +20,7 @@ from netdsl.spark.cluster import Cluster
 from netdsl.spark.preflight import Versions, check_cluster, examine
 from tests.netdsl.spark.conftest import TRANSPORTS, begin
 
-HERE = "127.0.0.1"
+HERE = NetworkPlace.at("127.0.0.1")
 
 
 @pytest.fixture(params=TRANSPORTS)

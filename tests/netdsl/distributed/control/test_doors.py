@@ -18,10 +18,12 @@ from netdsl.distributed.control import address as control_address
 from netdsl.distributed.control import doors
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.encryption import new_context
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
 from netdsl.errors import DistributedError, PeerLostError
 from tests.patience import PATIENCE
 
+HERE = NetworkPlace.at("127.0.0.1")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
@@ -36,7 +38,7 @@ def test_a_local_server_opens_no_port():
     with ControlServer(None, 1) as server, ControlClient(server.address(), 0, leave=print) as client:
         assert opened_by(server) == []
         assert client.ip == "127.0.0.1"
-    with ControlServer("127.0.0.1", 1) as server:
+    with ControlServer(HERE, 1) as server:
         assert len(opened_by(server)) == 1
 
 
@@ -114,9 +116,9 @@ def test_a_folder_with_a_long_path_is_reported(elsewhere, monkeypatch):
 
 
 def test_a_port_answers_nothing_that_is_not_encrypted():
-    with ControlServer("127.0.0.1", 1) as server:
+    with ControlServer(HERE, 1) as server:
         address = server.address()
-        with socket.create_connection((address.place.host, address.place.port), PATIENCE) as stranger:
+        with socket.create_connection((address.place.hosts[0], address.place.port), PATIENCE) as stranger:
             stranger.sendall(address.token.encode())
             received = stranger.recv(99)
         assert not received or received[0] == 21  # an alert of TLS
@@ -128,10 +130,10 @@ def test_only_the_greeting_leads_to_the_handshake(monkeypatch):
     handshakes = []
     secure = doors.NetworkDoor.secure
     monkeypatch.setattr(doors.NetworkDoor, "secure", lambda *given: handshakes.append(given) or secure(*given))
-    with ControlServer("127.0.0.1", 1) as server:
+    with ControlServer(HERE, 1) as server:
         place = server.address().place
         for words in (os.urandom(99), len(place.greeting) * b"0", place.greeting[:-1].encode()):
-            with socket.create_connection((place.host, place.port), PATIENCE) as stranger:
+            with socket.create_connection((place.hosts[0], place.port), PATIENCE) as stranger:
                 stranger.sendall(words)
                 stranger.shutdown(socket.SHUT_WR)
                 with suppress(ConnectionResetError):  # if some words were left unread
@@ -151,14 +153,14 @@ def test_strangers_with_unfinished_handshakes_do_not_push_out_a_worker():
         held = deque[socket.socket]()
         with ExitStack() as all_held:
             while not ended.is_set():
-                held.append(socket.create_connection((place.host, place.port), PATIENCE))
+                held.append(socket.create_connection((place.hosts[0], place.port), PATIENCE))
                 all_held.callback(held[-1].close)
                 with suppress(OSError):
                     held[-1].sendall(words)
                 if len(held) > 200:
                     held.popleft().close()
 
-    with ControlServer("127.0.0.1", 9) as server:
+    with ControlServer(HERE, 9) as server:
         stranger = threading.Thread(target=knock, args=(server.address().place,))
         stranger.start()
         try:
@@ -171,8 +173,8 @@ def test_strangers_with_unfinished_handshakes_do_not_push_out_a_worker():
 
 
 def test_a_closed_door_wakes_the_thread_that_waits_at_it():
-    for host in (None, "127.0.0.1"):
-        door = doors.open_door(host, 0)
+    for place in (None, HERE):
+        door = doors.open_door(place)
         problems = []
 
         def wait(door=door, problems=problems):

@@ -21,6 +21,7 @@ from netdsl.distributed.control import client as control_client
 from netdsl.distributed.control import server as control_server
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.heartbeat import Pulse
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import (
     TOKEN_BYTES,
     Abort,
@@ -45,13 +46,13 @@ from netdsl.distributed.transports.connect import ControlStore
 from netdsl.errors import DistributedError, PeerLostError
 from tests.patience import PATIENCE
 
-HERE = "127.0.0.1"
+HERE = NetworkPlace.at("127.0.0.1")
 BEAT = 0.05
 
 
 @pytest.fixture(params=[None, HERE], ids=["local", "network"])
 def where(request):
-    """Return the host of a server: none for a local socket, or one with a port and encrypted connections."""
+    """Return the place of a server: none for a local socket, or one with a port and encrypted connections."""
     return request.param
 
 
@@ -442,12 +443,15 @@ def test_a_missing_server_is_reported(where):
 def test_a_port_can_be_used_once_it_is_free_again():
     with ControlServer(HERE, 1) as server:
         port = server.address().place.port
-        with pytest.raises(DistributedError, match=f"can't listen at {HERE}:{port}: .*; name a free port"):
-            ControlServer(HERE, 1, port)
-    with ControlServer(HERE, 1, port) as again:
+        place = NetworkPlace.at("127.0.0.1", port)
+        with pytest.raises(
+            DistributedError, match=f"can't listen at 127.0.0.1, port {port}: already in use; name a free port"
+        ):
+            ControlServer(place, 1)
+    with ControlServer(place, 1) as again:
         assert again.address().place.port == port
 
 
 def test_an_address_of_another_machine_is_refused():
     with pytest.raises(DistributedError, match=r"can't listen at 203.0.113.7: .*; name an address of this machine"):
-        ControlServer("203.0.113.7", 1)
+        ControlServer(NetworkPlace.at("203.0.113.7"), 1)

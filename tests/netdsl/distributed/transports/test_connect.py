@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.relay.relay import Relay
@@ -18,7 +19,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import PeerLostError
 from tests.patience import PATIENCE
 
-HERE, CPU = "127.0.0.1", torch.device("cpu")
+HERE, CPU = NetworkPlace.at("127.0.0.1"), torch.device("cpu")
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 WITHOUT_GPUS = [Transport.SHARED_MEMORY, Transport.GLOO, Transport.RELAY]
 
@@ -31,9 +32,9 @@ def no_interface(monkeypatch):
         monkeypatch.delenv(name)
 
 
-@pytest.mark.parametrize("host", [None, HERE], ids=["local", "network"])
+@pytest.mark.parametrize("place", [None, HERE], ids=["local", "network"])
 @pytest.mark.parametrize("transport", WITHOUT_GPUS)
-def test_workers_meet_and_exchange(transport, host):
+def test_workers_meet_and_exchange(transport, place):
     def work(rank):
         with (
             ControlClient(server.address(), rank) as control,
@@ -46,7 +47,7 @@ def test_workers_meet_and_exchange(transport, host):
 
     with (
         closing(Relay(2, 30)) as relay,
-        ControlServer(host, 2, adopt=relay.adopt) as server,
+        ControlServer(place, 2, adopt=relay.adopt) as server,
         ThreadPoolExecutor(2) as pool,
     ):
         assert list(pool.map(work, range(2))) == [[3.0, 4.5, 5.0]] * 2
