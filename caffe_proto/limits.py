@@ -29,6 +29,13 @@ def number_of(text: str) -> int | None:
 class Limit(Enum):
     """A limit, with its name, its default, its unit, the work that it limits, and advice about it."""
 
+    ADDRESS_BYTES = (
+        "address-bytes",
+        64 << 30,
+        "bytes",
+        "The file or folder of an address such as s3://bucket/train, which is copied to this machine.",
+        "Raise it for a larger data set.",
+    )
     ARCHIVE_BYTES = (
         "archive-bytes",
         4 << 30,

@@ -53,6 +53,10 @@ class DataError(CaffeError):
         super().__init__(" ".join(message.splitlines()))
 
 
+class StorageError(CaffeError):
+    """A file or folder in a storage that can't be read. The message begins with its address."""
+
+
 class ForeignFileError(CaffeError):
     """A file that a separate process couldn't open. It may have exceeded the limits of that process, or ended it."""
 

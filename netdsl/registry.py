@@ -98,9 +98,10 @@ _LAUNCHERS = "netdsl.distributed.launchers", "LAUNCHERS"
 _CONNECTIONS = "netdsl.distributed.transports", "CONNECTIONS"
 _SOURCES = "netdsl.data.sources.open_source", "KINDS"
 _FORMATS = "netdsl.model.formats", "FORMATS"
+_SCHEMES = "netdsl.storage.schemes", "SCHEMES"
 _DECODERS = "netdsl.prediction.decoders", "DECODERS"
 _MODELS = "zoo.catalogue", "MODELS"
-_HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS, _FORMATS, _DECODERS, _MODELS)
+_HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS, _FORMATS, _SCHEMES, _DECODERS, _MODELS)
 _DIALECTS = "caffe_proto.dialects"
 
 
@@ -149,6 +150,19 @@ def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
     def register(reader: FormatReader) -> FormatReader:
         _registry(_FORMATS).register(suffix, reader)
         return reader
+
+    return register
+
+
+def register_storage(scheme: str) -> Callable[[Function], Function]:
+    """Return a decorator that registers a function for addresses with a scheme, such as `ours://nets/lenet.prototxt`.
+
+    The function gets an address and returns the file system of fsspec that reads it.
+    """
+
+    def register(open_storage: Function) -> Function:
+        _registry(_SCHEMES).register(scheme, open_storage)
+        return open_storage
 
     return register
 

@@ -19,12 +19,13 @@ from caffe_proto.files import CaffeFile, read, read_solver
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError, WeightsError
 from netdsl.model.formats import named_model
+from netdsl.storage.cache_folder import cache_folder
 from zoo import catalogue
 from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
 from zoo.known import known_card
 from zoo.model_folder import WEIGHTS, DescribedNet, ModelFolder, is_model_folder, model_of_file, open_folder
-from zoo.store.local_store import Store, cache_folder
+from zoo.store.local_store import Store
 
 if TYPE_CHECKING:
     from netdsl.solver.settings import SolverSettings

@@ -18,6 +18,7 @@ from netdsl.data.tables.columns import in_net_types
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.ranks import Ranks, ranks_in, started_by_mpiexec
+from netdsl.storage.local_copies import with_local_paths
 
 Arrays = dict[str, Array]
 
@@ -38,7 +39,7 @@ def open_reader(
     Without them, the reader reads all items.
     """
     ranks = _ranks(rank, size)
-    source = open_source(name, in_parallel=rank is None and started_by_mpiexec(os.environ))
+    source = open_source(with_local_paths(name), in_parallel=rank is None and started_by_mpiexec(os.environ))
     try:
         return Reader(source, batch_size, ranks, shuffle=shuffle, seed=seed, drop_last=drop_last)
     except DataError as problem:

@@ -10,17 +10,21 @@ from typing import ClassVar
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Intake, Reading
+from netdsl.data.sources.open_source import has_kind_prefix
 from netdsl.data.transforms.transform import Transform
 from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer.blobs import Shape
 from netdsl.layer.core import Layer
 from netdsl.layer.samples import BlobKind
+from netdsl.storage.local_copies import path_in_file
 
 INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
 UNKNOWN = -1  # a length that the settings don't determine; divided by a stride, it stays unknown
 _BATCH_FIELDS = "batch_size", "batchsize"  # fields that contain a batch size
+_FILE_FIELDS = "source", "mean_file", "label_map_file"  # fields that name a file or a folder
 
 
 class DataOrigin(Enum):
@@ -87,6 +91,25 @@ class BringsData(Layer):
         """Return the transformation of the layer's images, or `None`. It is random only in the TRAIN phase."""
         p = self.layer
         return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
+
+
+def with_stored_files(message: pb.LayerParameter) -> pb.LayerParameter:
+    """Return the message of a data layer whose files are on this machine.
+
+    If its net was copied from a storage, the files that it names may be stored next to the net. Files of these names in
+    the working folder take precedence, as in Caffe. Names that begin with a kind of data stay as they are.
+    """
+    place = message.location
+    folder = Path(place.rpartition(":")[0] if place.rpartition(":")[2].isdecimal() else place).parent
+    made = copy_of(message)
+    for part in (value for _, value in made.ListFields() if isinstance(value, Message)):
+        for name in (name for name in _FILE_FIELDS if part.DESCRIPTOR.fields_by_name.get(name) is not None):
+            file = getattr(part, name)
+            is_missing = isinstance(file, str) and file and not (has_kind_prefix(file) or Path(file).exists())
+            path = path_in_file(file, folder) if is_missing else None
+            if path is not None:
+                setattr(part, name, str(path))
+    return made
 
 
 class NamesSource(BringsData):

@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from caffe_proto.addresses import local_path
 from caffe_proto.errors import FileError
 from netdsl.registry import Registry
 
@@ -130,7 +129,9 @@ def named_model(path: str | Path) -> NamedModel:
 
     A file stands for itself. The zoo finds the models of names and folders.
     """
-    path = local_path(path)
+    from netdsl.storage.local_copies import opened_path  # imports numpy, which would slow down --help
+
+    path = opened_path(path)
     if path.is_file():
         return FileModel(path)
     model: NamedModel | None = _imported(_ZOO, f"{path}: this is not a file; to look for a model of this name")(path)

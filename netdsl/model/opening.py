@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.addresses import local_path
 from caffe_proto.copies import copy_of
 from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, few
@@ -24,6 +23,7 @@ from netdsl.model.weights.tensor_files import read_tensors
 from netdsl.model.weights.torch_names import Layout, TensorMatch, map_names
 from netdsl.model.weights.writing import caffe_file_of
 from netdsl.net.build import Built
+from netdsl.storage.local_copies import opened_path
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def with_dialect_of(model: Model, files: Iterable[str | Path | Model]) -> Model:
 def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | Model]:
     """Open the weight files in Caffe's own formats. Other files stay paths, because opening them needs the net's
     layers."""
-    return [path if _needs_net(Path(path)) else open_weights(path) for path in paths]
+    return [path if _needs_net(path) else open_weights(path) for path in map(opened_path, paths)]
 
 
 def _needs_net(path: Path) -> bool:
@@ -103,7 +103,7 @@ def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -
     Tensors with torch's own names need the net that their layers belong to. Files of tensors are recognized by their
     suffix, and Caffe's files by their content, whatever their name.
     """
-    path = local_path(path)
+    path = opened_path(path)
     reader = reader_of(path)
     if reader is not None:
         return _without_layers(path, reader(path).weights)
@@ -180,7 +180,7 @@ def load_weights(source: str | Path | Model, *nets: Built, partial: bool = False
     if isinstance(source, Model):
         file, path = source, source.file.path if source.file else ", ".join(map(str, source.files))
     else:
-        file, path = open_weights(source, nets), str(Path(source))
+        file, path = open_weights(source, nets), str(source)
     names = list(dict.fromkeys(name for net in nets for name in learned_layers(net)))
     if names or file.weights:
         check_names(file.weights, names, nets[0].graph.net.name, f"{path}: the file has")
@@ -194,7 +194,7 @@ def load_weights(source: str | Path | Model, *nets: Built, partial: bool = False
 
 def open_files(paths: Iterable[str | Path], model: Model) -> list[Model]:
     """Return the weights of files. Each file must contain at least one layer of the model's net."""
-    opened = [(path, open_weights(path, model)) for path in map(Path, paths)]
+    opened = [(path, open_weights(path, model)) for path in map(opened_path, paths)]
     for path, file in opened:
         check_names(file.weights, [layer.name for layer in model.net.layer], model.net.name, f"{path}: the file has")
     return [file for _, file in opened]

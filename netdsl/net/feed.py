@@ -23,7 +23,7 @@ from netdsl.data.batches.user_rows import USUAL_BATCH, RowBatches, UserRows
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 from netdsl.layer import Shape
-from netdsl.layer.data import DataOrigin, state_shapes
+from netdsl.layer.data import DataOrigin, state_shapes, with_stored_files
 from netdsl.layers import data_layer_of
 from netdsl.net.graph import Graph, Node, Phase
 
@@ -108,7 +108,8 @@ class Feeds:
             stated = layer.stated_batch() or next((shape[0] for shape in shapes if shape), 0)
             self._stated_batch = self._stated_batch or (stated if stated > 0 else None)
             return
-        batches = self._batches(layer.reading(loading.seed), loading)
+        reading = type(layer)(with_stored_files(layer.layer), []).reading(loading.seed)
+        batches = self._batches(reading, loading)
         self.read[index] = batches
         layer.note_data(node.layer)
         _state_tops(node.layer, batches.shapes())

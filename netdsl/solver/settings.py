@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,8 +18,11 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from netdsl.errors import SolverError
+from netdsl.layer.data import with_stored_files
+from netdsl.layers import data_layer_of
 from netdsl.model.model import Model, in_state, open_net
 from netdsl.solver.evaluation import DETECTION, precision_rule
+from netdsl.storage.local_copies import is_copy, opened_path, path_in_file
 
 Policy = Callable[[pb.SolverParameter, int, int], float]  # a function of the settings, the iteration and the step
 _TRAIN_FIELDS = ("net", "net_param", "train_net", "train_net_param")
@@ -31,13 +35,14 @@ _HARMLESS = {  # settings of forks that don't change the result of training
 def read_settings(path: str | Path) -> pb.SolverParameter:
     """Read the settings from a solver's file.
 
-    Caffe's rule: by default, `snapshot_prefix` is the path of the solver's file without its suffix. If
+    Caffe's rule: by default, `snapshot_prefix` is the path of the solver's file without its suffix. The snapshots of a
+    solver from a storage are in the working folder. If
     `snapshot_prefix` is a folder, snapshots are in that folder and named after the solver's file.
     """
     path = local_path(path)
     param = upgrade_solver(read_solver(path).message).message
     if not param.HasField("snapshot_prefix"):
-        param.snapshot_prefix = str(path.with_suffix(""))
+        param.snapshot_prefix = path.stem if is_copy(path) else str(path.with_suffix(""))
     elif local_path(param.snapshot_prefix, "the beginning of a path").is_dir():
         param.snapshot_prefix = str(Path(param.snapshot_prefix) / path.stem)
     _check_nets(param, path)
@@ -189,6 +194,20 @@ class SolverSettings:
         param = copy_of(self.param, without=fields)
         return SolverSettings(param, self.net, self.train_net, self.test_nets)
 
+    def with_stored_files(self) -> SolverSettings:
+        """Return the settings with nets whose data layers name files on this machine, for other processes. Nets from a
+        storage can name files that are stored next to them."""
+
+        def localized(model: Model) -> Model:
+            net = copy_of(model.net)
+            for layer in net.layer:
+                if data_layer_of(layer) is not None:
+                    layer.CopyFrom(with_stored_files(layer))
+            return model if net == model.net else replace(model, net=net)
+
+        net, train_net = (None if model is None else localized(model) for model in (self.net, self.train_net))
+        return SolverSettings(self.param, net, train_net, tuple(map(localized, self.test_nets)))
+
     def without_tests(self) -> SolverSettings:
         """Return the settings of the same training without tests."""
         param = copy_of(self.param, without=("test_iter", "test_interval", "test_state", "test_net"))
@@ -210,7 +229,8 @@ def open_settings(
     of Caffe for which the nets were written, as in `open_net`.
     """
     if not isinstance(source, pb.SolverParameter):
-        folder = Path(source).parent if folder is None else folder
+        source = opened_path(source)
+        folder = source.parent if folder is None else folder
         source = read_settings(source)
 
     def opened(net: str | pb.NetParameter) -> Model:
@@ -235,10 +255,12 @@ def _with_state(model: Model, phase: pb.Phase, states: Sequence[pb.NetState]) ->
 
 def find_file(name: str, folder: Path | None) -> Path:
     """Return the path of a file that a solver names. It is relative to the working folder as in Caffe, or to the
-    solver's folder."""
-    path = local_path(name, "a file")
+    solver's folder. A solver from a storage can name files that are stored next to it."""
+    path = Path(name)
     in_folder = folder / path if folder is not None else path
-    return in_folder if not path.exists() and in_folder.exists() else path
+    if path.exists() or in_folder.exists():
+        return path if path.exists() else in_folder
+    return path_in_file(name, folder) or path
 
 
 def split_names(names: Iterable[str]) -> Iterator[str]:

@@ -108,7 +108,7 @@ def begin_or_resume(run: Run, folder: Path, backend: Backend, weights: Sequence[
 
 def _with_snapshots_in(run: Run, folder: Path) -> Run:
     prefix = folder.resolve() / Path(run.solver.param.snapshot_prefix or "snapshot").name
-    return replace(run, solver=run.solver.with_fields(snapshot_prefix=str(prefix)))
+    return replace(run, solver=run.solver.with_stored_files().with_fields(snapshot_prefix=str(prefix)))
 
 
 def _with_share_of_cores(run: Run, backend: Backend) -> Run:

@@ -55,9 +55,9 @@ def print_line(*parts: str | StyledText, err: bool = False) -> None:
     colors nor begin another line.
     """
     styled = (
-        click.style(shown(part.text), fg=part.color, bold=part.bold or None)
+        click.style(shown(_with_addresses(part.text)), fg=part.color, bold=part.bold or None)
         if isinstance(part, StyledText)
-        else shown(part)
+        else shown(_with_addresses(part))
         for part in parts
     )
     click.echo("".join(styled), err=err)
@@ -65,7 +65,13 @@ def print_line(*parts: str | StyledText, err: bool = False) -> None:
 
 def print_text(text: str, *, err: bool = False) -> None:
     """Print a text of several lines, which ends with its own line break. It is escaped as in `print_line`."""
-    click.echo(shown(text, keep=_LAYOUT), nl=False, err=err)
+    click.echo(shown(_with_addresses(text), keep=_LAYOUT), nl=False, err=err)
+
+
+def _with_addresses(text: str) -> str:
+    """Return a text in which addresses replace the paths of their local copies."""
+    copies = sys.modules.get("netdsl.storage.local_copies")
+    return text if copies is None else str(copies.with_addresses(text))
 
 
 def open_closed_streams() -> None:

@@ -64,7 +64,7 @@ class ConvertDataRequest(Request):
     (5 by default).
     """
 
-    source: str = argument("SRC")
+    source: str = argument("SRC", address="read")
     target: str = argument("DST")
     resize: tuple[int, int] | None = option(
         "Height and width to which all images are resized.", default=None, metavar="HxW", parse=height_and_width
@@ -113,10 +113,13 @@ class MeanRequest(Request):
     from the net. It leaves out the crop and the scale, because Caffe applies them after it subtracts the mean.
     """
 
-    source: str = argument("SRC")
+    source: str = argument("SRC", address="read")
     output: str | None = argument("[OUT.binaryproto]", default=None)
     like: str | None = option(
-        "Net whose data layer sets the size and the channels of images.", default=None, metavar="NET"
+        "Net whose data layer sets the size and the channels of images.",
+        default=None,
+        metavar="NET",
+        address="read",
     )
     resize: tuple[int, int] | None = option(
         "Height and width to which all images are resized.", default=None, metavar="HxW", parse=height_and_width
@@ -143,7 +146,7 @@ class ShowDataRequest(Request):
     spread evenly over the classes. For images with objects, show all image sizes and the number of boxes in each
     class."""
 
-    source: str = argument("SRC")
+    source: str = argument("SRC", address="read")
     output: str | None = option(
         "Contact sheet to write: the images with their labels, or with their boxes and masks.",
         default=None, short="o", aliases=("--sheet",), metavar="SHEET.png",

@@ -33,8 +33,10 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     --data-lmdb it also writes the net's data next to it, after the preparation that Caffe can't do.
     """
 
-    net: str = argument("NET")
-    weights: tuple[str, ...] = option("Weights of the net, in any weights format.", default=(), metavar="FILE")
+    net: str = argument("NET", address="read")
+    weights: tuple[str, ...] = option(
+        "Weights of the net, in any weights format.", default=(), metavar="FILE", address="read"
+    )
     target: ExportTarget = option("Program or format to export to.", name="to")
     output: Path | None = option(
         "Folder for Caffe's files, or the file to write.", default=None, short="o", metavar="PATH"
@@ -50,7 +52,10 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     )
     train_val: bool = option("Also write the training net, for Caffe.", default=False)
     solver: str | None = option(
-        "Solver to write as well, with the training net, for Caffe.", default=None, metavar="FILE"
+        "Solver to write as well, with the training net, for Caffe.",
+        default=None,
+        metavar="FILE",
+        address="read",
     )
     data_lmdb: bool = option("Also write the data that Caffe can't read to an LMDB.", default=False)
     fold: bool = option("Fold BatchNorm and Scale into the layers before them.", default=False)
@@ -89,10 +94,14 @@ class ConvertRequest(AboutNet):
     after both have computed the same outputs.
     """
 
-    source: str = argument("IN")
+    source: str = argument("IN", address="read")
     output: str = argument("OUT")
-    net: str | None = option("Net of the weights, if their tensors have torch's names.", default=None, metavar="NET")
-    weights: tuple[str, ...] = option("Weights, if IN is a net without weights.", default=(), metavar="FILE")
+    net: str | None = option(
+        "Net of the weights, if their tensors have torch's names.", default=None, metavar="NET", address="read"
+    )
+    weights: tuple[str, ...] = option(
+        "Weights, if IN is a net without weights.", default=(), metavar="FILE", address="read"
+    )
     precision: StoredType | None = option("Type of the stored values.", default=None)
 
     def check(self) -> None:
@@ -114,8 +123,8 @@ class VerifyRequest(AssumesShapes, AboutNet):
     in any format of weights: deploy.prototxt,weights.safetensors. A training net is compared in its deployed form.
     """
 
-    first: str = argument("A")
-    second: str = argument("B")
+    first: str = argument("A", address="read")
+    second: str = argument("B", address="read")
     tolerance: float = option(
         "Largest allowed difference of an output, relative to the spread of the blob's values.",
         default=1e-5, least=0, metavar="T",

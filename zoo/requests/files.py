@@ -24,7 +24,7 @@ class ShowRequest(AssumesShapes, InStages, StubsUnknown, WithPython, Lenient, Of
     With --shapes, show the shapes of a net's blobs in each of the net's phases. The options about nets need --shapes.
     """
 
-    files: tuple[str, ...] = argument("FILE...")
+    files: tuple[str, ...] = argument("FILE...", address="read")
     shapes: bool = option("Show the shapes of a net's blobs instead.", default=False)
 
     def check(self) -> None:
@@ -42,7 +42,7 @@ class DrawRequest(AboutNet):
     For nets with thousands of layers, choose SVG: any browser can show and search it.
     """
 
-    net: str = argument("NET")
+    net: str = argument("NET", address="read")
     output: str | None = option(
         "File to write, .svg or .png; by default NET.svg in the current folder.",
         default=None,
@@ -77,7 +77,7 @@ class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
     folder then stands for all nets in it and below. The exit code is 1 if a net with a loss doesn't get that far.
     """
 
-    files: tuple[str, ...] = argument("FILE...")
+    files: tuple[str, ...] = argument("FILE...", address="read")
     run: bool = option("Also run each net forward once, on small random input.", default=False)
     data: bool = option("Try each net's training on made-up data instead.", default=False)
     forward_only: bool = option("With --data: don't compute gradients.", default=False)
@@ -97,8 +97,8 @@ class DiffRequest(Lenient, OfDialect):
     """Compare A and B: their layers, their settings and the values of every blob. Old files are upgraded to the current
     format first. The exit code is 1 if anything differs."""
 
-    first: str = argument("A")
-    second: str = argument("B")
+    first: str = argument("A", address="read")
+    second: str = argument("B", address="read")
     as_written: bool = option("Compare old files without an upgrade.", default=False)
 
 
@@ -119,11 +119,13 @@ class UpgradeRequest(Lenient, OfDialect):
     Without OUTPUT, a prototxt is printed. The list of changes goes to standard error.
     """
 
-    file: str = argument("FILE")
+    file: str = argument("FILE", address="read")
     output: str | None = argument("[OUTPUT]", default=None)
     in_place: bool = option("Replace FILE with the result.", default=False)
 
     def check(self) -> None:
-        """Refuse two destinations for the result."""
+        """Refuse two destinations for the result, and an address as a destination."""
+        if self.in_place and "://" in self.file:
+            raise RequestError("--in-place replaces only files on this machine; give OUTPUT instead", "file")
         if self.in_place and self.output:
             raise RequestError("OUTPUT and --in-place both name the result's file; remove OUTPUT, or remove --in-place")

@@ -154,7 +154,9 @@ class StubsUnknown(Request):
 class WithWeights(Request):
     """A request about a net that needs weights."""
 
-    weights: tuple[str, ...] = option("Weights, if NET is a net without weights.", default=(), metavar="FILE")
+    weights: tuple[str, ...] = option(
+        "Weights, if NET is a net without weights.", default=(), metavar="FILE", address="read"
+    )
 
 
 @request
@@ -191,7 +193,7 @@ class OnSpark(Request):
 
     def passes_addresses(self, field: RequestField) -> bool:
         """Return whether Spark or another program uses the addresses in a field."""
-        by_spark = self.backend == "spark" and field.said.get("address") == "spark"
+        by_spark = self.backend == "spark" and field.said.get("address") in ("spark", "table")
         return by_spark or super().passes_addresses(field)
 
     def check(self) -> None:
@@ -211,9 +213,12 @@ class OnSpark(Request):
 class OfSolver(Request):
     """A request to use a solver's settings for training."""
 
-    model: str | None = option("", default=None, is_argument=True, metavar="[MODEL]")
+    model: str | None = option("", default=None, is_argument=True, metavar="[MODEL]", address="read")
     solver: str | None = option(
-        "Solver settings, which name the net; use them instead of MODEL.", default=None, metavar="FILE"
+        "Solver settings, which name the net; use them instead of MODEL.",
+        default=None,
+        metavar="FILE",
+        address="read",
     )
 
     def check_model_or_solver(self) -> None:

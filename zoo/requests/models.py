@@ -29,7 +29,7 @@ class CardRequest(Request):
     """Show the card of a MODEL, given by name, folder or file: its task, input, classes, published results, license,
     and where to get its weights."""
 
-    model: str = argument("MODEL")
+    model: str = argument("MODEL", address="read")
 
 
 @request

@@ -49,7 +49,10 @@ class PlanningRequest(AssumesShapes, OfSolver):
         metavar="N",
     )
     data: str | None = option(
-        "Data set whose items are counted: digits, lmdb:PATH, folder:PATH, ...", default=None, metavar="SOURCE"
+        "Data set whose items are counted: digits, lmdb:PATH, folder:PATH, ...",
+        default=None,
+        metavar="SOURCE",
+        address="read",
     )
     batch: tuple[int, int] | None = option(
         "Number of items in a worker's iteration; by default the solver's.",
@@ -192,7 +195,7 @@ class SimulateRequest(OverNetwork, OfSolver):
     command prints when each training reaches which accuracy, and how its time is spent. Without --accuracy, both
     trainings run to the end and are compared at the best accuracy that both reach."""
 
-    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE")
+    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE", address="read")
     strategy: str = option(
         "Strategy, as in `zoo train`: averaging:tau=50.", default="averaging", metavar="NAME:SETTINGS"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 from functools import update_wrapper
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import (
     Generic,
     Literal,
     ParamSpec,
+    Self,
     TypedDict,
     TypeVar,
     Union,
@@ -65,7 +66,9 @@ class Said(TypedDict, total=False):
     environment: str
     is_argument: bool
     is_file: bool  # the path of an existing local file
-    address: Literal["other", "spark"]  # who uses addresses: another program, or Spark if it is the backend
+    # The use of addresses: they are read, another program uses them, or Spark does if it is the backend. Those of a
+    # table are read unless Spark is the backend.
+    address: Literal["read", "other", "spark", "table"]
     unprocessed: bool  # whether the field also accepts words that look like options
 
 
@@ -101,7 +104,7 @@ class Request:
     def __post_init__(self) -> None:
         for each in fields_of(type(self)):
             each.check(getattr(self, each.name))
-            if not self.passes_addresses(each):
+            if not (each.reads_addresses or self.passes_addresses(each)):
                 each.check_paths(getattr(self, each.name))
         self.check()
 
@@ -111,6 +114,18 @@ class Request:
     def passes_addresses(self, field: RequestField) -> bool:
         """Return whether another program uses the addresses in a field."""
         return field.said.get("address") == "other"
+
+    def with_local_copies(self) -> Self:
+        """Return the request with the paths of local copies in place of the addresses that it reads."""
+        changes = {}
+        for each in fields_of(type(self)):
+            value = getattr(self, each.name)
+            if each.reads_addresses and not self.passes_addresses(each) and _has_address(value):
+                from netdsl.storage.local_copies import with_local_paths
+
+                is_list = isinstance(value, tuple)
+                changes[each.name] = tuple(map(with_local_paths, value)) if is_list else with_local_paths(value)
+        return replace(self, **changes) if changes else self
 
     def meanwhile(self) -> AbstractContextManager[object]:
         """Return a context for the time until the request is answered. It grants permissions such as running Python
@@ -143,6 +158,11 @@ class RequestField:
     def option_name(self) -> str:
         """The field's name as an option and in files."""
         return self.said.get("name") or self.name.replace("_", "-")
+
+    @property
+    def reads_addresses(self) -> bool:
+        """Whether the files of addresses are read."""
+        return self.said.get("address") in ("read", "table")
 
     @property
     def is_needed(self) -> bool:
@@ -217,6 +237,10 @@ class RequestField:
             raise RequestError(str(problem), self.name) from None
 
 
+def _has_address(value: Any) -> bool:
+    return any(isinstance(each, str) and "://" in each for each in (value if isinstance(value, tuple) else (value,)))
+
+
 def fields_of(kind: type[Request]) -> tuple[RequestField, ...]:
     """Return the fields of a request class: its own in their order, and then the fields of the groups that it
     inherits."""
@@ -275,11 +299,11 @@ class Answering(Generic[P, R, T]):
             answers: Any = self._one_by_one(request, listen)
             return answers  # type: ignore[no-any-return]
         with request.meanwhile():
-            return self.function(request, listen)
+            return self.function(request.with_local_copies(), listen)
 
     def _one_by_one(self, request: R, listen: Listen) -> Iterator[Any]:
         with request.meanwhile():
-            yield from self.function(request, listen)  # type: ignore[misc]
+            yield from self.function(request.with_local_copies(), listen)  # type: ignore[misc]
 
 
 def answers(kind: Callable[P, R]) -> Callable[[Callable[[R, Listen], T]], Answering[P, R, T]]:

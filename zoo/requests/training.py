@@ -190,11 +190,16 @@ class TrainRequest(OfSolver, ByWorkers):
     repeats these changes.
     """
 
-    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE")
+    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE", address="read")
     test_data: str | None = option(
-        "Data to test on, or 'none'; by default a part of the training data.", default=None, metavar="SOURCE"
+        "Data to test on, or 'none'; by default a part of the training data.",
+        default=None,
+        metavar="SOURCE",
+        address="read",
     )
-    weights: tuple[str, ...] = option("Weights to begin with, matched by layer name.", default=(), metavar="FILE")
+    weights: tuple[str, ...] = option(
+        "Weights to begin with, matched by layer name.", default=(), metavar="FILE", address="read"
+    )
     snapshot: str | None = option(
         "Solver state to resume from; 'auto' is the newest complete one.", default=None, metavar="FILE"
     )
@@ -311,21 +316,27 @@ class TuneRequest(ByWorkers):
     and the run. The folder's name can stand for a net in any command.
     """
 
-    model: str | None = argument("[MODEL]", default=None)
+    model: str | None = argument("[MODEL]", default=None, address="read")
     data: str | None = option(
         "Data to train on: a folder with a folder of images for each class, lmdb:PATH, parquet:PATH, ...",
         default=None,
         metavar="SOURCE",
+        address="read",
     )
     test_data: str | None = option(
-        "Data to test on, instead of a share of the training data.", default=None, metavar="SOURCE"
+        "Data to test on, instead of a share of the training data.",
+        default=None,
+        metavar="SOURCE",
+        address="read",
     )
     held_out: float = option("Share of each class to test on.", default=0.1, least=0.01, most=0.9, metavar="SHARE")
     folds: int | None = option(
         "Number of folds of a cross-validation, which tests every item of the data once.",
         default=None, least=2, metavar="K",
     )  # fmt: skip
-    weights: tuple[str, ...] = option("Weights to begin with, instead of the model's own.", default=(), metavar="FILE")
+    weights: tuple[str, ...] = option(
+        "Weights to begin with, instead of the model's own.", default=(), metavar="FILE", address="read"
+    )
     replaced: Mapping[str, int | None] = option(
         "Layer to replace with one of N outputs; by default the layer that predicts, with an output for each class.",
         default_factory=dict, name="replace", metavar="LAYER[:N]", parse=replaced_layers, repeatedly=True,

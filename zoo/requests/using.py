@@ -97,8 +97,8 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
 
     epilog: ClassVar[str] = _INPUTS
 
-    net: str = argument("MODEL")
-    inputs: tuple[str, ...] = argument("INPUT...", default=(), address="spark")
+    net: str = argument("MODEL", address="read")
+    inputs: tuple[str, ...] = argument("INPUT...", default=(), address="table")
     output: str | None = option(
         "File for answers, .jsonl, .csv or .txt; with any other suffix, a table with new columns.",
         default=None, short="o", metavar="OUT", address="spark",
@@ -137,15 +137,18 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
         "Beam width: number of captions to search at once; by default 1.", default=None, least=1, metavar="K"
     )
     vocabulary: str | None = option(
-        "File with the words for captions, one per line; by default the model's own.", default=None, metavar="FILE"
+        "File with the words for captions, one per line; by default the model's own.",
+        default=None,
+        metavar="FILE",
+        address="read",
     )
     features_net: str | None = option(
         "Net that computes features of images, if MODEL reads only features and words; --blob names the blob.",
-        default=None, metavar="NET",
+        default=None, metavar="NET", address="read",
     )  # fmt: skip
     detector: str | None = option(
         "Net or model that finds the subjects of MODEL, such as faces; each is cut out as MODEL's card states.",
-        default=None, metavar="NET",
+        default=None, metavar="NET", address="read",
     )  # fmt: skip
     batch: int | None = option("Number of images or rows in a batch.", default=None, least=1, metavar="N")
     invalid: InvalidRows | None = option(
@@ -221,8 +224,8 @@ class FeaturesRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     contains an array of the blob's values, or a single number if the blob has one value. Only the layers that these
     blobs need are run."""
 
-    net: str = argument("NET")
-    data: str = argument("TABLE", address="spark")
+    net: str = argument("NET", address="read")
+    data: str = argument("TABLE", address="table")
     output: str = option("Parquet file to write; with Spark, a new folder.", short="o", metavar="OUT", address="spark")
     blobs: tuple[str, ...] = option("Blob to write as a column.", name="blob", metavar="NAME")
     batch: int | None = option(
@@ -241,8 +244,8 @@ class ProposeRequest(WithWeights, OnDevice, AboutNet):
     A Fast R-CNN trains on them: `zoo train --data 'voc:FOLDER?set=NAME&proposals=FILE.npz'`.
     """
 
-    net: str = argument("NET")
-    data: str = option("Images to search: voc:FOLDER?set=NAME, coco:FILE.json, ...", metavar="SET")
+    net: str = argument("NET", address="read")
+    data: str = option("Images to search: voc:FOLDER?set=NAME, coco:FILE.json, ...", metavar="SET", address="read")
     output: str = option("File to write.", short="o", metavar="FILE.npz")
     most: int = option("Maximum number of regions in an image.", default=2000, least=1, metavar="N")
     side: int = option("Length to which an image's shorter side is resized.", default=600, least=1, metavar="N")
@@ -259,7 +262,7 @@ class ServeRequest(WithWeights, OnDevice, AboutNet):
     SIGTERM, the server finishes the current requests and ends.
     """
 
-    model: str = argument("MODEL")
+    model: str = argument("MODEL", address="read")
     host: str = option("Address to listen on.", default="127.0.0.1")
     port: int = option("Port to listen on; 0 picks a free one.", default=8000, least=0, most=65535)
     token: Path | None = option(
@@ -336,8 +339,8 @@ class TestRequest(WithWeights, NamesColumns, OnDevice, AtLevel, InStages, AboutN
 
     __test__ = False  # keeps pytest from collecting the class
 
-    net: str = argument("NET")
-    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE", address="spark")
+    net: str = argument("NET", address="read")
+    data: str | None = option(DATA_HELP, default=None, metavar="SOURCE", address="table")
     iterations: int | None = option(
         f"Number of batches; by default {TEST_BATCHES}, or all rows of a table once.",
         default=None, least=1, metavar="N",
@@ -362,8 +365,10 @@ class TimeRequest(OnDevice, AssumesShapes, AtLevel, InStages, AboutNet):
     the sum of its layers, because some layers are computed together with the next one.
     """
 
-    net: str = argument("NET")
-    weights: tuple[str, ...] = option("Weights, matched by layer name; by default random.", default=(), metavar="FILE")
+    net: str = argument("NET", address="read")
+    weights: tuple[str, ...] = option(
+        "Weights, matched by layer name; by default random.", default=(), metavar="FILE", address="read"
+    )
     phase: Literal["TRAIN", "TEST"] = option("Phase of the net.", default="TRAIN", ignore_case=True)
     iterations: int = option(
         "Number of measured iterations; one warm-up iteration comes first.", default=10, least=1, metavar="N"

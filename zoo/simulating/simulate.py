@@ -8,6 +8,7 @@ from netdsl.distributed.machines import Link, SparkLink
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import parse
 from netdsl.solver.events import Notice
+from netdsl.storage.cache_folder import cache_folder
 from netdsl.training.data_sources import holds_out, with_data
 from zoo.names import settings_to_train
 from zoo.requests.events import Listen
@@ -27,7 +28,6 @@ from zoo.simulating.figures import DrawnFigure, FigureFolder
 from zoo.simulating.methods import MethodComparison
 from zoo.simulating.scaling import AlexNetTask, ScalingExperiment
 from zoo.simulating.trials import TrialCache, trainings
-from zoo.store.local_store import cache_folder
 
 
 def _folder(request: FigureRequest, listen: Listen) -> FigureFolder:

@@ -18,6 +18,7 @@ from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
+from netdsl.storage.local_copies import with_local_paths
 
 
 class SparkRows(Protocol):
@@ -43,7 +44,7 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
     functions return batches or items in their own order. Raises a `DataError` for anything else.
     """
     if isinstance(data, (str, Path)):
-        name = parse_source(str(data), Content.ITEMS)
+        name = parse_source(with_local_paths(data) if isinstance(data, str) else str(data), Content.ITEMS)
         split = DataSplit.TRAIN if training else DataSplit.TEST
         return Table(str(name.with_split(split)), shuffle=training)
     if isinstance(data, Table):

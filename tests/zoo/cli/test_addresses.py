@@ -54,6 +54,9 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
     fields = [field for each in commands for field in fields_of(loaded(f"zoo.requests.{each.request}"))]
     passed = {field.name for field in fields if takes_text(field) and field.said.get("address") == "other"}
     assert passed == {"master", "mlflow", "model", "weights", "text", "arguments"}
+    read = {field.name for field in fields if field.reads_addresses}
+    assert {"net", "files", "solver", "source", "data", "inputs", "weights"} < read
+    assert not read & {"output", "target", "folder", "resume", "log", "tensorboard", "plot", "lock", "snapshot"}
     for field in filter(takes_text, fields):
         with pytest.raises(RequestError, match="not an address"):
             field.check_paths(("s3://bucket/x",) if field.is_repeated else "s3://bucket/x")
@@ -63,7 +66,7 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
 
 def test_spark_reads_and_writes_its_own_addresses() -> None:
     with pytest.raises(RequestError, match="s3://b/rows: this must be a path on this machine"):
-        FeaturesRequest(net="lenet", data="s3://b/rows", output="out.parquet", blobs=("ip1",))
+        FeaturesRequest(net="lenet", data="rows.parquet", output="s3://b/rows", blobs=("ip1",))
     FeaturesRequest(net="lenet", data="s3://b/rows", output="hdfs://b/out", blobs=("ip1",), backend="spark")
 
 
@@ -73,7 +76,6 @@ def test_a_program_gets_the_same_error(tmp_path: Path, monkeypatch: pytest.Monke
     solver.write_text('snapshot_prefix: "s3://bucket/lenet"')
     net = Net("lenet")
     for call in (
-        lambda: Net("sftp://host/net.prototxt"),
         lambda: net.save("s3://bucket/lenet.caffemodel"),
         lambda: net.train((), epochs=1, run="s3://bucket/run", workers=2),
         lambda: parse_source("lmdb:sftp://host/train"),

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from netdsl.storage.cache_folder import cache_folder
 from zoo.names import store
-from zoo.store.local_store import Store, cache_folder
+from zoo.store.local_store import Store
 
 
 def test_the_store_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

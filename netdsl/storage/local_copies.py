@@ -1,0 +1,306 @@
+"""Copies of files and folders that addresses name, in the user's cache folder.
+
+A copy has its own folder, whose name is the hash of the address and of the versions of its files. A file that changes
+in the storage therefore gets another copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from queue import Empty, Full, Queue
+from secrets import token_hex
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+from caffe_proto.addresses import address_in, shown_address
+from caffe_proto.errors import FileError
+from caffe_proto.limits import Limit
+from caffe_proto.storage import PRIVATE, create_folder, file_hash, remove_leftovers, temporary_folder
+from netdsl.errors import StorageError
+from netdsl.storage.cache_folder import cache_folder
+from netdsl.storage.schemes import Storage, StoredObject, storage_of
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+ALLOWED = "NETDSL_ALLOW_ADDRESSES"  # the beginnings of addresses that files may name, with commas between them
+_RECORD = ".copy.json"  # in a copy's folder: the address, and the size and SHA-256 of each file
+_SILENCE = 60.0  # seconds without a byte, or without an answer, after which a transfer ends
+_AT_ONCE = 8  # files of a folder that are fetched at the same time
+_DIGITS = 32  # of a hash in a folder's name
+
+# In names of data, options and a part may follow an address: lmdb:s3://bucket/set:train?items=FILE.
+_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s,?]*?(?=(?::(?:train|test))?(?:[\s,?]|$))")
+_WEB = re.compile(r"https?://[^\s,]+")  # its query is a part of the address
+
+_opened = dict[Path, str]()  # the copies that this process has checked, and the folders of their addresses
+
+
+def opened_path(path: str | Path) -> Path:
+    """Return a path that a user named. An address is copied first, and the path of its copy is returned."""
+    return Path(with_local_paths(path)) if isinstance(path, str) else path
+
+
+def with_local_paths(text: str) -> str:
+    """Return a text in which the paths of copies replace the addresses. A user must have written the text."""
+    if address_in(text) is None:
+        return text
+    if _WEB.fullmatch(text):
+        return str(local_copy(text))
+    return _IN_TEXT.sub(lambda match: str(local_copy(match[0])), text)
+
+
+def path_in_file(name: str, folder: Path | None) -> Path | None:
+    """Return the path of a file that another file names, if it is in a storage.
+
+    Nobody but a stranger may have written that name. A relative one is looked up below the address from which the other
+    file, which is in `folder`, was copied. An address is only read if the user allows its beginning. Returns `None` for
+    a name on this machine.
+    """
+    address = address_in(name)
+    if address is not None:
+        if not any(address.startswith(allowed) for allowed in allowed_addresses()):
+            raise StorageError(
+                f"{shown_address(address)}: a file names this address, and files may not make netdsl read from a "
+                f"storage; if you trust it, set {ALLOWED}={shown_address(address).rpartition('/')[0]}/"
+            )
+        return local_copy(address)
+    origin = _origin_of(folder) if folder is not None else None
+    parts = PurePosixPath(name).parts
+    if origin is None or not parts or name.startswith("/") or ".." in parts or "\\" in name:
+        return None
+    return local_copy(f"{origin.rpartition('/')[0]}/{'/'.join(parts)}")
+
+
+def allowed_addresses() -> tuple[str, ...]:
+    """Return the beginnings of addresses that the user lets files name."""
+    return tuple(part.strip() for part in os.environ.get(ALLOWED, "").split(",") if "://" in part)
+
+
+def is_copy(path: Path) -> bool:
+    """Return whether a path is that of a copy."""
+    return _origin_of(path.parent) is not None
+
+
+def with_addresses(text: str) -> str:
+    """Return a text for messages in which addresses replace the paths of the copies that this process has opened."""
+    for copy, origin in _opened.items():
+        text = text.replace(str(copy), origin)
+    return text
+
+
+def _copies_folder() -> Path:
+    return cache_folder() / "addresses"
+
+
+def _origin_of(folder: Path) -> str | None:
+    """Return the address from which the file or folder in a copy's folder was copied, or `None` for another folder."""
+    if folder.parent.resolve() != _copies_folder().resolve():
+        return None
+    record = _read_record(folder)
+    return None if record is None else str(record["address"])
+
+
+def local_copy(address: str) -> Path:
+    """Return the path of a copy of the file or folder of an address. It is fetched unless there is a copy of this
+    version."""
+    address = address.rstrip("/") if address.partition("://")[2].strip("/") else address
+    storage, name = storage_of(address), _name_of(address)
+    objects = _within_silence(lambda: storage.objects(address), address)
+    _check_names(objects, address)
+    known = all(stored.version for stored in objects.values())
+    version = json.dumps(_versions(objects))
+    key = hashlib.sha256(f"{address}\0{version if known else token_hex(16)}".encode()).hexdigest()[:_DIGITS]
+    folder = _copies_folder() / key
+    if not _is_whole(folder):
+        _fetch_folder(storage, address, objects, folder, name)
+        again = _within_silence(lambda: storage.objects(address), address)
+        if _versions(again) != _versions(objects):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise StorageError(f"{shown_address(address)}: it changed while it was fetched; run the same command again")
+    _opened[folder] = shown_address(address).rstrip("/").rpartition("/")[0]
+    return folder / name
+
+
+def _versions(objects: Mapping[str, StoredObject]) -> list[tuple[str, str]]:
+    return [(name, stored.version) for name, stored in sorted(objects.items())]
+
+
+def _name_of(address: str) -> str:
+    name = PurePosixPath(shown_address(address).partition("://")[2].rstrip("/")).name
+    if name in ("", ".", "..", _RECORD) or "\0" in name:
+        raise StorageError(f"{shown_address(address)}: the address names no file or folder; add its name")
+    return name
+
+
+def _check_names(objects: Mapping[str, StoredObject], address: str) -> None:
+    if not objects:
+        raise StorageError(f"{shown_address(address)}: the folder is empty; check the address")
+    for name in filter(None, objects):
+        parts = name.split("/")
+        if any(part in ("", ".", "..") or "\0" in part for part in parts):
+            raise StorageError(
+                f"{shown_address(address)}: '{name[:100]}' isn't the name of a file below the folder; "
+                "rename it in the storage"
+            )
+
+
+def _fetch_folder(storage: Storage, address: str, objects: Mapping[str, StoredObject], folder: Path, name: str) -> None:
+    """Fetch all files into a hidden folder, which gets its name when it is complete."""
+    _log.info("fetching %d files of %s", len(objects), shown_address(address))
+    create_folder(folder.parent, PRIVATE)
+    remove_leftovers(folder.parent)
+    _check_size(objects, address, folder.parent)
+    with temporary_folder(folder.parent, folder.name) as hidden:
+        target, ended = hidden / name, Event()
+
+        def fetched(relative: str) -> tuple[str, list[object]]:
+            path = target / relative if relative else target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return relative, _fetch(storage, objects[relative], path, ended)
+
+        try:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                try:
+                    files = dict(pool.map(fetched, objects))
+                except BaseException:
+                    ended.set()  # so that the others don't fetch the rest of their files
+                    raise
+        except OSError as problem:
+            raise FileError(
+                f"{folder.parent}: the copy of {shown_address(address)} can't be written: {problem.strerror}; free "
+                "some space, or set XDG_CACHE_HOME to another folder"
+            ) from None
+        record = {"address": address.partition("?")[0], "files": files}
+        (hidden / _RECORD).write_text(json.dumps(record), encoding="utf-8")
+        try:
+            hidden.rename(folder)
+        except OSError:  # there is a copy without a record, or another process was faster
+            if not _is_whole(folder):
+                _discard(folder)
+                hidden.rename(folder)
+
+
+def _check_size(objects: Mapping[str, StoredObject], address: str, folder: Path) -> None:
+    size = sum(stored.size for stored in objects.values())
+    Limit.ADDRESS_BYTES.check(size, shown_address(address))
+    missing = size - shutil.disk_usage(folder).free
+    if missing > 0:
+        raise FileError(
+            f"{folder}: the disk needs {missing:,} more free bytes for {shown_address(address)}; free some space, or "
+            "set XDG_CACHE_HOME to another folder"
+        )
+
+
+def _fetch(storage: Storage, stored: StoredObject, path: Path, ended: Event) -> list[object]:
+    """Fetch one file. Returns its size and SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("xb") as file:
+        for piece in _pieces_within_silence(storage.pieces(stored), stored.address, ended):
+            size += len(piece)
+            if size > Limit.ADDRESS_BYTES.most:
+                raise Limit.ADDRESS_BYTES.problem(size, shown_address(stored.address), Limit.ADDRESS_BYTES.most)
+            digest.update(piece)
+            file.write(piece)
+    if stored.size and size != stored.size:
+        raise StorageError(
+            f"{shown_address(stored.address)}: {size:,} of {stored.size:,} bytes arrived; run the same command again"
+        )
+    return [size, digest.hexdigest()]
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether a copy exists and has the sizes and hashes of its record. A damaged one is removed."""
+    record = _read_record(folder)
+    if record is None or folder in _opened:
+        return record is not None
+    target = folder / _name_of(str(record["address"]))
+    for relative, (size, digest) in record["files"].items():
+        path = target / relative if relative else target
+        if not path.is_file() or path.stat().st_size != size or (size and file_hash(path) != digest):
+            _log.warning("%s differs from its record, and is fetched again", path)
+            _discard(folder)
+            return False
+    return True
+
+
+def _read_record(folder: Path) -> dict[str, Any] | None:
+    try:
+        record: dict[str, Any] = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record
+
+
+def _discard(folder: Path) -> None:
+    """Remove a copy. Other processes never see it half removed."""
+    hidden = folder.with_name(f".{folder.name}.{token_hex(8)}")
+    folder.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _within_silence(function: Callable[[], T], address: str) -> T:
+    """Return a function's result. Raises an error if the storage doesn't answer in time."""
+
+    def once() -> Iterator[T]:
+        yield function()
+
+    return next(_pieces_within_silence(once(), address, Event()))
+
+
+def _pieces_within_silence(pieces: Iterator[T], address: str, ended: Event) -> Iterator[T]:
+    """Yield pieces that another thread reads, so that no driver can make this one wait forever."""
+    arrived: Queue[tuple[T | None, BaseException | None]] = Queue(2)
+    left = Event()
+
+    def put(piece: T | None, problem: BaseException | None) -> None:
+        while not (left.is_set() or ended.is_set()):
+            with suppress(Full):
+                arrived.put((piece, problem), timeout=0.5)
+                return
+
+    def read() -> None:
+        try:
+            for piece in pieces:
+                put(piece, None)
+                if left.is_set() or ended.is_set():
+                    return
+            put(None, None)
+        except BaseException as problem:
+            put(None, problem)
+
+    Thread(target=read, daemon=True).start()
+    try:
+        while True:
+            piece, problem = _next_piece(arrived, address, ended)
+            if problem is not None:
+                raise problem
+            if piece is None:
+                return
+            yield piece
+    finally:
+        left.set()
+
+
+def _next_piece(
+    arrived: Queue[tuple[T | None, BaseException | None]], address: str, ended: Event
+) -> tuple[T | None, BaseException | None]:
+    silent_until = time.monotonic() + _SILENCE
+    while time.monotonic() < silent_until and not ended.is_set():
+        with suppress(Empty):
+            return arrived.get(timeout=0.5)
+    raise StorageError(
+        f"{shown_address(address)}: the storage has sent nothing for {_SILENCE:g} seconds; check the address and the "
+        "connection, and run the same command again"
+    )
