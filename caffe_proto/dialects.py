@@ -14,7 +14,7 @@ from functools import cache, cached_property, wraps
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -90,11 +90,23 @@ class Dialect:
         """Return the values of an enum that have other numbers in this dialect, by name."""
         return _EMPTY if kind is None else self.enums.get(schema_name(kind), _EMPTY)
 
+    def value(self, schema_field: FieldDescriptor, number: int) -> int | None:
+        """Return the number of an enum field's value in this dialect, or `None` if the dialect doesn't have the value.
+        Unknown values keep their numbers."""
+        enum_value = enum_of(schema_field).values_by_number.get(number)
+        renumbered = self.values(schema_field.enum_type)
+        if enum_value is None:
+            return number
+        if enum_value.name in renumbered:
+            return renumbered[enum_value.name]
+        return None if number >= PRIVATE_VALUE or number in renumbered.values() else number
+
     def _field_numbers(self, descriptor: Descriptor) -> Mapping[str, int]:
         return self.numbers.get(schema_name(descriptor), _EMPTY)
 
     def _renumbers_enum(self, descriptor: Descriptor) -> bool:
-        return any(self.values(field.enum_type) for field in descriptor.fields)
+        kinds = filter(None, (field.enum_type for field in descriptor.fields))
+        return any(self.values(kind) or any(value.number >= PRIVATE_VALUE for value in kind.values) for kind in kinds)
 
     def decode(self, data: bytes, descriptor: Descriptor) -> bytes:
         """Translate an encoded message of this dialect to the schema's numbers."""
@@ -206,16 +218,14 @@ def _encode_below(dialect: Dialect, data: bytes, descriptor: Descriptor) -> byte
 
 def _enum_number(dialect: Dialect, value: bytes, schema_field: FieldDescriptor) -> bytes:
     number, _ = read_varint(value, 0, len(value))
-    enum_value = enum_of(schema_field).values_by_number.get(number)
-    renumbered = dialect.values(schema_field.enum_type)
-    if enum_value is None or enum_value.name in renumbered:
-        return value if enum_value is None else varint(renumbered[enum_value.name])
-    if number >= PRIVATE_VALUE or number in renumbered.values():
+    encoded = dialect.value(schema_field, number)
+    if encoded is None:
         raise DialectError(
-            f"dialect '{dialect.name}' doesn't have the value '{enum_value.name}' for '{schema_field.name}'; "
+            f"dialect '{dialect.name}' doesn't have the value "
+            f"'{enum_of(schema_field).values_by_number[number].name}' for '{schema_field.name}'; "
             "use another value, or write a .prototxt"
         )
-    return value
+    return value if encoded == number else varint(encoded)
 
 
 def _encoded_field(number: int, wire_field: Field, value: bytes) -> bytes:
@@ -335,19 +345,58 @@ def dialect_named(name: str) -> Dialect:
 
 def dialect_for(message: Message) -> Dialect:
     """Return the most common dialect that has every field that the message sets."""
-    data = message.SerializePartialToString()
-    first_problem: DialectError | None = None
+    data, descriptor = message.SerializePartialToString(), descriptor_of(message)
+    uses = Uses.of(data, descriptor)
     for dialect in all_dialects().values():
-        try:
-            dialect.encode(data, descriptor_of(message))
-        except DialectError as problem:
-            first_problem = first_problem or problem
-        else:
+        if uses.fit(dialect):
             return dialect
-    raise DialectError(
-        f"no fork of Caffe has all the fields of this net ({first_problem}); write a .prototxt, or define a dialect "
-        "as in docs/extend_dialect.md"
-    )
+    try:
+        BVLC.encode(data, descriptor)
+    except DialectError as problem:
+        raise DialectError(
+            f"no fork of Caffe has all the fields of this net ({problem}); write a .prototxt, or define a dialect "
+            "as in docs/extend_dialect.md"
+        ) from None
+    raise AssertionError("BVLC Caffe has all fields, but doesn't fit")
+
+
+class Uses:
+    """The fields and the enum values that a message sets, which its dialect must have."""
+
+    def __init__(self) -> None:
+        self._fields = set[tuple[Descriptor, str]]()
+        self._values = set[tuple[FieldDescriptor, int]]()
+
+    @classmethod
+    def of(cls, data: bytes, descriptor: Descriptor) -> Self:
+        """Return what an encoded message uses."""
+        uses = cls()
+        uses._note(data, descriptor)
+        return uses
+
+    def fit(self, dialect: Dialect) -> bool:
+        """Return whether a dialect has all of this."""
+        return all(dialect.number(owner, name) is not None for owner, name in self._fields) and all(
+            dialect.value(schema_field, number) is not None for schema_field, number in self._values
+        )
+
+    def _note(self, data: bytes, descriptor: Descriptor) -> None:
+        known = descriptor.fields_by_number
+        for wire_field in fields(data):
+            schema_field = known.get(wire_field.number)
+            if schema_field is None or schema_field.number in IN_MEMORY:
+                continue
+            self._fields.add((descriptor, schema_field.name))
+            kind = schema_field.message_type
+            if kind is not None and wire_field.kind == LENGTH and _is_touched(kind):
+                self._note(data[wire_field.value : wire_field.end], kind)
+            elif schema_field.enum_type is not None and wire_field.kind == VARINT:
+                self._values.add((schema_field, read_varint(data, wire_field.value, wire_field.end)[0]))
+
+
+@of_dialects
+def _is_touched(descriptor: Descriptor) -> bool:
+    return any(dialect.touches(descriptor) for dialect in all_dialects().values())
 
 
 def mark(net: pb.NetParameter, dialects: Sequence[str]) -> None:

@@ -20,8 +20,8 @@ from caffe_proto.addresses import local_path
 from caffe_proto.blobs import Blobs, check_message
 from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialect_detection import detect_dialect, with_numbers_of
-from caffe_proto.dialects import BVLC, Dialect, dialect_for, dialect_named, mark, marks_of
-from caffe_proto.errors import CaffeError, DialectError, FileError, TextError, UnknownNameError
+from caffe_proto.dialects import BVLC, Dialect, Uses, dialect_for, dialect_named, mark, marks_of
+from caffe_proto.errors import CaffeError, FileError, TextError, UnknownNameError
 from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.text.document import Body
 from caffe_proto.text.prototxt import body_of, count_fields, kind_of, message_of, text_of
@@ -321,12 +321,8 @@ def _dialect_with(net: pb.NetParameter, marks: tuple[str, ...]) -> Dialect:
     """Return the dialect whose numbers a net is written with. It is the net's own if that has all its fields."""
     if len(marks) == 1:
         dialect = dialect_named(marks[0])
-        try:
-            dialect.encode(_serialized(net), descriptor_of(net))
-        except DialectError:  # a net of one fork uses a field of another, for example
-            pass
-        else:
-            return dialect
+        if Uses.of(_serialized(net), descriptor_of(net)).fit(dialect):
+            return dialect  # otherwise a net of one fork uses a field of another, for example
     return dialect_for(net)
 
 

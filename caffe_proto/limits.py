@@ -155,6 +155,20 @@ class Limit(Enum):
         "The steps that compute the constants of an ONNX graph.",
         "Run onnxsim on the model first, which computes the constants.",
     )
+    PASS_MEMORY = (
+        "pass-memory",
+        512 << 20,
+        "bytes",
+        "The inputs and outputs of one layer, in the pass that verifies an imported model.",
+        "Raise it for a net with large images.",
+    )
+    PASS_OPERATIONS = (
+        "pass-operations",
+        4 << 30,
+        "operations",
+        "The multiplications and additions of the pass that verifies an imported model.",
+        "Raise it for a small net with large images.",
+    )
     PROCESS_MEMORY = (
         "process-memory",
         8 << 30,

@@ -10,10 +10,13 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs, shape_of
+from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile
 from caffe_proto.limits import Limit
 from caffe_proto.text.document import Body, Entry, Scalar
 from caffe_proto.text.prototxt import unbind
+
+AnyLayer = pb.LayerParameter | pb.V1LayerParameter
 
 _RULES = {"include", "exclude", "phase"}
 _SHOWN_ELSEWHERE = {"name", "type", "bottom", "top", "phase"}
@@ -66,7 +69,7 @@ def summarize(file: CaffeFile[Message]) -> Summary:
     kind, dialect = message.DESCRIPTOR.name, file.dialect.name if file.dialect else None
     if isinstance(message, pb.NetParameter):
         Limit.SUMMARY_LINES.check(len(message.layers) + len(message.layer), "a table of the layers")
-        all_layers: list[pb.LayerParameter | pb.V1LayerParameter] = [*message.layers, *message.layer]
+        all_layers: list[AnyLayer] = [*message.layers, *message.layer]
         layers = tuple(_layer_line(layer) for layer in all_layers)
         total = sum(line.parameters for line in layers)
         settings = _settings_of(message, {"name", "layer", "layers", "input", "input_dim", "input_shape"})
@@ -78,12 +81,12 @@ def summarize(file: CaffeFile[Message]) -> Summary:
     return Summary(kind, "", file.form.value, dialect, blobs=lines, settings=settings)
 
 
-def _layer_line(layer: pb.LayerParameter | pb.V1LayerParameter) -> LayerLine:
+def _layer_line(layer: AnyLayer) -> LayerLine:
     named_layer = layer.layer if isinstance(layer, pb.V1LayerParameter) and layer.HasField("layer") else layer
     kind = (
         named_layer.type if isinstance(named_layer.type, str) else pb.V1LayerParameter.LayerType.Name(named_layer.type)
     )
-    body = unbind(layer)
+    body = unbind(_without_blobs(layer))
     entries = [
         *body.entries,
         *(entry for old in body.named("layer") for old_body in old.bodies() for entry in old_body.entries),
@@ -100,6 +103,13 @@ def _layer_line(layer: pb.LayerParameter | pb.V1LayerParameter) -> LayerLine:
         blobs=shapes,
         parameters=sum(map(math.prod, shapes)),
     )
+
+
+def _without_blobs(layer: AnyLayer) -> AnyLayer:
+    bare = copy_of(layer, without=["blobs"])
+    if isinstance(bare, pb.V1LayerParameter) and bare.HasField("layer"):
+        bare.layer.ClearField("blobs")
+    return bare
 
 
 def _plain_settings(entry: Entry) -> str:

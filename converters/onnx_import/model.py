@@ -22,6 +22,8 @@ from netdsl.errors import ConversionError, first_line
 from netdsl.layer import Shape
 from netdsl.model.model import Model
 from netdsl.model.weights.match import AnyArray
+from netdsl.net.graph import Phase
+from netdsl.net.work import check_pass
 
 _DOMAINS = ("", "ai.onnx")
 _OF_SHAPES = ("Shape", "Size")  # operators whose result is constant even if their input isn't
@@ -54,6 +56,7 @@ def _verify(model: Any, converted: Model) -> None:
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
               for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
+    check_pass(converted.layers(Phase.TEST), model.ByteSize(), "the pass that verifies the import")
     report = verify_onnx(model, converted, inputs=inputs)
     if not report.passed:
         raise ConversionError(

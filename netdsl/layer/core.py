@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -117,6 +118,11 @@ class Layer(LayerBlobs):
         inputs = tuple(torch.empty(shape, device="meta", dtype=dtype) for shape in bottoms)
         tops = functional_call(self, blobs, inputs)
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
+
+    def products(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
+        """Return about how many products a pass computes. Each row of a blob is used once for each value of a top."""
+        rows = [blob.numel() // max(blob.shape[0], 1) for blob in self.blob_tensors() if blob.dim()]
+        return max(rows, default=0) * sum(map(math.prod, tops))
 
     def has_hooks(self) -> bool:
         """Return whether a program observes this layer with torch's hooks."""

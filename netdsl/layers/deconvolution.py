@@ -36,6 +36,10 @@ class Deconvolution(Convolving):
         groups = self.weight.view(self.group, -1, *self.weight.shape[1:])
         return (groups * factor.view(self.group, 1, -1, *[1] * self.spatial)).flatten(0, 1)
 
+    def products(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
+        """Return the number of products. Each value of the bottom scales the filters of its channel."""
+        return super().products(tops, bottoms)
+
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Return the size that the windows cover, minus the padding. Raises a `ShapeError` if nothing is left."""
         w, sizes = self.window, bottoms[0][self.axis + 1 :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -66,6 +67,11 @@ class Pooling(HasOnnxForm, MakesNewMemory):
                 "kernel_size"
             )
         return [(*bottoms[0][:2], *pooled)] * len(self.layer.top)
+
+    def products(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
+        """Return the number of values in all windows."""
+        window = math.prod(bottoms[0][2:] if self.window is None else self.window.kernel)
+        return window * math.prod(tops[0])
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         window = self.window.on(x.shape[2:]) if self.window else plain(x.shape[2:])

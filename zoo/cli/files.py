@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from zoo.drawing.draw import DrawnNet
 
 _NUMBERS = ("minimum", "maximum", "mean")
+_MOST_BLOBS = 20  # shapes of one layer
 _WIDE = 100  # number of columns that leaves room for unwrapped names
 
 
@@ -66,7 +68,7 @@ def _layers(summary: Summary, *, narrow: bool) -> Table:
             "top": line.tops,
             "settings": line.settings,
             "when": line.when,
-            "blobs": [_shape(blob) for blob in line.blobs] if summary.parameters else "",
+            "blobs": _shapes(line.blobs) if summary.parameters else "",
             "parameters": f"{line.parameters:,}" if line.parameters else "",
         }
         for line in summary.layers
@@ -90,6 +92,12 @@ def _blobs(summary: Summary) -> Table:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
+
+
+def _shapes(blobs: Sequence[tuple[int, ...]]) -> list[str]:
+    """Return the shapes of a layer's blobs. Layers have a few, so only a damaged file has more than are shown."""
+    more = [f"... {len(blobs) - _MOST_BLOBS:,} more"] if len(blobs) > _MOST_BLOBS else []
+    return [*map(_shape, blobs[:_MOST_BLOBS]), *more]
 
 
 def _shape(shape: tuple[int, ...]) -> str:

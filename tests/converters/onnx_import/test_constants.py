@@ -1,4 +1,4 @@
-"""Constants of a small ONNX model are computed only if the work is within the limits."""
+"""A small ONNX model is computed only as far as the work is within the limits."""
 
 from __future__ import annotations
 
@@ -69,3 +69,11 @@ def test_a_setting_allows_more_work(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_nodes_are_renamed_without_a_search_of_the_net(monkeypatch: pytest.MonkeyPatch) -> None:
     net = from_onnx(attacks.chain(300), verify=False)
     assert [layer.top[0] for layer in net.net.layer][1:] == [*(f"r{index}" for index in range(1, 300)), "y"]
+
+
+def test_the_pass_that_verifies_an_import_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netdsl.net.work._USES", 0)
+    monkeypatch.setenv("NETDSL_LIMITS", "pass-operations=1")
+    with pytest.raises(CaffeError, match=r"the pass that verifies the import needs .* the limit 'pass-operations'"):
+        from_onnx(attacks.chain(3))
+    from_onnx(attacks.chain(3), verify=False)

@@ -200,3 +200,11 @@ def test_an_unused_assumption_gives_a_warning(zoo) -> None:
 def test_torch_is_not_loaded_without_shapes() -> None:
     check = "import sys, zoo.cli.files, zoo.files; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_a_layers_many_blobs_are_counted(zoo) -> None:
+    blobs = "blobs { shape { dim: 2 } } " * 30
+    Path("many.prototxt").write_text(f'layer {{ name: "ip" type: "InnerProduct" {blobs} }}')
+    out = zoo("show", "many.prototxt").out
+    assert out.count(" 2 ") + out.count(" 2\n") == 20
+    assert "... 10 more" in out
