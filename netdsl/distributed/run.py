@@ -18,6 +18,7 @@ from caffe_proto.copies import with_texts
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import PRIVATE, create_folder, remove_leftovers, write_pieces
 from netdsl.data.tables.table import Table
+from netdsl.distributed.control.address import DEADLINE
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.run_lease import check_folder_name
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -57,7 +58,7 @@ class Run:
     threads: int = 1  # number of threads with which each of several workers computes
     tables: Mapping[Phase, Table] = field(default_factory=dict)
     transport: Transport | None = None  # the best one for the devices and machines, if unset
-    deadline: float = 120.0  # seconds without a heartbeat after which a worker counts as lost
+    deadline: float = DEADLINE  # seconds without a heartbeat after which a worker counts as lost
     keeping: Retention = field(default_factory=Retention)
     require_finite: bool = True  # whether losses and saved weights that aren't finite are an error
     fewest: int | None = None  # if set, workers may be lost and join while at least this number takes part

@@ -16,11 +16,12 @@ from typing import Any, Self
 
 import msgspec
 
-from netdsl.distributed.control.address import ControlAddress, is_beside
+from netdsl.distributed.control.address import ControlAddress, NetworkPort, is_beside
 from netdsl.distributed.control.encryption import Endpoint
-from netdsl.distributed.control.heartbeat import Pulse
+from netdsl.distributed.control.heartbeat import Pulse, SupervisorLease
 from netdsl.distributed.control.protocol import (
     Abort,
+    Confirmed,
     Ended,
     Ending,
     Heartbeat,
@@ -58,8 +59,9 @@ class ControlClient:
     """A worker's side of the control connection.
 
     If the connection ends before the client closes it, the supervisor is gone. The client then calls `leave`, which
-    must end the worker at once, since another supervisor may start the run again from the journal. `interruption`
-    happens when another worker is lost.
+    must end the worker at once, since another supervisor may start the run again from the journal. The same happens if
+    the supervisor, on another machine, doesn't answer within the deadline. `interruption` happens when another worker
+    is lost.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class ControlClient:
     ) -> None:
         self.pulse, self.interruption = Pulse(), Interruption()
         self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
+        self._lease = SupervisorLease(address.place.silence) if isinstance(address.place, NetworkPort) else None
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
+        self._losing = threading.Lock()
         self._leaving, self._joins = threading.Event(), SimpleQueue[Join | None]()
         self._meeting, self._rank_there = 0, rank
         self._stores: list[Endpoint] = []
@@ -78,7 +82,7 @@ class ControlClient:
         self._is_beside_server = is_beside(self._socket)
 
     def __enter__(self) -> Self:
-        for work in (self._take_messages, self._pass_on_pulse):
+        for work in (self._take_messages, self._pass_on_pulse, self._watch_lease):
             threading.Thread(target=work, name="control client", daemon=True).start()
         return self
 
@@ -187,7 +191,8 @@ class ControlClient:
             raise PeerLostError(f"the supervisor is gone: {problem}") from None
 
     def _take_messages(self) -> None:
-        with suppress(OSError, DistributedError):
+        reason = "the supervisor is gone"
+        try:
             while (message := receive_from_server(self._socket)) is not None:
                 match message:
                     case Join():
@@ -197,9 +202,15 @@ class ControlClient:
                     case StopAfterRound():
                         self._stop.set()
                         self._joins.put(None)
-                    case Abort(reason):
-                        self.interruption.happen(reason)
-        self._lose_supervisor()
+                    case Abort(reason=why):
+                        self.interruption.happen(why)
+                    case Confirmed() if self._lease is not None:
+                        self._lease.note_answer()
+        except TimeoutError:  # the system has given up, as it does after the same time
+            reason = self._silence()
+        except (OSError, DistributedError):
+            pass
+        self._lose_supervisor(reason)
 
     def _take_part(self, join: Join) -> None:
         self._meeting, self._rank_there = join.meeting, join.membership.members.index(self._rank)
@@ -212,15 +223,36 @@ class ControlClient:
     def _pass_on_pulse(self) -> None:
         while not self._closed.wait(self._beat):
             sign = self.pulse.take()
-            if sign is not None:
+            if self._lease is not None:
+                self._lease.note_request()
+            if sign is not None or self._lease is not None:
                 with suppress(PeerLostError):  # the thread that receives messages notices this too
                     self._send_message(Heartbeat(sign))
 
-    def _lose_supervisor(self) -> None:
-        if not self._closed.is_set():
-            self.interruption.happen("the supervisor is gone")
-            self._joins.put(None)
-            self._leave(f"worker {self._rank}: {self.interruption.reason}")
+    def _watch_lease(self) -> None:
+        """End the worker if the supervisor doesn't answer. The thread that sends may be stuck then."""
+        while self._lease is not None and not self._closed.wait(self._beat):
+            if self._lease.has_ended():
+                self._lose_supervisor(self._silence())
+                return
+
+    def _silence(self) -> str:
+        """Return the reason for which a worker ends that is cut off."""
+        seconds = self._lease.seconds if self._lease is not None else 0.0
+        return (
+            f"the supervisor at {self._address.place} hasn't answered for {seconds:g} s, so this worker ends; check "
+            "the network between the two machines, and continue the run with --resume if the supervisor has ended too"
+        )
+
+    def _lose_supervisor(self, reason: str) -> None:
+        with self._losing:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+        self.interruption.happen(reason)
+        self._joins.put(None)
+        where = f" on {socket.gethostname()}" if self._lease is not None else ""
+        self._leave(f"worker {self._rank}{where}: {self.interruption.reason}")
 
 
 def _close_socket(connection: Endpoint) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -59,6 +60,40 @@ class Pulse:
         if self._waiting:
             return Sign.WAITING
         return Sign.WORKING if self._used - before > _BUSY else None
+
+
+class SupervisorLease:
+    """A worker's permission to continue for some seconds, which each answer of the supervisor renews.
+
+    It counts from the time when the worker asked. So the worker ends before the supervisor, which has the same limit,
+    can start another one in its place. If this process was paused, it asks once more first.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._asked = deque[float]()
+        self._changing = threading.Lock()
+        self._renewed = self._looked = time.monotonic()
+
+    def note_request(self) -> None:
+        """Note that the worker asks now."""
+        with self._changing:
+            self._asked.append(time.monotonic())
+
+    def note_answer(self) -> None:
+        """Note that the supervisor has answered the oldest open request."""
+        with self._changing:
+            if self._asked:
+                self._renewed = max(self._renewed, self._asked.popleft())
+
+    def has_ended(self) -> bool:
+        """Return whether the worker must end. A pause of this process itself doesn't count."""
+        with self._changing:
+            now = time.monotonic()
+            if now - self._looked > _STOPPED:
+                self._renewed = now
+            self._looked = now
+            return now - self._renewed > self.seconds
 
 
 class WatchedCommunicator:

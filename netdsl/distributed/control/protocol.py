@@ -60,9 +60,9 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
-    """A worker's report that it is alive."""
+    """A worker's report that it is alive, which the server confirms. Without a sign, it only asks for that."""
 
-    sign: Sign
+    sign: Sign | None
 
 
 class WorkerReport(msgspec.Struct, frozen=True, tag=True):
@@ -112,6 +112,10 @@ class StopAfterRound(msgspec.Struct, frozen=True, tag=True):
     """The server's request to stop when a round is finished."""
 
 
+class Confirmed(msgspec.Struct, frozen=True, tag=True):
+    """The server's answer to a heartbeat, which shows the worker that it is still connected."""
+
+
 class Abort(msgspec.Struct, frozen=True, tag=True):
     """The server's message that a worker was lost, so waiting for other workers is pointless."""
 
@@ -136,7 +140,7 @@ class StoreReply(msgspec.Struct, frozen=True, tag=True):
 
 
 FromWorker = Hello | Heartbeat | WorkerReport | Left | Ended | StoreRequest
-ToWorker = Welcome | Refused | Join | LeaveAfterRound | StopAfterRound | Abort | StoreReply
+ToWorker = Welcome | Refused | Confirmed | Join | LeaveAfterRound | StopAfterRound | Abort | StoreReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)
 

@@ -24,6 +24,7 @@ from netdsl.distributed.control.protocol import (
     HANDSHAKE,
     TOKEN_BYTES,
     Abort,
+    Confirmed,
     Ended,
     Heartbeat,
     Hello,
@@ -243,6 +244,11 @@ class ControlServer:
         self._happened.put((rank, hello))
         with suppress(*_NONSENSE):
             while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Left | Ended):
+                if isinstance(message, Heartbeat):
+                    with self._changing:  # other threads send to this worker too
+                        send(connection, Confirmed())
+                    if message.sign is None:
+                        continue
                 self._happened.put((rank, message))
         with self._changing:  # so that its successor connects later
             del self._workers[rank]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Event, Thread
 from typing import ClassVar, TypeVar
 
@@ -38,6 +39,7 @@ _FILE_OF_OTHER = "control-{}.json"  # with the reason for which another worker c
 _JOB = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "MASTER_PORT")  # the same for all workers of a job
 _NAP = 0.1  # seconds between two looks at the first worker's file
 _GRACE = 10.0  # seconds for the first worker's own part to end
+_START_TIME = 19  # the field of /proc/self/stat behind the name, in ticks since the machine was started
 _BEAT = 1.0  # seconds between two signs that the first worker is alive
 _REACH = 30.0  # seconds for which a worker tries to reach a first worker that is alive
 _LEFTOVER = 30.0  # seconds for a first worker to remove what an earlier start of the same job has left
@@ -225,7 +227,8 @@ def _await_spec(folder: Path, rank: int) -> WorkerSpec:
             continue
         is_alive = state != leftover
         if published.spec is None:
-            if published.job == _job() and (is_alive or now - begun > _LEFTOVER):
+            is_recent = is_alive or now - begun > _LEFTOVER or _is_younger_than_process(file)
+            if published.job == _job() and is_recent:
                 raise DistributedError(
                     f"the first worker, on {published.host}, failed: {published.reason}; start all workers again when "
                     "that is mended"
@@ -272,6 +275,17 @@ def _is_replaceable(file: Path) -> bool:
     with suppress(OSError, msgspec.MsgspecError):
         return held_lease(file.parent.resolve()) is not None or _read(file)[0].spec is None
     return True
+
+
+def _is_younger_than_process(file: Path) -> bool:
+    """Return whether a file was written since this process began, by the clock of the file's storage."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[-1].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[_START_TIME]) / os.sysconf("SC_CLK_TCK")
+        with NamedTemporaryFile(dir=file.parent, prefix=".clock-") as now:
+            return file.stat().st_mtime > os.fstat(now.fileno()).st_mtime - age
+    except (OSError, AttributeError):  # another system than Linux, or a folder that this process can't write to
+        return False
 
 
 def _state_of(file: Path) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ import torch
 from torch import distributed as dist
 
 from netdsl.distributed.control import heartbeat
-from netdsl.distributed.control.heartbeat import Health, Pulse, WatchedCommunicator
+from netdsl.distributed.control.heartbeat import Health, Pulse, SupervisorLease, WatchedCommunicator
 from netdsl.distributed.control.protocol import Ending, Sign
 from netdsl.distributed.transports.torch_group import TorchGroup
 from tests.patience import PATIENCE
@@ -117,6 +117,34 @@ def clock(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(heartbeat.time, "monotonic", lambda: now[0])
     return now
+
+
+def test_a_lease_counts_from_the_last_request_that_was_answered(clock):
+    lease = SupervisorLease(10.0)
+    for _ in range(8):  # a request each second, of which the first four are answered late
+        lease.note_request()
+        clock[0] += 1.0
+        assert not lease.has_ended()
+    for _ in range(4):
+        lease.note_answer()
+    for _ in range(5):
+        clock[0] += 1.0
+        assert not lease.has_ended()
+    clock[0] += 1.0
+    assert lease.has_ended()  # 11 seconds after the fourth request
+
+
+def test_a_worker_that_was_stopped_asks_once_more(clock):
+    lease = SupervisorLease(10.0)
+    lease.note_request()
+    clock[0] += 3600.0
+    assert not lease.has_ended()
+    lease.note_answer()
+    for _ in range(10):
+        clock[0] += 1.0
+        assert not lease.has_ended()
+    clock[0] += 1.0
+    assert lease.has_ended()
 
 
 def two(clock, deadline=10.0):

@@ -63,6 +63,11 @@ def client_of(server, rank=0):
     return client
 
 
+def name_at(where):
+    """Return the name of the first worker, which includes its host if there can be several."""
+    return "worker 0" if where is None else f"worker 0 on {socket.gethostname()}"
+
+
 def next_event(server, rank):
     """Return the next event of this worker."""
     event = server.next(PATIENCE)
@@ -408,7 +413,7 @@ def test_a_worker_ends_when_its_supervisor_has_ended(where):
         _, said = worker.communicate(timeout=PATIENCE)
     finally:
         worker.kill()
-    assert (worker.returncode, said) == (1, "worker 0: the supervisor is gone\n")
+    assert (worker.returncode, said) == (1, f"{name_at(where)}: the supervisor is gone\n")
 
 
 def test_a_waiting_worker_ends_when_the_supervisor_has_ended(where):
@@ -418,8 +423,35 @@ def test_a_waiting_worker_ends_when_the_supervisor_has_ended(where):
         client.interruption.listen(lambda problem: reasons.put(str(problem)))
         client.__enter__()
     assert reasons.get(timeout=PATIENCE) == "the supervisor is gone"
-    assert reasons.get(timeout=PATIENCE) == "worker 0: the supervisor is gone"
+    assert reasons.get(timeout=PATIENCE) == f"{name_at(where)}: the supervisor is gone"
     client.__exit__()
+
+
+def test_a_worker_that_is_cut_off_ends_itself(monkeypatch):
+    """It holds a GPU, and the supervisor may already have started the run again elsewhere."""
+    reasons = SimpleQueue()
+    monkeypatch.setattr(control_server, "Confirmed", lambda: StopAfterRound())  # no answer arrives
+    with ControlServer(HERE, 1, deadline=0.5) as server:
+        with ControlClient(server.address(), 0, BEAT, leave=reasons.put):
+            place = server.address().place
+            assert reasons.get(timeout=PATIENCE).startswith(
+                f"worker 0 on {socket.gethostname()}: the supervisor at {place} hasn't answered for 0.5 s, so this "
+                "worker ends; check the network between the two machines"
+            )
+        assert next_event(server, 0) == hello_of(0)
+
+
+def test_answers_let_a_worker_continue():
+    reasons = []
+    with ControlServer(HERE, 1) as server, ControlClient(server.address(), 0, BEAT, leave=reasons.append) as client:
+        begun = client._lease._renewed
+        wait_for(lambda: client._lease._renewed > begun)
+    assert reasons == []
+
+
+def test_the_system_gives_up_unconfirmed_data_at_the_deadline():
+    with ControlServer(HERE, 1, deadline=7.0) as server, connect_to(server) as connection:
+        assert connection._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 7000
 
 
 def test_a_worker_that_reported_its_end_may_lose_the_server(where):

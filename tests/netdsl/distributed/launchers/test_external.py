@@ -147,7 +147,7 @@ def test_the_other_workers_end_with_the_reason_of_the_first(tmp_path: Path) -> N
 def test_an_unexpected_failure_is_published_without_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError), publishing_failure(tmp_path):
         raise KeyError("a password")
-    monkeypatch.setattr(external, "_LEFTOVER", 0.0)  # another start would have removed it
+    monkeypatch.setattr(external, "_LEFTOVER", PATIENCE)  # the file is younger than this process
     with pytest.raises(DistributedError, match=r"failed: KeyError; its output contains more; start all"):
         external._await_spec(tmp_path, 1)
 
@@ -159,6 +159,7 @@ def test_a_failure_of_an_earlier_start_is_ignored(
     monkeypatch.setenv("SLURM_JOB_ID", "8")
     with pytest.raises(DataError), publishing_failure(tmp_path):
         raise DataError("an earlier mistake; correct it")
+    os.utime(tmp_path / "control.json", (1.0, 1.0))  # long before this process began
     monkeypatch.setenv("SLURM_JOB_ID", job)
     other = await_in_thread(tmp_path)
     with publishing_failure(tmp_path):
