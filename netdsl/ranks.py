@@ -63,6 +63,16 @@ def started_by_mpiexec(environment: Mapping[str, str]) -> bool:
     return any(environment.keys() >= set(names[:2]) for names in _MPI_VARIABLES)
 
 
+def starter_in(environment: Mapping[str, str], size: int) -> str:
+    """Return the beginning of the command that starts this process's group again, or an empty string if it isn't
+    known."""
+    if started_by_mpiexec(environment):
+        return f"mpiexec -n {size} "
+    if "TORCHELASTIC_RUN_ID" in environment:
+        return "torchrun [OPTIONS] --no-python -- "
+    return f"srun --ntasks {size} " if _STEP in environment else ""
+
+
 _TOGETHER = ContextVar("together", default=False)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -37,6 +39,7 @@ from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, DivergedError
 from netdsl.plugins import plugin_places
+from netdsl.ranks import starter_in
 from netdsl.solver.events import Action, Notice, WorkersRestarted, no_action
 
 _log = logging.getLogger(__name__)
@@ -73,7 +76,8 @@ def train(
     def attempt(number: int) -> str | None:
         reason = Attempt(folder, run, launcher, launcher.room(run), attempts, told).follow()
         if reason is not None and not launcher.restarts and not attempts.stopping():
-            raise DistributedError(f"{reason}; to continue, start the workers again with --resume {folder}")
+            command = f"{starter_in(os.environ, run.workers)}zoo train --resume {shlex.quote(str(folder))}"
+            raise DistributedError(f"{reason}; to continue, start all workers again, as with: {command}")
         return reason
 
     return attempts.run(attempt, lambda attempt, reason: told(WorkersRestarted(attempt + 1, reason)))
@@ -380,7 +384,7 @@ class Attempt:
                 self._health.welcome(rank, host)
                 if self._stopping:
                     self._server.tell_all(StopAfterRound())
-            case rank, Heartbeat(sign):
+            case rank, Heartbeat(sign) if sign is not None:
                 self._health.note_sign(rank, sign)
             case _, WorkerReport(contents):
                 self._pass_on_report(from_plain(contents))

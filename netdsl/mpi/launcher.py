@@ -197,7 +197,7 @@ class RankLauncher(ExternalLauncher):
     regroups: ClassVar[bool] = False
     mpi: ClassVar[bool] = True
 
-    def __init__(self, worker: Ranks, place: NetworkPlace | None, processes: list[int]) -> None:
+    def __init__(self, worker: Ranks, place: NetworkPlace | None, processes: list[str]) -> None:
         super().__init__(worker, place)
         self._processes = processes
 
@@ -205,10 +205,9 @@ class RankLauncher(ExternalLauncher):
         """Return the run with a transport that suits the workers' devices."""
         check_number(run)
         run = super().prepare(folder, run, note)
-        numbers = ", ".join(map(str, self._processes))
         note(
-            f"the workers are processes {numbers}, in the order of ranks; mpiexec names a lost worker by its "
-            "process number"
+            f"the workers are processes {', '.join(self._processes)}, in the order of ranks; mpiexec names a lost "
+            "worker by its process number"
         )
         return run
 
@@ -244,12 +243,12 @@ def take_part(
     If the work fails, the first rank ends all others at its own end. Until then the others wait, so that mpiexec
     doesn't end any rank before the problem is reported.
     """
-    processes = np.zeros(world().size, np.int64)
-    world().Allgather(np.array([os.getpid()]), processes)
     worker = this_rank()
+    host = f" on {socket.gethostname()}" if worker.on_several_machines else ""
+    processes = gather_texts(f"{os.getpid()}{host}")
     try:
         if worker.rank == 0:
-            launcher = RankLauncher(worker, place_for(worker, address, ports), processes.tolist())
+            launcher = RankLauncher(worker, place_for(worker, address, ports), processes)
             return lead(launcher, supervise, lambda spec: work(share(spec)))
         work(share(None))
     except BaseException:

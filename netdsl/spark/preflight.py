@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import socket
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +23,7 @@ from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import worker_device
 from netdsl.distributed.supervisor import RETRIES
-from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.connect import ControlStore, connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster, assigned_gpus, local_rank
@@ -31,7 +32,9 @@ Problems = Iterator[tuple[str, bool]]  # problems, each with whether it only pre
 Task = Callable[[str, Iterable[int]], Problems]
 
 _LIMIT = 300.0  # seconds for the examinations of all tasks
-_REACH = 60.0  # seconds to reach the other workers
+_ARRIVE = 120.0  # seconds for all tasks to begin, after which the others are examined without the late ones
+_REACH = 20.0  # seconds to reach the other workers, when all tasks have begun
+_LOOK = 0.1  # seconds between two looks for the other tasks
 _BEAT = 1.0
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
@@ -144,8 +147,8 @@ def _probe_folder(folder: Path) -> Iterator[Path]:
 def _answers_of(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
     if not job.has_ended(_LIMIT):
         raise DistributedError(
-            f"Spark didn't run {size} tasks at once within {_LIMIT:g} s, because other jobs occupy its slots; "
-            "wait until they end"
+            f"Spark didn't run and finish {size} tasks at once within {_LIMIT:g} s; wait until other jobs no longer "
+            "occupy its slots, or look for tasks that hang, on Spark's page under Stages"
         )
     problem = job.problem()
     if any(sign in problem for sign in _PYTHON):
@@ -243,8 +246,23 @@ def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
     shared = spec.transport == Transport.SHARED_MEMORY.value
     transport = Transport.SHARED_MEMORY if shared else Transport.GLOO
     try:
+        late = _late_tasks(ControlStore(control.open_store()), rank, spec.size)
+        if late:
+            return f"the tasks {', '.join(map(str, late))} didn't reach the driver within {_ARRIVE:g} s"
         with closing(connect(transport, control, rank, spec.size, torch.device("cpu"), _REACH)) as communicator:
             communicator.barrier()
     except DistributedError as problem:
         return str(problem)
     return ""
+
+
+def _late_tasks(store: ControlStore, rank: int, size: int) -> list[int]:
+    """Wait until all tasks have begun, and return those that haven't in time. The limits of connections count from
+    then on, since executors begin at different times."""
+    store.set(f"begun {rank}", b"")
+    until = time.monotonic() + _ARRIVE
+    while not store.check([f"begun {other}" for other in range(size)]):
+        if time.monotonic() > until:
+            return [other for other in range(size) if not store.check([f"begun {other}"])]
+        time.sleep(_LOOK)
+    return []

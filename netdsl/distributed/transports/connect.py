@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 
 import torch
@@ -16,6 +17,7 @@ from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.interfaces import interface_with
 from netdsl.distributed.control.protocol import StoreReply, StoreRequest, receive_from_server, send
+from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.shared_block import attach_memory, create_memory, path_of_memory
@@ -26,6 +28,7 @@ from netdsl.errors import DistributedError, PeerLostError
 
 _log = logging.getLogger(__name__)
 
+_MEETING = 120.0  # seconds for gloo to connect all workers, which are all there when they begin
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker creates
 _GLOO_INTERFACE, _NCCL_INTERFACE = "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"
 Connect = Callable[[Transport, ControlClient, int, int, torch.device], Communicator]
@@ -48,18 +51,36 @@ def connect(
             return RelayCommunicator(control.open_lane, rank, size, interruption=control.interruption, timeout=timeout)
         case Transport.GLOO | Transport.NCCL:
             _choose_interface(control.ip)
-            return TorchGroup(
-                ControlStore(control.open_store()),
-                rank,
-                size,
-                library=Library(transport.value),
-                device=device,
-                interruption=control.interruption,
-                timeout=timeout,
-            )
+            with _meeting_within(min(timeout, _MEETING), control.interruption):
+                return TorchGroup(
+                    ControlStore(control.open_store()),
+                    rank,
+                    size,
+                    library=Library(transport.value),
+                    device=device,
+                    interruption=control.interruption,
+                    timeout=timeout,
+                )
     if transport not in OF_MPI:
         return CONNECTIONS[transport.value](control, rank, size, device)
     raise DistributedError(f"the transport {transport.value} only works between ranks of mpiexec; give --backend mpi")
+
+
+@contextmanager
+def _meeting_within(seconds: float, interruption: Interruption) -> Iterator[None]:
+    """Interrupt this worker if it doesn't leave the context in time. Otherwise gloo would wait for packets that a
+    firewall drops."""
+    reason = (
+        f"the other workers weren't reached within {seconds:g} s, perhaps because a firewall drops packets between "
+        "the machines; open the ports between them, or use --transport relay, which needs only the supervisor's port"
+    )
+    late = threading.Timer(seconds, interruption.happen, [reason])
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryCommunicator:

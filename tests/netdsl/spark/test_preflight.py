@@ -82,6 +82,16 @@ def test_executors_that_cannot_reach_each_other_are_reported(spec, monkeypatch):
         assert only_apart
 
 
+def test_a_task_that_never_begins_does_not_keep_the_others_waiting(spec, monkeypatch):
+    monkeypatch.setattr(preflight, "_ARRIVE", 0.0)
+    problems = problems_of(msgspec.structs.replace(spec, size=3))
+    if spec.transport == Transport.RELAY.value:
+        assert problems == []
+    else:
+        ((problem, only_apart),) = problems
+        assert problem.endswith("the tasks 1, 2 didn't reach the driver within 0 s") and only_apart
+
+
 def test_dynamic_executors_are_reported(tmp_path):
     class Dynamic:
         """A cluster that has only settings."""

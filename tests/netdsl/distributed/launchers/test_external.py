@@ -89,7 +89,7 @@ def test_a_lost_worker_ends_the_run_with_advice_on_how_to_resume(param: pb.Solve
     assert [process.wait(180) for process in processes] == [1, 5]
     problem = (run / "problem").read_text()
     assert "worker 1 was lost" in problem
-    assert problem.endswith(f"start the workers again with --resume {run}")
+    assert problem.endswith(f"start all workers again, as with: zoo train --resume {run}")
 
 
 def test_workers_are_distinguished_by_their_environment() -> None:

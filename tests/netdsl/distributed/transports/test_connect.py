@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -13,7 +14,9 @@ import torch
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.transports import connect as transports_connect
 from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.lanes import Lane
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import PeerLostError
@@ -60,6 +63,22 @@ def test_workers_cannot_meet_without_a_server(transport):
         control = ControlClient(address, 0, leave=lambda reason: None)
     with control, pytest.raises(PeerLostError, match=f"{address.place} can't be reached"):
         connect(transport, control, 0, 1, CPU, timeout=1)
+
+
+def test_a_worker_that_never_reaches_the_others_says_so(monkeypatch):
+    """A firewall that drops packets leaves gloo waiting."""
+
+    class Stuck:
+        def __init__(self, *given, interruption, **named):
+            Lane("stuck", interruption).do(threading.Event().wait)
+
+    monkeypatch.setattr(transports_connect, "TorchGroup", Stuck)
+    with (
+        ControlServer(HERE, 1) as server,
+        ControlClient(server.address(), 0, leave=print) as control,
+        pytest.raises(PeerLostError, match=r"weren't reached within 0.05 s, .*; open the ports .* --transport relay"),
+    ):
+        connect(Transport.GLOO, control, 0, 1, CPU, timeout=0.05)
 
 
 def test_gloo_and_nccl_listen_at_the_interface_that_reaches_the_supervisor(monkeypatch):
