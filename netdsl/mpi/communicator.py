@@ -20,7 +20,7 @@ from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Opera
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, scales_of
 from netdsl.errors import DistributedError
-from netdsl.mpi.library import PIECE, MpiGroup, mpi, mpi_errors, pieces, world
+from netdsl.mpi.library import MpiGroup, mpi, mpi_errors, pieces, world
 
 _DOING = "the shared variable"
 _NAP = 0.001  # seconds between two checks for other ranks' requests to the first rank
@@ -203,7 +203,7 @@ class SumByRank:
     """Adds up values in the order of ranks."""
 
     def __init__(self, group: MpiGroup) -> None:
-        self._group, self._sum = group, OrderedSum(group, PIECE)
+        self._group, self._sum = group, OrderedSum(group)
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
         """Replace the values with the scaled sum of all ranks' values. With a root, replace only the root's values."""

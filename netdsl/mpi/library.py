@@ -119,13 +119,13 @@ class MpiGroup:
         self.finish([self.communicator.Ibcast(piece, root) for piece in pieces(values)], doing)
         self.traffic.add(count=values.nbytes)
 
-    def begin_send(self, values: Array, to: int) -> Any:
+    def begin_send(self, values: Array, to: int, stage: int = 0) -> Any:
         """Begin to send values to another rank."""
-        return self.communicator.Isend(values, to)
+        return self.communicator.Isend(values, to, stage)
 
-    def begin_receive(self, values: Array, source: int) -> Any:
+    def begin_receive(self, values: Array, source: int, stage: int = 0) -> Any:
         """Begin to fill an array with the values that another rank sends."""
-        return self.communicator.Irecv(values, source)
+        return self.communicator.Irecv(values, source, stage)
 
     def send(self, values: Array, to: int, doing: str) -> None:
         """Send bytes to another rank."""

@@ -20,7 +20,13 @@ from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 from netdsl.distributed.communicator import Exchange, Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
-from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, check_weights, scales_of
+from netdsl.distributed.transports.weighted_mean import (
+    Array,
+    OrderedSum,
+    Stage,
+    check_weights,
+    scales_of,
+)
 from netdsl.errors import PeerLostError
 
 _SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # the place in gloo's source code, with which its errors begin
@@ -28,7 +34,6 @@ _LEAVE = 5.0  # seconds for the other workers to leave
 Gathering = Callable[[Exchange], list[Tensor]]  # waits for all workers' numbers, and returns them by rank
 _IDLE = timedelta(days=365)  # a worker's next request has no deadline, and its connection's end shows that it is gone
 TIMEOUT = 86400.0  # seconds; the supervisor detects hung workers, and connections detect lost ones
-_PIECE = 1 << 25  # bytes that are averaged at once; smaller pieces wait for other workers more often
 _SMALL = 1 << 21  # bytes; torch adds two larger buffers faster, although it must wait for the weights
 
 
@@ -89,6 +94,8 @@ class TorchGroup:
         """Replace every worker's buffer with the root's."""
 
         def work(group: Any, values: Tensor, exchange: Exchange) -> None:
+            on_gpu = self._library is Library.NCCL
+            self._begin_gather(group, [0.0], self._device if on_gpu else torch.device("cpu"))(exchange)
             group.broadcast(values, root).wait()
             exchange.bytes += values.nbytes
 
@@ -209,7 +216,7 @@ class TorchGroup:
             exchange.bytes += 2 * buffer.nbytes
             return
         if group not in self._sums:
-            self._sums[group] = OrderedSum(GlooMessages(group), _PIECE)
+            self._sums[group] = OrderedSum(GlooMessages(group))
         exchange.bytes += self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, doing)
 
     def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor, exchange: Exchange) -> None:
@@ -268,13 +275,13 @@ class GlooMessages:
         self._group = group
         self.rank, self.size = group.rank(), group.size()
 
-    def begin_send(self, values: Array, to: int) -> Any:
+    def begin_send(self, values: Array, to: int, stage: Stage) -> Any:
         """Begin to send values."""
-        return self._group.send([torch.from_numpy(values)], to, 0)
+        return self._group.send([torch.from_numpy(values)], to, stage)
 
-    def begin_receive(self, values: Array, source: int) -> Any:
+    def begin_receive(self, values: Array, source: int, stage: Stage) -> Any:
         """Begin to fill an array with the values that another worker sends."""
-        return self._group.recv([torch.from_numpy(values)], source, 0)
+        return self._group.recv([torch.from_numpy(values)], source, stage)
 
     def finish(self, begun: Sequence[Any], doing: str) -> None:
         """Wait until all of these transfers are complete."""

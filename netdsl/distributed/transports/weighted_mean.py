@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from netdsl.errors import DistributedError
 
 Array = NDArray[Any]
+_PIECE = 1 << 22  # bytes that are added up at once; larger pieces leave the cache before they are used
+_AHEAD = 2  # pieces that are on their way while one is added up
 Scales = Callable[[], list[float]]  # the factors of all workers' values; the call may wait for them
 
 
@@ -69,17 +72,24 @@ def _scale_and_add_up(shares: list[Array], scales: list[float], total: Array) ->
         np.add(total, scaled, out=total)
 
 
+class Stage(IntEnum):
+    """The two stages of a sum. Messages of different stages may overtake each other."""
+
+    SHARES = 1  # each worker receives its share of all workers' values
+    SUMS = 2  # each worker sends the sum of its share
+
+
 class Messages(Protocol):
     """The messages between two workers, which move values in the order in which each worker requests it."""
 
     rank: int
     size: int
 
-    def begin_send(self, values: Array, to: int) -> Any:
+    def begin_send(self, values: Array, to: int, stage: Stage) -> Any:
         """Begin to send values."""
         ...
 
-    def begin_receive(self, values: Array, source: int) -> Any:
+    def begin_receive(self, values: Array, source: int, stage: Stage) -> Any:
         """Begin to fill an array with the values that another worker sends."""
         ...
 
@@ -89,26 +99,28 @@ class Messages(Protocol):
 
 
 class OrderedSum:
-    """Adds up values in pieces of `piece` bytes. It reuses its buffers, because memory is slow when it is first
-    used."""
+    """Adds up values in pieces that stay in a processor's cache. While one is added up, others are on their way.
 
-    def __init__(self, messages: Messages, piece: int) -> None:
-        self._messages, self._piece = messages, piece
-        # One for the piece that is being added up, one for the next.
-        self._rooms = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
+    It reuses its buffers, because memory is slow when it is first used.
+    """
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+        self._rooms = [np.empty(0, np.uint8) for _ in range(2 * _AHEAD)]
 
     def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> int:
         """Replace every worker's values, or only the root's, with the scaled sum. Returns the bytes moved."""
-        length = self._piece // values.itemsize
+        length = _PIECE // values.itemsize
         starts = range(0, values.size, length)
         pieces = [SummedPiece(self._messages, values[start : start + length], root, doing) for start in starts]
-        for number in range(len(pieces) + 2):
-            if number >= 2:
-                pieces[number - 2].finish()
+        rooms = len(self._rooms)
+        for number in range(len(pieces) + rooms):
+            if number >= rooms:
+                pieces[number - rooms].finish()
             if number < len(pieces):
-                pieces[number].begin(self._room_for(number % 2, pieces[number].room))
-            if 1 <= number <= len(pieces):
-                pieces[number - 1].add_up(scales)
+                pieces[number].begin(self._room_for(number % rooms, pieces[number].room))
+            if _AHEAD <= number < len(pieces) + _AHEAD:
+                pieces[number - _AHEAD].add_up(scales)
         return 4 * (self._messages.size - 1) * values.nbytes // self._messages.size
 
     def _room_for(self, number: int, length: int) -> Array:
@@ -125,29 +137,36 @@ class SummedPiece:
         length = -(-piece.size // messages.size)
         self._shares = [piece[rank * length : (rank + 1) * length] for rank in range(messages.size)]
         self._own = self._shares[messages.rank]
-        self._others = [rank for rank in range(messages.size) if rank != messages.rank]
-        self._begun: list[Any] = []
+        self._collects = root in (None, messages.rank)
+        self._shares_begun: list[Any] = []
+        self._sums_begun: list[Any] = []
         self.room = messages.size * self._own.nbytes  # bytes for all workers' values of this worker's share
 
     def begin(self, room: Array) -> None:
-        """Send each worker its share, and begin to receive into `room` what the others send."""
-        self._rows = room.view(self._own.dtype).reshape(self._messages.size, self._own.size)
-        self._begun = [self._messages.begin_receive(self._rows[source], source) for source in self._others]
-        self._begun += [self._messages.begin_send(self._shares[to], to) for to in self._others]
+        """Send each worker its share, and begin to receive what the others send: values into `room`, and sums.
+
+        A sum arrives where the values are that were sent for it, since a worker only knows it after it has received
+        them. Each worker begins with the next one, so no worker has to receive from all others at once.
+        """
+        rank, size = self._messages.rank, self._messages.size
+        ahead = [(rank + distance) % size for distance in range(1, size)]
+        receive, send = self._messages.begin_receive, self._messages.begin_send
+        self._rows = room.view(self._own.dtype).reshape(size, self._own.size)
+        self._shares_begun = [receive(self._rows[source], source, Stage.SHARES) for source in reversed(ahead)]
+        if self._collects:
+            self._sums_begun = [receive(self._shares[source], source, Stage.SUMS) for source in reversed(ahead)]
+        self._shares_begun += [send(self._shares[to], to, Stage.SHARES) for to in ahead]
+        self._receivers = ahead if self._root is None else [to for to in ahead if to == self._root]
 
     def add_up(self, scales: Scales) -> None:
         """Add up this worker's share when all values have arrived, and begin to send the sum."""
         messages, factors = self._messages, scales()
         self._rows[messages.rank] = self._own
-        messages.finish(self._begun, self._doing)
-        collects = self._root in (None, messages.rank)
-        total = self._own if collects else self._rows[0]  # its values are read before they are overwritten
+        messages.finish(self._shares_begun, self._doing)
+        total = self._own if self._collects else self._rows[0]  # its values are read before they are overwritten
         add_up(list(self._rows), factors, total)
-        receivers = self._others if self._root is None else [rank for rank in self._others if rank == self._root]
-        self._begun = [messages.begin_send(total, to) for to in receivers]
-        if collects:
-            self._begun += [messages.begin_receive(self._shares[source], source) for source in self._others]
+        self._sums_begun += [messages.begin_send(total, to, Stage.SUMS) for to in self._receivers]
 
     def finish(self) -> None:
         """Wait until all sums have arrived."""
-        self._messages.finish(self._begun, self._doing)
+        self._messages.finish(self._sums_begun, self._doing)
