@@ -11,6 +11,7 @@ from caffe_proto.storage import write_pieces
 from netdsl.data.sources.open_source import parse_source
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.transports.transport import Transport
 from netdsl.model.data_shapes import plain_data
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.planner.advice import Advice, advise, advise_by_profile, format_iterations
@@ -153,6 +154,7 @@ def _asked_of_planner(request: PlanningRequest) -> PlanRequest:
         request.latency,
         request.stragglers,
         request.slowdown,
+        transport=None if request.transport is None else Transport(request.transport),
     )
     items = request.items
     if items is None and request.data is not None:

@@ -92,6 +92,44 @@ class SparkLink(Link):
 
 
 @dataclass(frozen=True)
+class RelayLink(Link):
+    """A worker's connection to the machine that adds up and passes on all buffers.
+
+    That machine has a connection of the same kind, over which it receives the buffers of all workers and sends to all
+    of them, in both directions at once.
+    """
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """Return the seconds that an exchange takes. Whatever a worker receives has gone to the machine before."""
+        if size == 1:
+            return 0.0
+        busy = size if kind in (ExchangeKind.MEAN, ExchangeKind.REDUCE) else size - 1
+        match kind:
+            case ExchangeKind.BARRIER:
+                busy = 0
+            case ExchangeKind.SEND:
+                busy = 1
+        return 2 * self.latency + busy * bytes_ / self.bandwidth
+
+
+@dataclass(frozen=True)
+class SharedLink(Link):
+    """The connections of machines with `per_machine` workers each, which exchange as if they were alone.
+
+    Each worker sends to all others, and a machine's connection carries what its workers send to other machines.
+    """
+
+    per_machine: int = 1
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """Return the seconds that an exchange takes. Buffers that stay on a machine take no time."""
+        if kind is not ExchangeKind.MEAN:
+            return super().seconds(kind, size, bytes_)
+        here = min(size, self.per_machine)
+        return 2 * (size - 1) * self.latency + 2 * here * (size - here) / size * bytes_ / self.bandwidth
+
+
+@dataclass(frozen=True)
 class SharedMemoryLink(Link):
     """The connections of workers that exchange through their machine's memory and share its bandwidth.
 

@@ -15,7 +15,9 @@ import msgspec
 
 from caffe_proto.errors import FileError, name_advice
 from netdsl.data.sources.files import file_errors, regular_file
-from netdsl.distributed.machines import Link, Machines, SharedMemoryLink, TwoLevelLink
+from netdsl.distributed.machines import Link, Machines, SharedMemoryLink
+from netdsl.distributed.transports.links import link_over
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import PlanError
 
 _FOLDER = Path(__file__).parent / "devices"
@@ -208,7 +210,8 @@ class DeviceCluster:
     """Equal machines with `devices` devices each. The last `stragglers` machines are slower.
 
     `bandwidth` and `latency` describe a machine's connection to a switch, in bytes per second and seconds. Devices of
-    one machine exchange over its own links.
+    one machine exchange over its own links. `transport` is the one between machines, by default the one that a training
+    on these devices chooses.
     """
 
     device: Device
@@ -219,6 +222,7 @@ class DeviceCluster:
     stragglers: int = 0  # number of machines
     slowdown: float = 2.0
     jitter: float = 0.0
+    transport: Transport | None = None
 
     def __post_init__(self) -> None:
         if self.devices < 1 or self.machines < 1:
@@ -240,9 +244,8 @@ class DeviceCluster:
         inside = self._link_inside()
         if workers <= self.devices:
             return inside
-        if self.devices == 1:
-            return Link(self.bandwidth, self.latency)
-        return TwoLevelLink(self.bandwidth, self.latency, inside=inside, per_machine=self.devices)
+        transport = self.transport or (Transport.GLOO if self.device.type == "cpu" else Transport.NCCL)
+        return link_over(transport, self.bandwidth, self.latency, inside=inside, per_machine=self.devices)
 
     def _link_inside(self) -> Link:
         """Return the connection between the devices of a machine: their own links, or the memory that CPUs share."""

@@ -9,6 +9,8 @@ from typing import Literal
 
 from caffe_proto.whole_numbers import whole_number
 from netdsl.allowed_modules import PYTHON_LAYERS, in_folder
+from netdsl.distributed.transports import CONNECTIONS
+from netdsl.distributed.transports.transport import Transport
 from zoo.requests.events import Listen
 from zoo.requests.request import Request, RequestError, RequestField, option, request
 
@@ -19,6 +21,11 @@ ComputeType = Literal["exact", "tf32", "bf16", "fp16"]
 DATA_HELP = "Data to read instead of the net's own: digits, mnist:FOLDER, folder:PATH, parquet:PATH, ..."
 ALLOW_PYTHON = "NETDSL_ALLOW_PYTHON"
 SKIP_BAD_HELP = "Skip items that can't be read, and report them."
+
+
+def transport_names() -> tuple[tuple[str, ...], Mapping[str, object]]:
+    """Return the names of netdsl's own transports, and those of plug-ins."""
+    return tuple(transport.value for transport in Transport), CONNECTIONS
 
 
 def modules_of(values: Iterable[str], field: str) -> dict[str, str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from caffe_proto.whole_numbers import whole_number
 from netdsl.planner.units import bandwidth, seconds
-from zoo.requests.groups import DATA_HELP, AssumesShapes, ComputeType, OfSolver, numbers_of
-from zoo.requests.request import Request, option, request
+from zoo.requests.groups import DATA_HELP, AssumesShapes, ComputeType, OfSolver, numbers_of, transport_names
+from zoo.requests.request import Request, RequestError, option, request
 
 
 def batches_of(text: str) -> tuple[int, int]:
@@ -40,6 +40,11 @@ class PlanningRequest(AssumesShapes, OfSolver):
         "Network bandwidth of a machine.", default=125e6, text="1Gbit", metavar="RATE", parse=bandwidth
     )
     latency: float = option("Network latency.", default=1e-4, text="0.1ms", metavar="TIME", parse=seconds)
+    transport: str | None = option(
+        "Method of exchanging models between machines, as in `zoo train`; by default the one chosen for the devices.",
+        default=None,
+        names=transport_names,
+    )
     stragglers: int = option("Number of slow machines.", default=0, least=0, metavar="N")
     slowdown: float = option("Factor by which the slow machines are slower.", default=2.0, least=1, metavar="X")
     items: int | None = option(
@@ -211,6 +216,9 @@ class SimulateRequest(OverNetwork, OfSolver):
         "Number of machines that are lost during the training and don't come back.", default=0, least=0, metavar="N"
     )
     lost_after: int = option("Number of iterations before the machines are lost.", default=0, least=0, metavar="N")
+    transport: str | None = option(
+        "Method of exchanging models, as in `zoo train`: gloo by default.", default=None, names=transport_names
+    )
     spark: bool = option("Average models through Spark's own jobs and its driver.", default=False)
     accuracy: float | None = option(
         "Accuracy at which the training ends; the times until then are compared.",
@@ -228,5 +236,7 @@ class SimulateRequest(OverNetwork, OfSolver):
     )
 
     def check(self) -> None:
-        """Refuse a request without a net."""
+        """Refuse a request without a net, and one with two ways of exchanging models."""
         self.check_model_or_solver()
+        if self.spark and self.transport is not None:
+            raise RequestError("--spark exchanges models through Spark's own jobs; leave out --transport or --spark")

@@ -10,12 +10,10 @@ from typing import Literal
 from caffe_proto.whole_numbers import whole_number
 from netdsl.distributed.control.place import Ports
 from netdsl.distributed.launchers import LAUNCHERS
-from netdsl.distributed.transports import CONNECTIONS
-from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.ranks import ranks_apart, started_by_mpiexec
 from netdsl.training.backends import EXTERNAL, LOCAL, MPI, NAMES, SPARK
-from zoo.requests.groups import DATA_HELP, SKIP_BAD_HELP, AboutNet, ComputeType, OfSolver, WithPython
+from zoo.requests.groups import DATA_HELP, SKIP_BAD_HELP, AboutNet, ComputeType, OfSolver, WithPython, transport_names
 from zoo.requests.request import NotesCommand, Request, RequestError, argument, option, request
 
 # Only for type checking, since importing torch would slow down --help.
@@ -119,10 +117,6 @@ def replaced_layers(texts: Iterable[str]) -> dict[str, int | None]:
 
 def _training_backends() -> tuple[tuple[str, ...], Mapping[str, object]]:
     return NAMES, LAUNCHERS
-
-
-def _transports() -> tuple[tuple[str, ...], Mapping[str, object]]:
-    return tuple(transport.value for transport in Transport), CONNECTIONS
 
 
 @request
@@ -235,7 +229,7 @@ class TrainRequest(OfSolver, ByWorkers):
         "Folder of the run; MODEL_run by default with --workers.", default=None, name="run", metavar="FOLDER"
     )
     transport: str | None = option(
-        "Method of exchanging models; by default chosen for the devices.", default=None, names=_transports
+        "Method of exchanging models; by default chosen for the devices.", default=None, names=transport_names
     )
     deadline: float | None = option(
         "Time for which a worker may be silent before it counts as lost.", default=None, least=1, metavar="SECONDS"

@@ -7,6 +7,8 @@ from pathlib import Path
 from netdsl.distributed.machines import Link, SparkLink
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.transports.links import link_over
+from netdsl.distributed.transports.transport import Transport
 from netdsl.solver.events import Notice
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.training.data_sources import holds_out, with_data
@@ -90,7 +92,7 @@ def simulate(request: SimulateRequest, listen: Listen) -> SpeedupEstimate:
         random_seed=max(0, param.random_seed) if request.seed is None else request.seed,
     )
     cluster = SimulatedCluster(
-        (SparkLink if request.spark else Link)(request.bandwidth, request.latency),
+        _link(request),
         request.step,
         request.stragglers,
         request.slowdown,
@@ -101,3 +103,10 @@ def simulate(request: SimulateRequest, listen: Listen) -> SpeedupEstimate:
     run = Run(settings, parse(request.strategy), request.workers, Path(folder))
     with trainings("simulating", listen) as progress:
         return estimate_speedup(run, cluster, progress, request.accuracy)
+
+
+def _link(request: SimulateRequest) -> Link:
+    if request.spark:
+        return SparkLink(request.bandwidth, request.latency)
+    transport = Transport.GLOO if request.transport is None else Transport(request.transport)
+    return link_over(transport, request.bandwidth, request.latency)

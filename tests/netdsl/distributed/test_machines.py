@@ -5,7 +5,17 @@ from statistics import fmean
 
 import pytest
 
-from netdsl.distributed.machines import ExchangeKind, Link, Machines, SharedMemoryLink, SparkLink, TwoLevelLink
+from netdsl.distributed.machines import (
+    ExchangeKind,
+    Link,
+    Machines,
+    RelayLink,
+    SharedMemoryLink,
+    SparkLink,
+    TwoLevelLink,
+)
+from netdsl.distributed.transports.links import link_over
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 
 LINK = Link(bandwidth=100.0, latency=0.5)
@@ -24,6 +34,35 @@ SPARK = {"bandwidth": 100.0, "latency": 0.5, "codec": 70.0, "job": 3.0}  # 700 b
 )
 def test_five_workers_exchange_700_bytes_in_the_expected_time(kind: ExchangeKind, wanted: float) -> None:
     assert LINK.seconds(kind, 5, 700) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (ExchangeKind.MEAN, 2 * 0.5 + 5 * 7),  # the machine in the middle receives from all five, and sends to all
+        (ExchangeKind.REDUCE, 2 * 0.5 + 5 * 7),
+        (ExchangeKind.BROADCAST, 2 * 0.5 + 4 * 7),
+        (ExchangeKind.SEND, 2 * 0.5 + 7),
+        (ExchangeKind.BARRIER, 2 * 0.5),
+    ],
+)
+def test_a_relays_own_connection_carries_everything(kind: ExchangeKind, wanted: float) -> None:
+    link = link_over(Transport.RELAY, LINK.bandwidth, LINK.latency)
+    assert link.seconds(kind, 5, 700) == pytest.approx(wanted)
+
+
+def test_workers_of_a_machine_share_its_connection() -> None:
+    """Each of four workers sends a quarter to each of the others, and receives three sums: two machines of two."""
+    link = link_over(Transport.GLOO, 100.0, 0.5, per_machine=2)
+    crossing = 2 * 2 * 2 * 700 / 4  # two workers each send two quarters to the other machine, twice
+    assert link.seconds(ExchangeKind.MEAN, 4, 700) == pytest.approx(6 * 0.5 + crossing / 100)
+    alone = link_over(Transport.MPI, 100.0, 0.5)
+    assert all(alone.seconds(kind, 5, 700) == LINK.seconds(kind, 5, 700) for kind in ExchangeKind)
+
+
+def test_machines_dont_share_memory() -> None:
+    with pytest.raises(DistributedError, match="machines don't share memory; use --transport gloo"):
+        link_over(Transport.SHARED_MEMORY, 100.0, 0.5)
 
 
 @pytest.mark.parametrize(("mebibytes", "published"), [(7, 1.1), (83, 9.2), (223, 23.6), (491, 51.1)])
@@ -57,6 +96,7 @@ def test_workers_that_send_directly_pay_no_spark_costs() -> None:
 @pytest.mark.parametrize("kind", [ExchangeKind.MEAN, ExchangeKind.REDUCE, ExchangeKind.BROADCAST, ExchangeKind.BARRIER])
 def test_one_worker_alone_exchanges_nothing(kind: ExchangeKind) -> None:
     assert LINK.seconds(kind, 1, 700) == 0.0
+    assert RelayLink(100.0, 0.5).seconds(kind, 1, 700) == 0.0
 
 
 def test_devices_exchange_within_machines_and_machines_over_the_network() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from netdsl.distributed.machines import ExchangeKind
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import PlanError
 from netdsl.planner.advice import advise
 from netdsl.planner.device import Device, DeviceCluster, NumberType, read_device
@@ -134,6 +136,16 @@ def test_devices_of_one_machine_exchange_over_its_own_links() -> None:
     cluster = DeviceCluster(GPU, devices=4, machines=2, bandwidth=1e8)
     inside, across = cluster.link(4), cluster.link(8)
     assert inside.bandwidth == GPU.node_link and across.bandwidth == 1e8
+
+
+def test_the_transport_between_machines_determines_the_time_of_an_exchange() -> None:
+    def seconds(transport: Transport | None, device: Device = GPU) -> float:
+        cluster = DeviceCluster(device, devices=4, machines=2, bandwidth=1e8, transport=transport)
+        return cluster.link(8).seconds(ExchangeKind.MEAN, 8, 10**9)
+
+    assert seconds(Transport.NCCL) < seconds(Transport.GLOO) < seconds(Transport.RELAY)
+    assert seconds(None) == seconds(Transport.NCCL)
+    assert seconds(None, SLOW) == seconds(Transport.GLOO, SLOW)
 
 
 @pytest.mark.parametrize(("devices", "machines", "stragglers"), [(0, 1, 0), (1, 0, 0), (1, 2, 2)])

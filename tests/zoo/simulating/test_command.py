@@ -199,3 +199,8 @@ def test_problems_are_reported(words: list[str], says: str, folder: Path) -> Non
     assert done.exit_code != 0
     assert says in (str(done.exception) if isinstance(done.exception, CaffeError) else done.output)
     assert list(folder.iterdir()) == []
+
+
+def test_a_simulation_has_one_way_of_exchanging_models() -> None:
+    done = simulate("run", "lenet", "--spark", "--transport", "relay")
+    assert "leave out --transport or --spark" in " ".join(done.stderr.split())
