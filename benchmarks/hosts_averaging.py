@@ -23,6 +23,7 @@ from torch import distributed as dist
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.address import ControlAddress
 from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.relay.relay import Relay
@@ -78,7 +79,7 @@ def _relayed(address: str, rank: int, size: int) -> Iterator[RelayCommunicator]:
         text = None
         if rank == 0:
             relay = stack.enter_context(closing(Relay(size, TIMEOUT)))
-            server = stack.enter_context(ControlServer(address, size, adopt=relay.adopt))
+            server = stack.enter_context(ControlServer(NetworkPlace.at(address), size, relay.adopt))
             text = msgspec.json.encode(server.address()).decode()
         place = msgspec.json.decode(share_text(text), type=ControlAddress)
         control = stack.enter_context(ControlClient(place, rank, leave=lambda reason: None))

@@ -26,6 +26,7 @@ for folder; do
   mount --rbind /mnt/$number "$folder"
 done
 umount -l /mnt
+mount -t sysfs sysfs /sys  # lists the interfaces of this network
 mount -t proc proc /proc
 echo "$process"
 exec cat

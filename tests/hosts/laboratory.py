@@ -36,7 +36,7 @@ _BEGIN = Path(__file__).with_name("begin_host.sh")
 _OWN = ("/tmp", "/dev/shm", str(Path.home()))  # folders of which each host has its own
 _ROOT = os.geteuid() == 0
 _ENDED_TOGETHER = ("setpriv", "--pdeathsig", "KILL")  # so that a command ends with the nsenter that waits for it
-_SWITCH_ADDRESS = "10.77.0.254"
+_SWITCH_NUMBER = 253  # with which its address is made, like those of hosts
 _SWITCH = "read -r process rest < /proc/self/stat; echo $process; exec cat"  # the first process, like that of a host
 
 
@@ -55,7 +55,7 @@ class Program:
     """A command that runs on a host, and the file with its output."""
 
     def __init__(self, process: subprocess.Popen[bytes], output: Path) -> None:
-        self._process, self.output, self._begun = process, output, time.monotonic()
+        self._process, self._output = process, output
 
     def wait(self, seconds: float) -> int:
         """Return the exit code. Raises a `TimeoutError` with the output if the program doesn't end in time."""
@@ -70,7 +70,7 @@ class Program:
 
     def text(self) -> str:
         """Return what the program has written."""
-        return self.output.read_text(errors="replace")
+        return self._output.read_text(errors="replace")
 
     def close(self) -> None:
         """End the program."""
@@ -84,27 +84,21 @@ class Host:
     def __init__(self, number: int, process: int, switch: int, network: Network, stack: ExitStack) -> None:
         self.number, self.name, self.process = number, name_of(number), process
         self.address = address_of(number, network)
+        self.interface = "eth1" if network.dead_interface else "eth0"  # the one that leads to the switch
         self._enter = _entering(process, "-m", "-u", "-i", "-n", "-p")
         self._at_switch, self._stack = _entering(switch, "-n"), stack
 
     def start(self, command: Sequence[str], output: Path, environment: Mapping[str, str] | None = None) -> Program:
         """Start a command with the variables of an environment besides this process's own."""
-        with output.open("wb") as file:
-            process = subprocess.Popen(
-                [*self._enter, *_ENDED_TOGETHER, "env", f"--chdir={output.parent}", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env={**os.environ, "PATH": _PATH, **(environment or {})},
-                start_new_session=True,
-            )
-        program = Program(process, output)
-        self._stack.callback(program.close)
-        return program
+        return _start([*self._enter, *_ENDED_TOGETHER], command, output, environment or {}, self._stack)
 
     def call(self, *command: str, given: str = "") -> str:
         """Run a short command and return its output. Raises a `RuntimeError` if it fails."""
         return _call([*self._enter, *command], given)
+
+    def commands(self) -> str:
+        """Return the command lines of the host's processes."""
+        return self.call("sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '")
 
     def await_listener(self, port: int, program: Program) -> None:
         """Wait until a program listens at a port. Raises a `RuntimeError` with its output if it ends before that."""
@@ -122,36 +116,25 @@ class Host:
         _call([*self._at_switch, "ip", "link", "set", _port(self.number), "up"])
 
     def set_firewall(self, rules: str) -> None:
-        """Apply rules to packets that arrive at this host."""
+        """Apply rules to packets that arrive at this host from others."""
         self.call("nft", "-f", "-", given=_ruleset(rules))
 
 
 class Laboratory:
     """The hosts and their switch."""
 
-    def __init__(self, hosts: Sequence[Host], folder: Path, switch: int, stack: ExitStack) -> None:
+    def __init__(self, hosts: Sequence[Host], folder: Path, switch: int, network: Network, stack: ExitStack) -> None:
         self.hosts, self.folder = hosts, folder
-        self.address = _SWITCH_ADDRESS  # of the switch, where programs that start others may run
+        self.address = address_of(_SWITCH_NUMBER, network)  # of the switch, where programs that start others may run
         self._switch, self._stack = switch, stack
 
     def start_at_switch(self, command: Sequence[str], output: Path, environment: Mapping[str, str]) -> Program:
         """Start a command in the network of the switch, with the files of this machine."""
-        with output.open("wb") as file:
-            process = subprocess.Popen(
-                [*_entering(self._switch, "-n"), "env", f"--chdir={output.parent}", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env={**os.environ, "PATH": _PATH, **environment},
-                start_new_session=True,
-            )
-        program = Program(process, output)
-        self._stack.callback(program.close)
-        return program
+        return _start(_entering(self._switch, "-n"), command, output, environment, self._stack)
 
     def write_remote_shell(self, path: Path) -> Path:
-        """Write a script that runs a command on the host with an address, like ssh, for programs at the switch."""
-        cases = "".join(f"{host.address}) process={host.process} ;;\n" for host in self.hosts)
+        """Write a script that runs a command on the host with a name, like ssh, for programs at the switch."""
+        cases = "".join(f"{host.name}) process={host.process} ;;\n" for host in self.hosts)
         path.write_text(
             f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\ncase $1 in\n{cases}esac\nshift\n'
             'exec nsenter -t "$process" -m -u -i -n -p sh -c "$*"\n'
@@ -180,9 +163,9 @@ def laboratory(size: int, network: Network | None = None) -> Iterator[Laboratory
     network = network or Network()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="netdsl-hosts-")))
-        switch = _begin_switch(stack)
+        switch = _begin_switch(network, stack)
         hosts = [_begin_host(number, size, network, switch, folder, stack) for number in range(size)]
-        yield Laboratory(hosts, folder, switch, stack)
+        yield Laboratory(hosts, folder, switch, network, stack)
 
 
 def name_of(number: int) -> str:
@@ -195,11 +178,29 @@ def address_of(number: int, network: Network) -> str:
     return f"fd77::{number + 1:x}" if network.ipv6_only else f"10.77.0.{number + 1}"
 
 
-def _begin_switch(stack: ExitStack) -> int:
+def _start(
+    enter: Sequence[str], command: Sequence[str], output: Path, environment: Mapping[str, str], stack: ExitStack
+) -> Program:
+    """Start a command in namespaces and in the folder of its output. It ends with the stack, if not before."""
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [*enter, "env", f"--chdir={output.parent}", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env={**os.environ, "PATH": _PATH, **environment},
+            start_new_session=True,
+        )
+    program = Program(process, output)
+    stack.callback(program.close)
+    return program
+
+
+def _begin_switch(network: Network, stack: ExitStack) -> int:
     user = [] if _ROOT else ["--user", "--map-root-user"]
     process = _begin([*user, "--net", "sh", "-c", _SWITCH], stack)
-    bridge = f"link add br0 type bridge\naddr add {_SWITCH_ADDRESS}/24 dev br0\nlink set br0 up\n"
-    _call([*_entering(process, "-n"), "ip", "-batch", "-"], bridge)
+    lines = ["link add br0 type bridge", _assigning(_SWITCH_NUMBER, network, "br0"), "link set br0 up"]
+    _call([*_entering(process, "-n"), "ip", "-batch", "-"], "\n".join(lines) + "\n")
     return process
 
 
@@ -230,7 +231,7 @@ def _begin(
         text=True,
     )
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    stack.enter_context(process)
+    stack.callback(process.communicate)  # ends its input, and waits for its end
     line = process.stdout.readline()
     if not line:
         raise RuntimeError(process.stderr.read().strip() or "unshare ended without a reason")
@@ -241,15 +242,14 @@ def _begin(
 
 def _connect(host: Host, network: Network, switch: int) -> None:
     """Connect a host to the switch."""
-    live, port = "eth1" if network.dead_interface else "eth0", _port(host.number)
+    live, port = host.interface, _port(host.number)
     at_switch = [f"link add {port} type veth peer name {live} netns {host.process}", f"link set {port} master br0 up"]
     at_host = ["link set lo up", f"link set {live} up"]
     if network.dead_interface:
         at_switch.append(f"link add dead{host.number} type veth peer name eth0 netns {host.process}")
         at_switch.append(f"link set dead{host.number} up")
         at_host += [f"addr add {_dead_address(host.number)}/24 dev eth0", "link set eth0 up"]
-    length = "64" if network.ipv6_only else "24"
-    at_host.append(f"addr add {host.address}/{length} dev {live} nodad")
+    at_host.append(_assigning(host.number, network, live))
     at = _entering(switch, "-n")
     _call([*at, "ip", "-batch", "-"], "\n".join(at_switch) + "\n")
     host.call("ip", "-batch", "-", given="\n".join(at_host) + "\n")
@@ -257,6 +257,11 @@ def _connect(host: Host, network: Network, switch: int) -> None:
         limit = ["root", "tbf", "rate", network.bandwidth, "burst", "128kb", "latency", "20ms"]
         _call([*at, "tc", "qdisc", "add", "dev", port, *limit])
         host.call("tc", "qdisc", "add", "dev", live, *limit)
+
+
+def _assigning(number: int, network: Network, interface: str) -> str:
+    """Return the words with which ip assigns an address to an interface."""
+    return f"addr add {address_of(number, network)}/{64 if network.ipv6_only else 24} dev {interface} nodad"
 
 
 def _port(number: int) -> str:
@@ -284,7 +289,7 @@ def _needed() -> list[str]:
 
 
 def _ruleset(rules: str) -> str:
-    chain = f"type filter hook input priority 0; policy accept\n{rules}\n"
+    chain = f"type filter hook input priority 0; policy accept\niifname lo accept\n{rules}\n"
     begun = "table inet laboratory\ndelete table inet laboratory\n"  # in case there are rules already
     return f"{begun}table inet laboratory {{\nchain input {{\n{chain}}}\n}}\n"
 

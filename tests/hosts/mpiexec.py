@@ -15,5 +15,6 @@ def start_mpiexec(
     """Start a program as one rank on each host, in the order of hosts."""
     shell = laboratory.write_remote_shell(laboratory.folder / "remote_shell")
     words = [mpiexec(), "-localhost", laboratory.address, "-launcher", "ssh", "-launcher-exec", str(shell)]
-    words += ["-hosts", ",".join(host.address for host in laboratory.hosts), "-n", str(len(laboratory.hosts))]
-    return laboratory.start_at_switch([*words, *program], output, {**SETTINGS, **(environment or {})})
+    words += ["-hosts", ",".join(host.name for host in laboratory.hosts), "-n", str(len(laboratory.hosts))]
+    interface = {"UCX_NET_DEVICES": laboratory.hosts[0].interface}  # MPICH would take the first one
+    return laboratory.start_at_switch([*words, *program], output, {**SETTINGS, **interface, **(environment or {})})

@@ -1,0 +1,208 @@
+"""Training on several hosts ends with the bits of one machine, or soon and with the reason, whatever the network is.
+
+The limits of time are seconds beyond those of a training on one machine, so that they hold on a slow machine too.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.laboratory import Laboratory, Network, Program, laboratory
+from tests.hosts.trainings import (
+    MASTER_PORT,
+    NET,
+    Launcher,
+    start_training,
+    train_on_one_machine,
+    trained_weights,
+    training_command,
+)
+from tests.patience import PATIENCE
+
+pytestmark = [pytest.mark.hosts, pytest.mark.usefixtures("possible")]
+
+_EVERY = (Launcher.TORCHRUN, Launcher.SLURM, Launcher.MPI, Launcher.SPARK)
+_RANKED = (Launcher.TORCHRUN, Launcher.SLURM)
+_HIGH_PORTS = "ct state new tcp dport 1024-65535"
+_DEADLINE = 6.0  # seconds
+_SLOWNESS = {Launcher.SPARK: 12.0}  # how many times the seconds of one machine a launcher may need to start
+_USUAL_SLOWNESS = 4.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What is special about the hosts and the training, and how it ends."""
+
+    network: Network = field(default_factory=Network)
+    launchers: Sequence[Launcher] = _EVERY
+    hosts: int = 2
+    net: str = NET
+    iterations: int = 4
+    options: Sequence[str] = ()
+    harm: Callable[[Laboratory], object] | None = None  # happens when a round is saved
+    refusal: str = ""  # a pattern of the reason with which each program ends; empty if the training succeeds
+    advice: str = ""  # what at least one program advises
+    seconds: float = 30.0  # until all programs have ended
+    fails: str = ""  # why the test fails today
+
+
+def _cut(made: Laboratory) -> None:
+    made.hosts[-1].cut()
+
+
+def _cut_for(seconds: float, made: Laboratory) -> None:
+    made.hosts[-1].cut()
+    time.sleep(seconds)
+    made.hosts[-1].mend()
+
+
+SCENARIOS = {
+    "plain": Scenario(),
+    "master_is_localhost": Scenario(launchers=[Launcher.KUBEFLOW]),
+    "own_name_is_loopback": Scenario(Network(own_name_is_loopback=True)),
+    "ipv6_only": Scenario(  # MPICH's mpiexec needs IPv4
+        Network(ipv6_only=True), launchers=[Launcher.TORCHRUN, Launcher.SLURM, Launcher.SPARK]
+    ),
+    "dead_interface": Scenario(Network(dead_interface=True)),
+    "gigabit": Scenario(Network(bandwidth="1gbit")),
+    "cut_for_a_while": Scenario(
+        launchers=[Launcher.TORCHRUN, Launcher.MPI],
+        iterations=400,
+        options=["--deadline", "60"],
+        harm=partial(_cut_for, 3.0),
+        seconds=90.0,
+    ),
+    "only_the_master_port_is_open": Scenario(
+        Network(firewalls={0: f"{_HIGH_PORTS} tcp dport != {MASTER_PORT} drop"}),
+        launchers=[Launcher.TORCHRUN],
+        options=["--transport", "relay"],
+    ),
+    "workers_apart_with_a_relay": Scenario(
+        Network(firewalls={2: "ip saddr 10.77.0.2 drop"}),
+        launchers=_RANKED,
+        hosts=3,
+        options=["--transport", "relay"],
+    ),
+    "workers_apart": Scenario(
+        Network(firewalls={2: "ip saddr 10.77.0.2 drop"}), launchers=[Launcher.SPARK], hosts=3, seconds=120.0
+    ),
+    "workers_apart_without_a_relay": Scenario(
+        Network(firewalls={2: "ip saddr 10.77.0.2 drop"}),
+        launchers=[Launcher.TORCHRUN],
+        hosts=3,
+        options=["--deadline", str(_DEADLINE)],
+        refusal=r"--transport relay",
+        seconds=60.0,
+        fails="workers that can't reach each other over gloo wait until all stand still, and end without advice",
+    ),
+    "firewall_drops": Scenario(
+        Network(firewalls={0: f"{_HIGH_PORTS} drop"}),
+        launchers=_RANKED,
+        refusal=r"can't be reached from node1",
+        advice="--port",
+        seconds=60.0,
+    ),
+    "firewall_rejects": Scenario(
+        Network(firewalls={0: f"{_HIGH_PORTS} reject"}),
+        launchers=_RANKED,
+        refusal=r"can't be reached from node1",
+        advice="--port",
+        seconds=60.0,
+    ),
+    "firewall_before_the_driver": Scenario(
+        Network(firewalls={0: f"tcp dport {MASTER_PORT} drop"}),
+        launchers=[Launcher.SPARK],
+        refusal=r"node1: the control server at \S+ can't be reached.*spark\.driver\.host",
+        seconds=120.0,
+    ),
+    "the_first_worker_fails": Scenario(
+        net=NET.replace('bottom: "data"', 'bottom: "nothing"'), refusal=r"layer 'ip'.*nothing", seconds=15.0
+    ),
+    "cut_for_good": Scenario(
+        launchers=[Launcher.TORCHRUN, Launcher.SLURM, Launcher.MPI],
+        iterations=1_000_000,
+        options=["--deadline", str(_DEADLINE)],
+        harm=_cut,
+        refusal=r"no sign of life|supervisor",
+        seconds=_DEADLINE + 20.0,
+    ),
+}
+CELLS = [
+    pytest.param(
+        launcher,
+        scenario,
+        id=f"{name}-{launcher.value}",
+        marks=[pytest.mark.xfail(strict=True, reason=scenario.fails)] if scenario.fails else [],
+    )
+    for name, scenario in SCENARIOS.items()
+    for launcher in scenario.launchers
+]
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """The weights of a training on one machine, and its seconds."""
+
+    weights: dict[str, bytes]
+    seconds: float
+
+
+Undisturbedly = Callable[[int, int], Undisturbed]
+
+
+@pytest.fixture(scope="session")
+def on_one_machine(tmp_path_factory: pytest.TempPathFactory) -> Undisturbedly:
+    """Train on one machine, once for each number of workers and iterations."""
+    done: dict[tuple[int, int], Undisturbed] = {}
+
+    def train(workers: int, iterations: int) -> Undisturbed:
+        if (workers, iterations) not in done:
+            begun = time.monotonic()
+            weights = train_on_one_machine(tmp_path_factory.mktemp("one"), workers, iterations=iterations)
+            done[workers, iterations] = Undisturbed(weights, time.monotonic() - begun)
+        return done[workers, iterations]
+
+    return train
+
+
+@pytest.mark.parametrize(("launcher", "scenario"), CELLS)
+def test_a_training_succeeds_or_ends_with_the_reason(
+    launcher: Launcher, scenario: Scenario, on_one_machine: Undisturbedly
+) -> None:
+    refused = bool(scenario.refusal)
+    expected = on_one_machine(scenario.hosts, 4 if refused else scenario.iterations)
+    with laboratory(scenario.hosts, scenario.network) as made:
+        command = training_command(made.folder, *scenario.options, net=scenario.net, iterations=scenario.iterations)
+        programs = start_training(launcher, made, command)
+        if scenario.harm is not None:
+            _await_a_round(made.folder, programs)
+            scenario.harm(made)
+        limit = time.monotonic() + scenario.seconds + _SLOWNESS.get(launcher, _USUAL_SLOWNESS) * expected.seconds
+        codes = [program.wait(max(0.0, limit - time.monotonic())) for program in programs]
+        texts = [program.text() for program in programs]
+        if refused:
+            assert all(codes)
+            for text in texts:
+                assert re.search(scenario.refusal, text, re.DOTALL), "\n---\n".join(texts)
+                assert "Traceback" not in text, text
+            assert scenario.advice in "\n".join(texts)
+            assert not any("zoo train" in host.commands() for host in made.hosts)
+        else:
+            assert not any(codes), "\n".join(texts)
+            assert trained_weights(made.folder) == expected.weights
+
+
+def _await_a_round(folder: Path, programs: Sequence[Program]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not [*folder.glob("run/rounds/*")]:
+        texts = "\n".join(program.text() for program in programs)
+        assert all(program.is_running() for program in programs), texts
+        assert time.monotonic() < until, texts
+        time.sleep(0.05)
