@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from fsspec.core import url_to_fs
@@ -21,6 +23,7 @@ _VERSIONS = (
     *("ETag", "etag", "VersionId", "version_id", "generation", "md5Hash", "checksum", "content_md5", "blob_id"),
     *("LastModified", "last_modified", "mtime", "updated", "created", "modificationTime"),
 )
+_PUBLISHED_WHOLE = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "hf")
 _CREDENTIALS = ("credential", "forbidden", "access denied", "unauthorized", "signature", "invalidaccesskey", "token")
 
 
@@ -65,6 +68,33 @@ class DriverStorage:
                 while piece := file.read(_PIECE):
                     yield piece
 
+    def put(self, path: Path, address: str) -> None:
+        """Publish a file under an address: whole or not at all.
+
+        Stores of objects publish an upload when it is complete. Elsewhere, the file is uploaded under a hidden name and
+        then renamed.
+        """
+        with _driver_errors(address):
+            target = self._system._strip_protocol(address)
+            folder, _, name = target.rpartition("/")
+            hidden = target if scheme_of(address) in _PUBLISHED_WHOLE else f"{folder}/.{name}.{token_hex(8)}"
+            if hidden != target and folder:
+                self._system.makedirs(folder, exist_ok=True)
+            try:
+                self._system.put_file(str(path), hidden)
+                size, whole = int(self._system.info(hidden)["size"]), path.stat().st_size
+                if size != whole:
+                    raise StorageError(
+                        f"{shown_address(address)}: {size:,} of {whole:,} bytes arrived; run the same command again"
+                    )
+                if hidden != target:
+                    self._system.mv(hidden, target)
+            except BaseException:
+                if hidden != target:
+                    with suppress(Exception):
+                        self._system.rm_file(hidden)
+                raise
+
 
 def _stored(address: str, info: Mapping[str, Any]) -> StoredObject:
     versions = [f"{name}={info[name]}" for name in _VERSIONS if info.get(name) is not None]
@@ -92,4 +122,4 @@ def _driver_errors(address: str) -> Iterator[None]:
                 f"{place}: the storage refuses access: {reason}; check the credentials for {scheme_of(address)}:// "
                 "with the storage's own programs"
             ) from None
-        raise StorageError(f"{place}: can't be read: {reason}; check the address and the connection") from None
+        raise StorageError(f"{place}: can't be reached: {reason}; check the address and the connection") from None

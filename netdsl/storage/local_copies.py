@@ -45,6 +45,7 @@ _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s,?]*?(?=(?::(?:train|test)
 _WEB = re.compile(r"https?://[^\s,]+")  # its query is a part of the address
 
 _opened = dict[Path, str]()  # the copies that this process has checked, and the folders of their addresses
+_outgoing = dict[Path, str]()  # folders of files that will be published, and the folders of their addresses
 
 
 def opened_path(path: str | Path) -> Path:
@@ -64,7 +65,7 @@ def with_local_paths(text: str) -> str:
 def path_in_file(name: str, folder: Path | None) -> Path | None:
     """Return the path of a file that another file names, if it is in a storage.
 
-    Nobody but a stranger may have written that name. A relative one is looked up below the address from which the other
+    A stranger may have written that name. A relative one is looked up below the address from which the other
     file, which is in `folder`, was copied. An address is only read if the user allows its beginning. Returns `None` for
     a name on this machine.
     """
@@ -94,9 +95,10 @@ def is_copy(path: Path) -> bool:
 
 
 def with_addresses(text: str) -> str:
-    """Return a text for messages in which addresses replace the paths of the copies that this process has opened."""
-    for copy, origin in _opened.items():
-        text = text.replace(str(copy), origin)
+    """Return a text for messages in which addresses replace the paths of their copies, and of files that will be
+    published."""
+    for folder, origin in (*_opened.items(), *_outgoing.items()):
+        text = text.replace(str(folder), origin)
     return text
 
 
@@ -116,7 +118,7 @@ def local_copy(address: str) -> Path:
     """Return the path of a copy of the file or folder of an address. It is fetched unless there is a copy of this
     version."""
     address = address.rstrip("/") if address.partition("://")[2].strip("/") else address
-    storage, name = storage_of(address), _name_of(address)
+    storage, name = storage_of(address), name_of(address)
     objects = _within_silence(lambda: storage.objects(address), address)
     _check_names(objects, address)
     known = all(stored.version for stored in objects.values())
@@ -129,7 +131,7 @@ def local_copy(address: str) -> Path:
         if _versions(again) != _versions(objects):
             shutil.rmtree(folder, ignore_errors=True)
             raise StorageError(f"{shown_address(address)}: it changed while it was fetched; run the same command again")
-    _opened[folder] = shown_address(address).rstrip("/").rpartition("/")[0]
+    _opened[folder] = _shown_folder(address)
     return folder / name
 
 
@@ -137,7 +139,20 @@ def _versions(objects: Mapping[str, StoredObject]) -> list[tuple[str, str]]:
     return [(name, stored.version) for name, stored in sorted(objects.items())]
 
 
-def _name_of(address: str) -> str:
+def show_as(folder: Path, address: str | None) -> None:
+    """Show a folder in messages as the folder of an address, or as itself again."""
+    if address is None:
+        _outgoing.pop(folder, None)
+    else:
+        _outgoing[folder] = _shown_folder(address)
+
+
+def _shown_folder(address: str) -> str:
+    return shown_address(address).rstrip("/").rpartition("/")[0]
+
+
+def name_of(address: str) -> str:
+    """Return the name of the file or folder of an address."""
     name = PurePosixPath(shown_address(address).partition("://")[2].rstrip("/")).name
     if name in ("", ".", "..", _RECORD) or "\0" in name:
         raise StorageError(f"{shown_address(address)}: the address names no file or folder; add its name")
@@ -225,7 +240,7 @@ def _is_whole(folder: Path) -> bool:
     record = _read_record(folder)
     if record is None or folder in _opened:
         return record is not None
-    target = folder / _name_of(str(record["address"]))
+    target = folder / name_of(str(record["address"]))
     for relative, (size, digest) in record["files"].items():
         path = target / relative if relative else target
         if not path.is_file() or path.stat().st_size != size or (size and file_hash(path) != digest):

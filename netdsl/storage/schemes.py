@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from caffe_proto.addresses import scheme_of, shown_address
 from netdsl.errors import StorageError
@@ -16,7 +17,7 @@ from netdsl.registry import Registry
 @dataclass(frozen=True)
 class StoredObject:
     """A file in a storage: its address, its size, and a text that differs between its versions. The text is empty if
-    the storage doesn't tell versions apart."""
+    the storage doesn't distinguish versions."""
 
     address: str
     size: int
@@ -32,6 +33,15 @@ class Storage(Protocol):
 
     def pieces(self, stored: StoredObject) -> Iterator[bytes]:
         """Yield the bytes of a file as they arrive."""
+        ...
+
+
+@runtime_checkable
+class WritableStorage(Storage, Protocol):
+    """A place where files can also be written."""
+
+    def put(self, path: Path, address: str) -> None:
+        """Publish a file under an address: whole or not at all."""
         ...
 
 

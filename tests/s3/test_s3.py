@@ -65,7 +65,7 @@ def test_a_solver_trains_with_its_net_and_data(bucket: Any, zoo: Zoo, tmp_path: 
     here = zoo("train", "--solver", "s3://models/nets/solver.prototxt")
     for path in folder.iterdir():
         path.unlink()
-    folder.rmdir()  # now it is only beside the net in the storage
+    folder.rmdir()  # now it is only next to the net in the storage
     there = zoo("train", "--solver", "s3://models/nets/solver.prototxt")
     assert there.code == 0, there.err
     losses = [re.findall(r"iteration \d+  loss [\d.]+", done.out) for done in (here, there)]
@@ -92,7 +92,7 @@ def test_parquet_is_read(bucket: Any, zoo: Zoo, tmp_path: Path) -> None:
         ("s3://models/x", {"AWS_ACCESS_KEY_ID": None, "AWS_SECRET_ACCESS_KEY": None}, "the storage refuses access"),
         ("s3://models/x", {"AWS_ENDPOINT_URL": "BAD"}, "the storage refuses access"),
         ("s3://models/cut.caffemodel", {"AWS_ENDPOINT_URL": "BAD"}, "s3://models/cut.caffemodel: "),
-        ("s3://models/x", {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "s3://models/x: can't be read: "),
+        ("s3://models/x", {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "s3://models/x: can't be reached: "),
     ],
 )
 def test_a_problem_of_the_storage_is_a_sentence(
@@ -106,3 +106,21 @@ def test_a_run_needs_a_folder_on_this_machine(zoo: Zoo, tmp_path: Path) -> None:
     done = zoo("train", "lenet", "--data", "digits", "--run", "s3://models/run")
     assert done.code == 2 and "s3://models/run: this must be a folder on this machine" in done.err
     assert not list((tmp_path / "here").iterdir())
+
+
+def test_results_are_published(bucket: Any, zoo: Zoo, tmp_path: Path) -> None:
+    (tmp_path / "net.prototxt").write_text(
+        """input: "data" input_shape { dim: 1 dim: 1 dim: 8 dim: 8 }
+        layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 10 } }"""
+    )
+    net, weights = str(tmp_path / "net.prototxt"), str(tmp_path / "w.caffemodel")
+    Net(net).save(weights)
+    done = zoo("convert", weights, "s3://models/out/w.caffemodel.h5")
+    assert done.code == 0 and "s3://models/out/w.caffemodel.h5" in done.out and str(tmp_path) not in done.out, done.err
+    done = zoo("predict", net, "digits:test", "--weights", weights, "--as", "values", "-o", "s3://models/out/a.jsonl")
+    assert done.code == 0, done.err
+    assert {each.key for each in bucket.objects.all()} == {"out/w.caffemodel.h5", "out/a.jsonl"}
+    read = zoo("diff", weights, "s3://models/out/w.caffemodel.h5")
+    assert "blob 0: equal" in read.out and "blob 1: equal" in read.out, read.err
+    lost = zoo("convert", weights, "s3://nobody/w.caffemodel.h5")
+    assert lost.code == 2 and "copy the result from" in lost.err

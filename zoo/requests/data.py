@@ -114,7 +114,7 @@ class MeanRequest(Request):
     """
 
     source: str = argument("SRC", address="read")
-    output: str | None = argument("[OUT.binaryproto]", default=None)
+    output: str | None = argument("[OUT.binaryproto]", default=None, address="write")
     like: str | None = option(
         "Net whose data layer sets the size and the channels of images.",
         default=None,
@@ -149,7 +149,7 @@ class ShowDataRequest(Request):
     source: str = argument("SRC", address="read")
     output: str | None = option(
         "Contact sheet to write: the images with their labels, or with their boxes and masks.",
-        default=None, short="o", aliases=("--sheet",), metavar="SHEET.png",
+        default=None, short="o", aliases=("--sheet",), metavar="SHEET.png", address="write",
     )  # fmt: skip
     count: int | None = option(
         "Number of items to examine; by default 64, or one for each named class if there are more.",

@@ -95,7 +95,7 @@ class ConvertRequest(AboutNet):
     """
 
     source: str = argument("IN", address="read")
-    output: str = argument("OUT")
+    output: str = argument("OUT", address="write")
     net: str | None = option(
         "Net of the weights, if their tensors have torch's names.", default=None, metavar="NET", address="read"
     )

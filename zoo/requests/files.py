@@ -48,6 +48,7 @@ class DrawRequest(AboutNet):
         default=None,
         short="o",
         metavar="FILE",
+        address="write",
     )
     phase: Literal["TEST", "TRAIN"] | None = option(
         "Phase to draw; by default TEST, or TRAIN for a net without a TEST phase.", default=None
@@ -120,7 +121,7 @@ class UpgradeRequest(Lenient, OfDialect):
     """
 
     file: str = argument("FILE", address="read")
-    output: str | None = argument("[OUTPUT]", default=None)
+    output: str | None = argument("[OUTPUT]", default=None, address="write")
     in_place: bool = option("Replace FILE with the result.", default=False)
 
     def check(self) -> None:

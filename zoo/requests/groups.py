@@ -200,7 +200,7 @@ class OnSpark(Request):
 
     def passes_addresses(self, field: RequestField) -> bool:
         """Return whether Spark or another program uses the addresses in a field."""
-        by_spark = self.backend == "spark" and field.said.get("address") in ("spark", "table")
+        by_spark = self.backend == "spark" and field.said.get("address") in ("table", "result")
         return by_spark or super().passes_addresses(field)
 
     def check(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 from functools import update_wrapper
@@ -66,9 +66,9 @@ class Said(TypedDict, total=False):
     environment: str
     is_argument: bool
     is_file: bool  # the path of an existing local file
-    # The use of addresses: they are read, another program uses them, or Spark does if it is the backend. Those of a
-    # table are read unless Spark is the backend.
-    address: Literal["read", "other", "spark", "table"]
+    # The use of addresses: their files are read or written, or another program uses them. If Spark is the backend, it
+    # uses those of tables and results.
+    address: Literal["read", "write", "table", "result", "other"]
     unprocessed: bool  # whether the field also accepts words that look like options
 
 
@@ -104,7 +104,7 @@ class Request:
     def __post_init__(self) -> None:
         for each in fields_of(type(self)):
             each.check(getattr(self, each.name))
-            if not (each.reads_addresses or self.passes_addresses(each)):
+            if not each.said.get("address"):
                 each.check_paths(getattr(self, each.name))
         self.check()
 
@@ -115,7 +115,22 @@ class Request:
         """Return whether another program uses the addresses in a field."""
         return field.said.get("address") == "other"
 
-    def with_local_copies(self) -> Self:
+    @contextmanager
+    def with_local_files(self) -> Iterator[Self]:
+        """Provide the request with paths in place of addresses: those of local copies, and of files that are published
+        at the end unless there is an error."""
+        changes: dict[str, Any] = {}
+        with ExitStack() as stack:
+            for each in fields_of(type(self)):
+                value = getattr(self, each.name)
+                if each.writes_addresses and not self.passes_addresses(each) and _has_address(value):
+                    from netdsl.storage.outgoing import outgoing_path
+
+                    changes[each.name] = str(stack.enter_context(outgoing_path(value)))
+            copied = self._with_local_copies()
+            yield replace(copied, **changes) if changes else copied
+
+    def _with_local_copies(self) -> Self:
         """Return the request with the paths of local copies in place of the addresses that it reads."""
         changes = {}
         for each in fields_of(type(self)):
@@ -163,6 +178,11 @@ class RequestField:
     def reads_addresses(self) -> bool:
         """Whether the files of addresses are read."""
         return self.said.get("address") in ("read", "table")
+
+    @property
+    def writes_addresses(self) -> bool:
+        """Whether a file is written under an address."""
+        return self.said.get("address") in ("write", "result")
 
     @property
     def is_needed(self) -> bool:
@@ -298,12 +318,12 @@ class Answering(Generic[P, R, T]):
         if inspect.isgeneratorfunction(self.function):
             answers: Any = self._one_by_one(request, listen)
             return answers  # type: ignore[no-any-return]
-        with request.meanwhile():
-            return self.function(request.with_local_copies(), listen)
+        with request.meanwhile(), request.with_local_files() as local:
+            return self.function(local, listen)
 
     def _one_by_one(self, request: R, listen: Listen) -> Iterator[Any]:
-        with request.meanwhile():
-            yield from self.function(request.with_local_copies(), listen)  # type: ignore[misc]
+        with request.meanwhile(), request.with_local_files() as local:
+            yield from self.function(local, listen)  # type: ignore[misc]
 
 
 def answers(kind: Callable[P, R]) -> Callable[[Callable[[R, Listen], T]], Answering[P, R, T]]:

@@ -41,7 +41,11 @@ class ReportRequest(WithPython):
 
     runs: tuple[str, ...] = argument("RUN...")
     output: str | None = option(
-        "Destination of the page, a file ending in .html or a folder.", default=None, short="o", metavar="FILE"
+        "Destination of the page, a file ending in .html or a folder.",
+        default=None,
+        short="o",
+        metavar="FILE",
+        address="write",
     )
     items: int = option(
         "Number of test items to predict; 0 doesn't run the net at all.", default=2000, least=0, metavar="N"

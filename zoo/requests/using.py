@@ -101,7 +101,7 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     inputs: tuple[str, ...] = argument("INPUT...", default=(), address="table")
     output: str | None = option(
         "File for answers, .jsonl, .csv or .txt; with any other suffix, a table with new columns.",
-        default=None, short="o", metavar="OUT", address="spark",
+        default=None, short="o", metavar="OUT", address="result",
     )  # fmt: skip
     as_json: bool = option("Print a line of JSON for each image.", default=False, name="json")
     as_csv: bool = option("Print CSV, with a row for each class or box.", default=False, name="csv")
@@ -226,7 +226,7 @@ class FeaturesRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
 
     net: str = argument("NET", address="read")
     data: str = argument("TABLE", address="table")
-    output: str = option("Parquet file to write; with Spark, a new folder.", short="o", metavar="OUT", address="spark")
+    output: str = option("Parquet file to write; with Spark, a new folder.", short="o", metavar="OUT", address="result")
     blobs: tuple[str, ...] = option("Blob to write as a column.", name="blob", metavar="NAME")
     batch: int | None = option(
         "Number of rows in a batch; by default the net's batch size.", default=None, least=1, metavar="N"
@@ -246,7 +246,7 @@ class ProposeRequest(WithWeights, OnDevice, AboutNet):
 
     net: str = argument("NET", address="read")
     data: str = option("Images to search: voc:FOLDER?set=NAME, coco:FILE.json, ...", metavar="SET", address="read")
-    output: str = option("File to write.", short="o", metavar="FILE.npz")
+    output: str = option("File to write.", short="o", metavar="FILE.npz", address="write")
     most: int = option("Maximum number of regions in an image.", default=2000, least=1, metavar="N")
     side: int = option("Length to which an image's shorter side is resized.", default=600, least=1, metavar="N")
     longest: int = option("Maximum length of an image's longer side.", default=1000, least=1, metavar="N")

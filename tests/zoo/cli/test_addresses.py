@@ -9,7 +9,7 @@ import pytest
 
 from netdsl import Net
 from netdsl.data.sources.open_source import parse_source
-from netdsl.errors import CaffeError
+from netdsl.errors import CaffeError, StorageError
 from netdsl.solver.settings import read_settings
 from tests.zoo.cli.conftest import Zoo
 from zoo.cli.commands import COMMANDS
@@ -22,10 +22,9 @@ COMMAND_LINES = {
     "run": ["train", "lenet", "--data", "digits", "--run", RUN],
     "log": ["train", "lenet", "--data", "digits", "--log", RUN],
     "resume": ["train", "--resume", RUN],
-    "report": ["report", "run", "-o", RUN],
+    "report": ["report", RUN],
     "export": ["export", "lenet", "--to", "caffe", "-o", RUN],
-    "convert": ["convert", "a.caffemodel", f"{RUN}.npz"],
-    "answers": ["predict", "lenet", "digits", "-o", f"{RUN}.csv"],
+    "pictures": ["predict", "lenet", "digits", "--draw", RUN],
     "data": ["data", "convert", "digits", f"lmdb:{RUN}"],
     "push": ["push", "folder", RUN],
     "config": ["show", "net.prototxt", "--config", f"{RUN}.yaml"],
@@ -56,7 +55,8 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
     assert passed == {"master", "mlflow", "model", "weights", "text", "arguments"}
     read = {field.name for field in fields if field.reads_addresses}
     assert {"net", "files", "solver", "source", "data", "inputs", "weights"} < read
-    assert not read & {"output", "target", "folder", "resume", "log", "tensorboard", "plot", "lock", "snapshot"}
+    used = {field.name for field in fields if field.said.get("address")}
+    assert not used & {"target", "folder", "resume", "log", "tensorboard", "plot", "lock", "snapshot", "draw"}
     for field in filter(takes_text, fields):
         with pytest.raises(RequestError, match="not an address"):
             field.check_paths(("s3://bucket/x",) if field.is_repeated else "s3://bucket/x")
@@ -65,9 +65,11 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
 
 
 def test_spark_reads_and_writes_its_own_addresses() -> None:
-    with pytest.raises(RequestError, match="s3://b/rows: this must be a path on this machine"):
-        FeaturesRequest(net="lenet", data="rows.parquet", output="s3://b/rows", blobs=("ip1",))
-    FeaturesRequest(net="lenet", data="s3://b/rows", output="hdfs://b/out", blobs=("ip1",), backend="spark")
+    spark = FeaturesRequest(net="lenet", data="x://b/rows", output="y://b/out", blobs=("ip1",), backend="spark")
+    with spark.with_local_files() as local:
+        assert (local.data, local.output) == ("x://b/rows", "y://b/out")
+    with pytest.raises(StorageError, match="y://"):
+        FeaturesRequest(net="lenet", data="rows", output="y://b/out", blobs=("ip1",)).with_local_files().__enter__()
 
 
 def test_a_program_gets_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
