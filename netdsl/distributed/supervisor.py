@@ -239,7 +239,7 @@ class Attempt:
                 if reason:
                     _log.info("a worker was lost: %s", reason)
                 if reason and not self._go_on_without_lost(reason):
-                    self._server.tell_all(Abort(f"a worker was lost: {reason}"))
+                    self._server.tell_all(Abort(f"a worker was lost: {reason}", final=True))
                     self._process_until(lambda: not self._connected, _GRACE)
                     return reason
                 self._let_waiting_take_part()

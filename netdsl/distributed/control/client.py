@@ -72,7 +72,7 @@ class ControlClient:
         self._lease = SupervisorLease(address.place.silence) if isinstance(address.place, NetworkPort) else None
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
         self._losing = threading.Lock()
-        self._leaving, self._joins = threading.Event(), SimpleQueue[Join | None]()
+        self._leaving, self._joins = threading.Event(), SimpleQueue[Join | PeerLostError | None]()
         self._meeting, self._rank_there = 0, rank
         self._stores: list[Endpoint] = []
         self._socket = self._connect(Purpose.CONTROL)
@@ -102,9 +102,12 @@ class ControlClient:
 
     def await_join(self) -> Join | None:
         """Wait until this worker takes part, and return the membership. Returns `None` if the worker is to stop
-        instead."""
+        instead. Raises a `PeerLostError` if the supervisor gives up."""
         with self.pulse.waiting():
-            return self._joins.get()
+            join = self._joins.get()
+        if isinstance(join, PeerLostError):
+            raise join
+        return join
 
     def report_left(self, reason: str = "") -> None:
         """Report that the worker no longer takes part and waits for the next membership."""
@@ -202,8 +205,10 @@ class ControlClient:
                     case StopAfterRound():
                         self._stop.set()
                         self._joins.put(None)
-                    case Abort(reason=why):
+                    case Abort(reason=why, final=final):
                         self.interruption.happen(why)
+                        if final:
+                            self._joins.put(PeerLostError(why))
                     case Confirmed() if self._lease is not None:
                         self._lease.note_answer()
         except TimeoutError:  # the system has given up, as it does after the same time

@@ -120,6 +120,7 @@ class Abort(msgspec.Struct, frozen=True, tag=True):
     """The server's message that a worker was lost, so waiting for other workers is pointless."""
 
     reason: str
+    final: bool = False  # whether the supervisor gives up, so that workers that don't take part yet end too
 
 
 class StoreRequest(msgspec.Struct, frozen=True, tag=True):

@@ -427,6 +427,16 @@ def test_a_waiting_worker_ends_when_the_supervisor_has_ended(where):
     client.__exit__()
 
 
+def test_a_worker_that_waits_to_take_part_ends_in_order_when_the_supervisor_gives_up(where):
+    """It may be the supervisor's own process, which still has to report the reason."""
+    with ControlServer(where, 1) as server, client_of(server) as client:
+        next_event(server, 0)
+        server.tell_all(Abort("worker 1 is late"))
+        server.tell_all(Abort("worker 1 can't be reached", final=True))
+        with pytest.raises(PeerLostError, match="worker 1 can't be reached"):
+            client.await_join()
+
+
 def test_a_worker_that_is_cut_off_ends_itself(monkeypatch):
     """It holds a GPU, and the supervisor may already have started the run again elsewhere."""
     reasons = SimpleQueue()
