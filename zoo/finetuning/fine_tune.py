@@ -119,7 +119,7 @@ def finetune(
             here = team.backend.workers_here(team.workers.most)
             name = None if device is None else str(device)
             devices = training_devices(name, None, pb.SolverParameter(), here, remote=team.backend.remote, listen=hear)
-            with team.backend.leading():
+            with team.backend.leading(first_run(folder, folds)):
                 begun = load(folder) if resume else begin(asked, team.backend, devices)
             for notice in begun[0].notices:
                 hear(Notice(notice))
@@ -190,7 +190,7 @@ def train(
     trained, tuned = train_best((tuning, run)), None
     if trained is not None:
         tuning, solver = trained.tuning, trained.run.solver
-        with backend.leading():
+        with backend.leading(output / RUN):
             tuned = write_model_folder(
                 tuning.request,
                 tuning.data,
@@ -211,6 +211,15 @@ def _tell(listeners: Sequence[Listener], text: str) -> None:
     """Send a notice to all listeners."""
     for listener in listeners:
         listener(Notice(text))
+
+
+def first_run(output: Path, folds: int | None) -> Path:
+    """Return the folder of the run with which the training begins or goes on: that of a fold, or of the model to
+    keep."""
+    if folds is None and (output / REQUEST).exists():
+        folds = stored(output).request.folds
+    untested = (fold.folder for fold in folds_of(output, folds) if fold.measured is None)
+    return next(untested, output) / RUN
 
 
 def _take_part(output: Path, backend: Backend, folds: int | None) -> None:
@@ -241,14 +250,14 @@ def _cross_validate(
         name = f"fold {fold.number} of {request.folds}"
         accuracy = fold.measured
         if accuracy is None:
-            with backend.leading():
+            with backend.leading(fold.folder / RUN):
                 begun = _begun_fold(fold, request, backend, run.devices)
             items = begun[0].data.train_count + begun[0].data.test_count
             for line in (f"the data are the {items:,} items of the other folds", *begun[0].notices):
                 on_fold(FoldProgress(f"{name}: {line}"))
             trained = train_best(begun)
             if trained is not None:
-                with backend.leading():
+                with backend.leading(fold.folder / RUN):
                     accuracy = fold.test(request.data, trained.run, trained.model)
             job.go_on_together(fold.folder / RUN, backend, f"fold {fold.number} is tested")
             if accuracy is None:

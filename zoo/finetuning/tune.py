@@ -11,7 +11,7 @@ from netdsl.distributed.strategies.settings import parse
 from netdsl.solver.events import Notice
 from netdsl.training.backends import Backend
 from zoo.devices import training_devices
-from zoo.finetuning.fine_tune import default_output, train
+from zoo.finetuning.fine_tune import default_output, first_run, train
 from zoo.finetuning.request import EPOCHS, FineTuneRequest, Recipe
 from zoo.finetuning.result import FineTuned
 from zoo.finetuning.start import FineTuning, begin, holding, load
@@ -29,7 +29,7 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     if not backend.supervises:
         return train(output, None, backend, folds=request.folds)
     with holding(output, backend, resumes=request.resume is not None, note=lambda text: listen(Notice(text))):
-        with backend.leading(output):
+        with backend.leading(first_run(output, request.folds)):
             begun = load(output) if request.resume is not None else _start_fine_tuning(request, output, backend, listen)
         listen(RunBegins())
         tuned = train(
