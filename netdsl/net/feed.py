@@ -108,8 +108,8 @@ class Feeds:
             stated = layer.stated_batch() or next((shape[0] for shape in shapes if shape), 0)
             self._stated_batch = self._stated_batch or (stated if stated > 0 else None)
             return
-        reading = type(layer)(with_stored_files(layer.layer), []).reading(loading.seed)
-        batches = self._batches(reading, loading)
+        layer = type(layer)(with_stored_files(layer.layer), [])
+        batches = self._batches(layer.reading(loading.seed), loading)
         self.read[index] = batches
         layer.note_data(node.layer)
         _state_tops(node.layer, batches.shapes())
