@@ -103,13 +103,16 @@ class RelayLink(Link):
         """Return the seconds that an exchange takes. Whatever a worker receives has gone to the machine before."""
         if size == 1:
             return 0.0
-        busy = size if kind in (ExchangeKind.MEAN, ExchangeKind.REDUCE) else size - 1
         match kind:
-            case ExchangeKind.BARRIER:
-                busy = 0
+            case ExchangeKind.MEAN | ExchangeKind.REDUCE:
+                buffers = size
+            case ExchangeKind.BROADCAST:
+                buffers = size - 1
             case ExchangeKind.SEND:
-                busy = 1
-        return 2 * self.latency + busy * bytes_ / self.bandwidth
+                buffers = 1
+            case ExchangeKind.BARRIER:
+                buffers = 0
+        return 2 * self.latency + buffers * bytes_ / self.bandwidth
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Addresses such as s3://bucket/file are told from paths, and never become folders of this machine."""
+"""Addresses such as s3://bucket/file are distinguished from paths, and never become folders of this machine."""
 
 from __future__ import annotations
 

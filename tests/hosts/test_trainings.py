@@ -102,20 +102,16 @@ SCENARIOS = {
         seconds=60.0,
         fails="workers that can't reach each other over gloo wait until all stand still, and end without advice",
     ),
-    "firewall_drops": Scenario(
-        Network(firewalls={0: f"{_HIGH_PORTS} drop"}),
-        launchers=_RANKED,
-        refusal=r"can't be reached from node1",
-        advice="--port",
-        seconds=60.0,
-    ),
-    "firewall_rejects": Scenario(
-        Network(firewalls={0: f"{_HIGH_PORTS} reject"}),
-        launchers=_RANKED,
-        refusal=r"can't be reached from node1",
-        advice="--port",
-        seconds=60.0,
-    ),
+    **{
+        f"firewall_{verdict}s": Scenario(
+            Network(firewalls={0: f"{_HIGH_PORTS} {verdict}"}),
+            launchers=_RANKED,
+            refusal=r"can't be reached from node1",
+            advice="--port",
+            seconds=60.0,
+        )
+        for verdict in ("drop", "reject")
+    },
     "firewall_before_the_driver": Scenario(
         Network(firewalls={0: f"tcp dport {MASTER_PORT} drop"}),
         launchers=[Launcher.SPARK],

@@ -216,17 +216,21 @@ def _tell(listeners: Sequence[Listener], text: str) -> None:
 def first_run(output: Path, folds: int | None) -> Path:
     """Return the folder of the run with which the training begins or goes on: that of a fold, or of the model to
     keep."""
+    untested = (fold.folder for fold in _folds_in(output, folds) if fold.measured is None)
+    return next(untested, output) / RUN
+
+
+def _folds_in(output: Path, folds: int | None) -> list[Fold]:
+    """Return the folds of a fine-tuning. If their number isn't stated, it is the one of the fine-tuning that began in
+    the folder."""
     if folds is None and (output / REQUEST).exists():
         folds = stored(output).request.folds
-    untested = (fold.folder for fold in folds_of(output, folds) if fold.measured is None)
-    return next(untested, output) / RUN
+    return folds_of(output, folds)
 
 
 def _take_part(output: Path, backend: Backend, folds: int | None) -> None:
     """Do a supervised worker's part of a fine-tuning: of the folds that aren't tested yet, and of the model to keep."""
-    if folds is None and (output / REQUEST).exists():
-        folds = stored(output).request.folds
-    for fold in folds_of(output, folds):
+    for fold in _folds_in(output, folds):
         if fold.measured is None:
             job.train(fold.folder / RUN, backend)
             job.go_on_together(fold.folder / RUN, backend, f"fold {fold.number} is tested", _PROOF)

@@ -11,7 +11,7 @@ from zoo.store.web import WebFile, open_address
 
 
 class WebStorage:
-    """Files that web servers send. There are no folders."""
+    """Files on web servers, which have no folders."""
 
     def objects(self, address: str) -> Mapping[str, StoredObject]:
         """Return the one file of an address, by an empty name."""

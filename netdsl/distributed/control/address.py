@@ -66,7 +66,7 @@ class NetworkPort(msgspec.Struct, frozen=True, tag=True):
     def connect(self, timeout: float) -> EncryptedSocket:
         """Return an encrypted connection, over the first address at which a server with the certificate answers.
 
-        Raises an `UnreachableError` if there is none. Only that server reads the token, which comes later.
+        Raises an `UnreachableServerError` if there is none. Only that server reads the token, which comes later.
         """
         return first_reached(self.hosts, self.port, self._secure, min(timeout, PROBE))
 

@@ -37,7 +37,7 @@ from netdsl.distributed.control.protocol import (
     receive_from_server,
     send,
 )
-from netdsl.distributed.control.reach import ENDED, UnreachableError
+from netdsl.distributed.control.reach import ENDED, UnreachableServerError
 from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
 
@@ -169,7 +169,7 @@ class ControlClient:
         except (BlockingIOError, *ENDED):
             return None
         except OSError as problem:
-            if isinstance(problem, UnreachableError) and problem.was_ended:
+            if isinstance(problem, UnreachableServerError) and problem.was_ended:
                 return None
             raise PeerLostError(f"{where} can't be reached: {problem}") from None
 

@@ -99,9 +99,7 @@ class Join(msgspec.Struct, frozen=True, tag=True):
     membership: Membership
     elastic: bool  # whether the remaining workers wait for the next membership when a worker is lost
     until: int | None = None  # the round after which all leave, if that is planned
-    reached: str = (
-        ""  # the address at which workers of other machines have reached the server's machine, if there are any
-    )
+    reached: str = ""  # where workers of other machines have reached the server's machine, if there are any
 
 
 class LeaveAfterRound(msgspec.Struct, frozen=True, tag=True):

@@ -20,7 +20,7 @@ _NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL, errno.E
 Attempt = Callable[[socket.socket, float], EncryptedSocket]  # secures a connection, before a time
 
 
-class UnreachableError(OSError):
+class UnreachableServerError(OSError):
     """None of a server's addresses leads to it. The message contains what happened at each."""
 
     def __init__(self, problems: Mapping[str, OSError]) -> None:
@@ -40,7 +40,7 @@ def first_reached(hosts: Sequence[str], port: int, attempt: Attempt, seconds: fl
     """Return the first connection to one of the hosts for which an attempt succeeds. Each has this many seconds.
 
     Attempts begin shortly one after the other, in the order of hosts, and loopback addresses come last. Raises an
-    `UnreachableError` if all fail.
+    `UnreachableServerError` if all fail.
     """
     return _Race(port, attempt, seconds).run(hosts)
 
@@ -82,7 +82,7 @@ class _Race:
                     ready += [(is_loopback(way.address[0]), order[name], way) for way in new]
         finally:
             self._close_others()
-        raise UnreachableError(problems)
+        raise UnreachableServerError(problems)
 
     def _begin(self, work: Callable[[Any], None], *given: Any) -> None:
         threading.Thread(target=work, args=given, name="reaching", daemon=True).start()

@@ -20,13 +20,7 @@ from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 from netdsl.distributed.communicator import Exchange, Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
-from netdsl.distributed.transports.weighted_mean import (
-    Array,
-    OrderedSum,
-    Stage,
-    check_weights,
-    scales_of,
-)
+from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, Stage, check_weights, scales_of
 from netdsl.errors import PeerLostError
 
 _SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # the place in gloo's source code, with which its errors begin

@@ -16,7 +16,7 @@ from netdsl.distributed.control.doors import _peer_at
 from netdsl.distributed.control.encryption import EncryptedSocket
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import Join
-from netdsl.distributed.control.reach import UnreachableError
+from netdsl.distributed.control.reach import UnreachableServerError
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.journal import Membership
 from netdsl.errors import PeerLostError
@@ -130,7 +130,7 @@ def test_another_server_at_the_same_port_learns_no_token(monkeypatch):
                 right.place, greeting=wrong.address().place.greeting, hosts=("127.0.0.3",)
             )
             with pytest.raises(
-                UnreachableError, match=r"127.0.0.3 failed: another program answers there, with another"
+                UnreachableServerError, match=r"127.0.0.3 failed: another program answers there, with another"
             ):
                 greeted.connect(PATIENCE)
 
@@ -162,8 +162,8 @@ def test_an_error_names_every_address_with_what_happened_there(names):
     ],
 )
 def test_other_problems_are_described(problem, said):
-    with pytest.raises(UnreachableError, match=f"node1 {said}"):
-        raise UnreachableError({"node1": problem})
+    with pytest.raises(UnreachableServerError, match=f"node1 {said}"):
+        raise UnreachableServerError({"node1": problem})
 
 
 def test_connections_that_come_too_late_are_closed(monkeypatch):

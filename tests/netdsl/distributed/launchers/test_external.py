@@ -107,7 +107,7 @@ def spec(tmp_path: Path) -> Iterator[WorkerSpec]:
 
 
 def with_host(spec: WorkerSpec, host: str) -> WorkerSpec:
-    """Return a spec whose supervisor is said to be at another address."""
+    """Return a spec that names another address of the supervisor."""
     assert isinstance(spec.control.place, NetworkPort)
     place = msgspec.structs.replace(spec.control.place, hosts=(host,))
     return msgspec.structs.replace(spec, control=msgspec.structs.replace(spec.control, place=place))
