@@ -28,7 +28,6 @@ class WorkerSpec(msgspec.Struct, frozen=True):
     run: str  # the folder of the run
     folder: str  # the current folder in which training was started
     size: int  # the number of workers that are started
-    transport: str  # its name; only a plug-in may know the transport
     control: ControlAddress
     beat: float  # seconds between two heartbeats
     rank: int = 0  # its number, which stays the same when others leave or join

@@ -95,7 +95,7 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
     rank, memory = members.index(spec.rank), PeakMemory(device)
     with control.pulse.waiting():
         communicator = WatchedCommunicator(
-            connect(Transport(spec.transport), control, rank, len(members), device), control.pulse
+            connect(Transport(join.transport), control, rank, len(members), device), control.pulse
         )
 
     def report(what: Told) -> None:

@@ -7,8 +7,9 @@ import os
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from enum import Enum
 from itertools import count
 from pathlib import Path
@@ -16,16 +17,21 @@ from typing import Protocol
 
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.distributed.control.heartbeat import Health
+from netdsl.distributed.control.peers import Introduction, Pair
 from netdsl.distributed.control.protocol import (
     Abort,
     Ended,
     Ending,
     Heartbeat,
     Hello,
+    Introduced,
     Join,
     LeaveAfterRound,
     Left,
+    Peer,
     StopAfterRound,
+    TriedPeers,
+    TryPeers,
     WorkerReport,
 )
 from netdsl.distributed.control.server import ControlServer
@@ -36,7 +42,7 @@ from netdsl.distributed.run_lease import held_lease
 from netdsl.distributed.run_log import RoundRecord, Told, from_plain
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
-from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.transports.transport import AMONG_WORKERS, Transport
 from netdsl.errors import DistributedError, DivergedError
 from netdsl.plugins import plugin_places
 from netdsl.ranks import starter_in
@@ -50,6 +56,7 @@ _GRACE = 1.0  # seconds in which the other workers can report what they noticed 
 _LEAVE = 30.0  # seconds for workers to disconnect when all have finished
 _BEATS = 5  # the smallest number of heartbeats within a deadline
 _SLOWEST_BEAT = 1.0  # seconds
+_SHOWN = 3  # pairs of machines that a message names
 
 
 def train(
@@ -69,14 +76,21 @@ def train(
     run.
     """
     folder = folder.resolve()
-    run = launcher.prepare(folder, run or Run.load(folder), lambda text: told(Notice(text)))
-    run.save(folder, again=True)
+    given = run or Run.load(folder)
+    prepared = launcher.prepare(folder, given, lambda text: told(Notice(text)))
+    prepared.save(folder, again=True)
     attempts = Retries(lambda: requested() is Action.STOP, retries)
 
+    def use_relay() -> None:
+        nonlocal prepared
+        prepared = replace(prepared, transport=Transport.RELAY)
+        prepared.save(folder, again=True)
+
     def attempt(number: int) -> str | None:
-        reason = Attempt(folder, run, launcher, launcher.room(run), attempts, told).follow()
+        fall_back = use_relay if given.transport is None else None
+        reason = Attempt(folder, prepared, launcher, launcher.room(prepared), attempts, told, fall_back).follow()
         if reason is not None and not launcher.restarts and not attempts.stopping():
-            command = f"{starter_in(os.environ, run.workers)}zoo train --resume {shlex.quote(str(folder))}"
+            command = f"{starter_in(os.environ, prepared.workers)}zoo train --resume {shlex.quote(str(folder))}"
             raise DistributedError(f"{reason}; to continue, start all workers again, as with: {command}")
         return reason
 
@@ -86,7 +100,7 @@ def train(
 def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
     """Start and watch workers whose work can't continue when one of them is lost. Raises a `DistributedError` then."""
     retries = Retries(lambda: False, 0)
-    reason = Attempt(folder.resolve(), work, launcher, work.workers, retries, lambda told: None).follow()
+    reason = Attempt(folder.resolve(), work, launcher, work.workers, retries, lambda told: None, lambda: None).follow()
     if reason is not None:
         raise DistributedError(reason)
 
@@ -178,6 +192,10 @@ class Attempt:
     Workers connect and wait. The supervisor then sends them the membership, which begins after the newest entry of the
     journal. If the run is elastic and the launcher allows it, the members leave when one of them is lost or another
     worker joins, and then receive the next membership.
+
+    Workers on several machines that exchange among themselves first try to reach each other. If some can't, all
+    exchange through the relay, and `fall_back` is called. Without it, the user has named the transport, and that is an
+    error.
     """
 
     def __init__(
@@ -188,7 +206,12 @@ class Attempt:
         room: int,
         retries: Retries,
         told: Callable[[Told], object],
+        fall_back: Callable[[], object] | None,
     ) -> None:
+        assert run.transport is not None
+        self._transport, self._fall_back = run.transport, fall_back
+        self._introduces, self._introductions = launcher.place is not None, count(1)
+        self._introduction: Introduction | None = None
         self._folder, self._run, self._retries, self._told = folder, run, retries, told
         self._journal = Journal(folder / "rounds", run.keeping)
         self._lease = held_lease(folder)
@@ -206,20 +229,17 @@ class Attempt:
             self._server = stack.enter_context(
                 ControlServer(launcher.place, run.workers, again=self._elastic, deadline=run.deadline)
             )
-            _log.info("starting %d workers of run %s over %s", room, folder, run.transport and run.transport.value)
+            _log.info("starting %d workers of run %s over %s", room, folder, self._transport.value)
             self._workers = launcher.start(self._worker_spec(room))
             stack.callback(self._workers.close)
             self._stack = stack.pop_all()
 
     def _worker_spec(self, room: int) -> WorkerSpec:
-        transport = self._run.transport
-        assert transport is not None
         beat = min(_SLOWEST_BEAT, self._run.deadline / _BEATS)
         return WorkerSpec(
             str(self._folder),
             str(Path.cwd()),
             room,
-            transport.value,
             self._server.address(),
             beat,
             lease="" if self._lease is None else self._lease.key,
@@ -319,7 +339,7 @@ class Attempt:
             if self._elastic and waiting - self._members and not self._parting:
                 self._parting = True
                 self._server.tell_all(LeaveAfterRound())
-        elif self._are_all_there(waiting):
+        elif self._are_all_there(waiting) and self._are_introduced(waiting):
             self._begin_meeting(tuple(sorted(waiting)))
 
     def _are_all_there(self, waiting: set[int]) -> bool:
@@ -329,6 +349,50 @@ class Attempt:
             return waiting == self._expected
         late = not self._meetings and time.monotonic() - self._begun < self._run.deadline and self._expected - waiting
         return len(waiting) >= self._health.size and not late
+
+    def _are_introduced(self, waiting: set[int]) -> bool:
+        """Return whether the waiting workers have found out who reaches whom, which they begin to do otherwise."""
+        if not self._introduces or self._transport not in AMONG_WORKERS:
+            return True
+        if self._introduction is None or self._introduction.ranks != waiting:
+            self._introduction = Introduction(next(self._introductions), waiting)
+            self._server.introduce(self._introduction.number, waiting)
+        if not self._introduction.is_over():
+            return False
+        if problems := self._introduction.problems():
+            self._use_relay(problems)
+        self._introduction = None
+        return True
+
+    def _use_relay(self, problems: Mapping[Pair, str]) -> None:
+        """Let all workers exchange through the relay. Raises a `DistributedError` if the user named another
+        transport."""
+        shown: dict[frozenset[str], str] = {}  # by their hosts
+        for pair, why in sorted(problems.items()):
+            hosts = frozenset(self._health.workers[rank].host for rank in pair)
+            shown.setdefault(hosts, self._apart(*pair, why))
+        more = [f"{len(shown) - _SHOWN} more pairs of machines"] if len(shown) > _SHOWN else []
+        apart = "; ".join([*list(shown.values())[:_SHOWN], *more])
+        before, self._transport = self._transport.value, Transport.RELAY
+        if self._fall_back is None:
+            reason = (
+                f"transport {before}: {apart}; open all ports between these machines, or use --transport "
+                f"{Transport.RELAY.value}"
+            )
+            self._server.tell_all(Abort(reason, final=True))
+            self._process_until(lambda: not self._connected, _GRACE)
+            raise DistributedError(reason)
+        self._told(
+            Notice(
+                f"transport {Transport.RELAY.value} instead of {before}: {apart}; so the supervisor averages for all "
+                "workers, which takes longer"
+            )
+        )
+        self._fall_back()
+
+    def _apart(self, rank: int, other: int, why: str) -> str:
+        name = self._health.name
+        return f"{name(rank)}: {why}" if rank == other else f"{name(rank)} can't reach {name(other)}: {why}"
 
     def _begin_meeting(self, waiting: tuple[int, ...]) -> None:
         """Send the next membership to the waiting workers, or to the planned ones among them. It begins after the
@@ -344,9 +408,9 @@ class Attempt:
         self._meetings += 1
         _log.info("%s", membership)
         until = min((each.after for each in self._run.memberships if each.after > after), default=None)
-        join = Join(self._meetings, membership, self._elastic, until)
+        join = Join(self._meetings, membership, self._transport.value, self._elastic, until)
         self._relays.close()
-        relay = Relay(len(self._members), TIMEOUT) if self._run.transport is Transport.RELAY else None
+        relay = Relay(len(self._members), TIMEOUT) if self._transport is Transport.RELAY else None
         if relay is not None:
             self._relays.callback(relay.close)
         self._health.note_join(self._members)
@@ -386,6 +450,11 @@ class Attempt:
                     self._server.tell_all(StopAfterRound())
             case rank, Heartbeat(sign) if sign is not None:
                 self._health.note_sign(rank, sign)
+            case rank, Introduced(number, peer):
+                self._note_peer(rank, number, peer)
+            case rank, TriedPeers(number, problems):
+                if self._introduction is not None and number == self._introduction.number:
+                    self._introduction.note_tried(rank, problems)
             case _, WorkerReport(contents):
                 self._pass_on_report(from_plain(contents))
             case rank, Left(reason):
@@ -401,6 +470,13 @@ class Attempt:
             case rank, Ended(ending, _):
                 _log.info("worker %d has ended: %s", rank, ending.name)
                 self._health.note_end(rank, ending)
+
+    def _note_peer(self, rank: int, number: int, peer: Peer) -> None:
+        """Note where a worker listens. When all do, let them try to reach each other."""
+        introduction = self._introduction
+        if introduction is not None and number == introduction.number and introduction.note_peer(rank, peer):
+            for each in introduction.ranks:
+                self._server.tell(each, TryPeers(number, introduction.peers_of(each)))
 
     def _pass_on_report(self, what: Told) -> None:
         if isinstance(what, RoundRecord):

@@ -44,21 +44,20 @@ class SparkLauncher:
     def __init__(self, session: SparkSession) -> None:
         self.cluster = Cluster(session)
         self.place: NetworkPlace | None = self.cluster.place
-        # The transport that the preflight chose, by the number of workers and the requested transport.
-        self._checked: dict[tuple[int, Transport | None], Transport] = {}
+        self._checked = set[int]()  # numbers of workers for which the preflight has passed
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """Return the run with its devices and a transport that works between the executors.
-
-        Raises a `DistributedError` if no transport works.
-        """
+        """Return the run with its devices and a transport. Raises a `DistributedError` if the cluster can't run it."""
         room, run = self.room(run), self._with_devices(run, note)
-        asked = room, run.transport
-        if asked not in self._checked:
-            found = check_cluster(self.cluster, folder, replace(run, workers=room), note).transport
-            assert found is not None
-            self._checked |= {asked: found, (room, found): found}
-        return replace(run, transport=self._checked[asked])
+        if room not in self._checked:
+            check_cluster(self.cluster, folder, replace(run, workers=room), note)
+            self._checked.add(room)
+        return run if run.transport is not None else replace(run, transport=self._best_transport(run))
+
+    def _best_transport(self, run: Run) -> Transport:
+        """Return NCCL if each task has its own GPUs and computes on the first of them, and gloo otherwise."""
+        own_gpu = self.cluster.task_gpus >= 1 and run.devices == (torch.device("cuda"),)
+        return Transport.NCCL if own_gpu else Transport.GLOO
 
     def _with_devices(self, run: Run, note: Callable[[str], object]) -> Run:
         """Return the run on the GPUs that Spark assigns to its tasks, unless it names devices or its settings require

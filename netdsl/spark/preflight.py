@@ -1,4 +1,4 @@
-"""The preflight of a run on Spark, which checks that the cluster can run it and finds a transport that works."""
+"""The preflight of a run on Spark, which checks that the cluster can run it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import os
 import secrets
 import shutil
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,89 +22,52 @@ from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import worker_device
 from netdsl.distributed.supervisor import RETRIES
-from netdsl.distributed.transports.connect import ControlStore, connect
-from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster, assigned_gpus, local_rank
 
-Problems = Iterator[tuple[str, bool]]  # problems, each with whether it only prevents workers from reaching each other
+Problems = Iterator[str]
 Task = Callable[[str, Iterable[int]], Problems]
 
 _LIMIT = 300.0  # seconds for the examinations of all tasks
-_ARRIVE = 120.0  # seconds for all tasks to begin, after which the others are examined without the late ones
-_REACH = 20.0  # seconds to reach the other workers, when all tasks have begun
-_LOOK = 0.1  # seconds between two looks for the other tasks
 _BEAT = 1.0
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
 
 
-def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-    """Return the run with a transport that works. Raises a `DistributedError` with advice if none does."""
+def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> None:
+    """Raise a `DistributedError` with advice if the cluster can't run the workers."""
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors, but dynamic allocation is on; set {_DYNAMIC}=false")
-    transport = run.transport or _best_transport(cluster, run)
     with _probe_folder(folder) as probe:
         task = partial(examine_task, examine, Versions.here(), probe.name, run.devices or (run.compute.device,))
-        problems = _examine_all(cluster, folder, run.workers, transport, task, note)
+        problems = _examine_all(cluster, folder, run.workers, task, note)
         unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
-    serious = _as_sentence(problem for problem, only_apart in problems if not only_apart)
-    if serious:
-        raise DistributedError(serious)
+    if problems:
+        raise DistributedError("; ".join(dict.fromkeys(problems)))
     if unseen:
         raise DistributedError(
             f"{folder}: files that workers write there don't reach the driver; put the folder on shared storage"
         )
-    apart = _as_sentence(problem for problem, _ in problems)
-    return replace(run, transport=_fall_back(run.transport, apart, note) if apart else transport)
-
-
-def _fall_back(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
-    """Return the relay, for executors that can't reach each other. Raises an error if another transport was
-    requested."""
-    if requested is not None:
-        raise DistributedError(
-            f"transport {requested.value}: executors can't reach each other ({apart}); open the network between "
-            f"them, or use the transport {Transport.RELAY.value}"
-        )
-    note(
-        f"transport {Transport.RELAY.value}: executors can't reach each other ({apart}), so the driver averages for "
-        "them"
-    )
-    return Transport.RELAY
-
-
-def _best_transport(cluster: Cluster, run: Run) -> Transport:
-    """Return NCCL if each task has its own GPUs and computes on the first of them, and gloo otherwise."""
-    own_gpu = cluster.task_gpus >= 1 and run.devices == (torch.device("cuda"),)
-    return Transport.NCCL if own_gpu else Transport.GLOO
 
 
 class LostTaskError(DistributedError):
     """A task ended too early, as when an executor is lost."""
 
 
-def _examine_all(
-    cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task, note: Callable[[str], object]
-) -> list[tuple[str, bool]]:
-    """Return the problems that the tasks found, and whether each only prevents workers from reaching each other.
-
-    If a task is lost, all tasks are tried again, as in training.
-    """
+def _examine_all(cluster: Cluster, folder: Path, size: int, task: Task, note: Callable[[str], object]) -> list[str]:
+    """Return the problems that the tasks found. If a task is lost, all tasks are tried again, as in training."""
     for attempt in range(RETRIES):
         try:
-            return _examine_once(cluster, folder, size, transport, task)
+            return _examine_once(cluster, folder, size, task)
         except LostTaskError as problem:
             note(f"{problem}; trying again ({attempt + 1} of {RETRIES})")
-    return _examine_once(cluster, folder, size, transport, task)
+    return _examine_once(cluster, folder, size, task)
 
 
-def _examine_once(
-    cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task
-) -> list[tuple[str, bool]]:
+def _examine_once(cluster: Cluster, folder: Path, size: int, task: Task) -> list[str]:
     cluster.await_slots(size)
     with _listening_server(cluster, size) as server:
-        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport.value, server.address(), _BEAT)
+        spec = WorkerSpec(str(folder), str(Path.cwd()), size, server.address(), _BEAT)
         job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {secrets.token_hex(4)}")
         try:
             return _answers_of(job, size)
@@ -121,10 +83,6 @@ def _listening_server(cluster: Cluster, size: int) -> ControlServer:
             f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress; set {PORT} to 0 for any free "
             "port, and the address to one of this machine"
         ) from None
-
-
-def _as_sentence(problems: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(problems))
 
 
 @contextmanager
@@ -144,7 +102,7 @@ def _probe_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(probe, ignore_errors=True)
 
 
-def _answers_of(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
+def _answers_of(job: BarrierJob, size: int) -> list[str]:
     if not job.has_ended(_LIMIT):
         raise DistributedError(
             f"Spark didn't run and finish {size} tasks at once within {_LIMIT:g} s; wait until other jobs no longer "
@@ -194,7 +152,7 @@ def examine_task(
     try:
         worker_device(devices[number % len(devices)], number, assigned_gpus(context))
     except DistributedError as problem:
-        yield str(problem), False
+        yield str(problem)
 
 
 def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
@@ -202,17 +160,15 @@ def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
     spec, host = WorkerSpec.of(text), socket.gethostname()
     for problem in (_other_versions(versions), _unseen_folder(spec, probe, rank)):
         if problem:
-            yield f"{host}: {problem}", False
+            yield f"{host}: {problem}"
     try:
-        with ControlClient(spec.control, rank) as control:
-            apart = "" if spec.transport == Transport.RELAY.value else _unreachable(spec, control, rank)
-        if apart:
-            yield f"{host}: {apart}", True
+        with ControlClient(spec.control, rank):
+            pass
     except PeerLostError as problem:
         way = (
             "open the network from executors to the driver, or set spark.driver.host to an address that they can reach"
         )
-        yield f"{host}: {problem}; {way}", False
+        yield f"{host}: {problem}; {way}"
 
 
 def _other_versions(driver: Versions) -> str:
@@ -239,30 +195,3 @@ def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
     except OSError as problem:
         return f"the run's folder {spec.run} can't be written: {problem.strerror}; give user {os.getuid()} permission"
     return ""
-
-
-def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
-    """Return the reason that the other workers can't be reached. Returns an empty string if they can."""
-    shared = spec.transport == Transport.SHARED_MEMORY.value
-    transport = Transport.SHARED_MEMORY if shared else Transport.GLOO
-    try:
-        late = _late_tasks(ControlStore(control.open_store()), rank, spec.size)
-        if late:
-            return f"the tasks {', '.join(map(str, late))} didn't reach the driver within {_ARRIVE:g} s"
-        with closing(connect(transport, control, rank, spec.size, torch.device("cpu"), _REACH)) as communicator:
-            communicator.barrier()
-    except DistributedError as problem:
-        return str(problem)
-    return ""
-
-
-def _late_tasks(store: ControlStore, rank: int, size: int) -> list[int]:
-    """Wait until all tasks have begun, and return those that haven't in time. The limits of connections count from
-    then on, since executors begin at different times."""
-    store.set(f"begun {rank}", b"")
-    until = time.monotonic() + _ARRIVE
-    while not store.check([f"begun {other}" for other in range(size)]):
-        if time.monotonic() > until:
-            return [other for other in range(size) if not store.check([f"begun {other}"])]
-        time.sleep(_LOOK)
-    return []

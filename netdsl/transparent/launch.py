@@ -113,10 +113,12 @@ def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) 
     with ControlClient(spec.control, spec.rank, spec.beat) as control:
         try:
             with control.pulse.waiting():
-                control.await_join()  # returns when all ranks are connected
+                join = control.await_join()  # returns when all ranks are connected
+                if join is None:
+                    return
                 _choose_gpu(spec.local_rank)
                 communicator = WatchedCommunicator(
-                    connect(Transport(spec.transport), control, spec.rank, spec.size, torch.device("cpu")),
+                    connect(Transport(join.transport), control, spec.rank, spec.size, torch.device("cpu")),
                     control.pulse,
                 )
             try:

@@ -215,9 +215,7 @@ def test_a_run_without_plugins_does_not_mention_them(folder: Path) -> None:
 
 
 def test_a_worker_may_import_modules_that_its_starter_allowed(folder: Path) -> None:
-    spec = WorkerSpec(
-        "run", ".", 2, "pigeon", ControlAddress(LocalSocket(""), ""), 1.0, plugins={"of_somebody": str(folder)}
-    )
+    spec = WorkerSpec("run", ".", 2, ControlAddress(LocalSocket(""), ""), 1.0, plugins={"of_somebody": str(folder)})
     assert "OfSomebody" not in LAYERS
     with WorkerSpec.of(spec.text()).allowing():
         assert "OfSomebody" in LAYERS

@@ -19,6 +19,7 @@ import msgspec
 from netdsl.distributed.control.address import ControlAddress, NetworkPort, is_beside
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.heartbeat import Pulse, SupervisorLease
+from netdsl.distributed.control.peers import PeerDoor, exchange_address, unreached
 from netdsl.distributed.control.protocol import (
     Abort,
     Confirmed,
@@ -26,12 +27,18 @@ from netdsl.distributed.control.protocol import (
     Ending,
     Heartbeat,
     Hello,
+    Introduce,
+    Introduced,
     Join,
     LeaveAfterRound,
     Left,
+    Peer,
     Purpose,
+    Sent,
     StopAfterRound,
     ToWorker,
+    TriedPeers,
+    TryPeers,
     Welcome,
     WorkerReport,
     receive_from_server,
@@ -75,6 +82,7 @@ class ControlClient:
         self._leaving, self._joins = threading.Event(), SimpleQueue[Join | PeerLostError | None]()
         self._meeting, self._rank_there = 0, rank
         self._stores: list[Endpoint] = []
+        self._peer_door: PeerDoor | None = None
         self._socket = self._connect(Purpose.CONTROL)
         # All later connections go the same way.
         self._address = msgspec.structs.replace(address, place=address.place.over(self._socket))
@@ -89,6 +97,7 @@ class ControlClient:
     def __exit__(self, *error: object) -> None:
         self._closed.set()
         self._close_stores()
+        self._close_peer_door()
         _close_socket(self._socket)
 
     def report(self, contents: dict[str, Any]) -> None:
@@ -186,7 +195,7 @@ class ControlClient:
             connection.close()
             raise PeerLostError(f"{where} doesn't answer: {problem}") from None
 
-    def _send_message(self, message: WorkerReport | Left | Ended | Heartbeat) -> None:
+    def _send_message(self, message: Sent) -> None:
         try:
             with self._sending:
                 send(self._socket, message)
@@ -198,6 +207,10 @@ class ControlClient:
         try:
             while (message := receive_from_server(self._socket)) is not None:
                 match message:
+                    case Introduce():
+                        self._listen_for_peers(message)
+                    case TryPeers():  # takes longer than the server may take to confirm a heartbeat
+                        threading.Thread(target=self._try_peers, args=(message,), name="peers", daemon=True).start()
                     case Join():
                         self._take_part(message)
                     case LeaveAfterRound():
@@ -217,10 +230,30 @@ class ControlClient:
             pass
         self._lose_supervisor(reason)
 
+    def _listen_for_peers(self, request: Introduce) -> None:
+        """Listen where this worker's exchanges will arrive, until it takes part."""
+        if self._is_beside_server and request.reached:
+            self.ip = request.reached
+        self._close_peer_door()
+        try:
+            self._peer_door = PeerDoor(exchange_address(self.ip))
+            peer = self._peer_door.peer()
+        except OSError as problem:
+            peer = Peer(problem=str(problem))
+        self._send_message(Introduced(request.number, peer))
+
+    def _try_peers(self, request: TryPeers) -> None:
+        problems = unreached(request.peers)
+        with suppress(PeerLostError):  # the thread that receives messages notices this too
+            self._send_message(TriedPeers(request.number, problems))
+
+    def _close_peer_door(self) -> None:
+        if self._peer_door is not None:
+            self._peer_door.close()
+
     def _take_part(self, join: Join) -> None:
+        self._close_peer_door()
         self._meeting, self._rank_there = join.meeting, join.membership.members.index(self._rank)
-        if self._is_beside_server and join.reached:
-            self.ip = join.reached
         self.interruption = Interruption()
         self._leaving.clear()
         self._joins.put(join)

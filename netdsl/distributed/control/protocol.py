@@ -92,14 +92,51 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     """The server's answer to a worker that it knows and doesn't admit."""
 
 
+class Peer(msgspec.Struct, frozen=True):
+    """Where other workers may reach a worker, what it answers there, or why it can't be reached."""
+
+    ip: str = ""
+    port: int = 0
+    secret: str = ""
+    problem: str = ""
+
+
+class Introduce(msgspec.Struct, frozen=True, tag=True):
+    """The server's request to listen for other workers, and to tell where."""
+
+    number: int  # of the introduction, which separates its answers from late ones of earlier ones
+    reached: str = ""  # where workers of other machines have reached the server's machine, if there are any
+
+
+class Introduced(msgspec.Struct, frozen=True, tag=True):
+    """A worker's answer: where others may reach it."""
+
+    number: int
+    peer: Peer
+
+
+class TryPeers(msgspec.Struct, frozen=True, tag=True):
+    """The server's request to try to reach other workers, by rank."""
+
+    number: int
+    peers: dict[int, Peer]
+
+
+class TriedPeers(msgspec.Struct, frozen=True, tag=True):
+    """A worker's answer: what happened at the workers that it didn't reach, by rank."""
+
+    number: int
+    problems: dict[int, str]
+
+
 class Join(msgspec.Struct, frozen=True, tag=True):
     """The server's message that a worker takes part, with the membership."""
 
     meeting: int  # its number, which separates its connections from late ones of earlier meetings
     membership: Membership
+    transport: str  # its name; only a plug-in may know the transport
     elastic: bool  # whether the remaining workers wait for the next membership when a worker is lost
     until: int | None = None  # the round after which all leave, if that is planned
-    reached: str = ""  # where workers of other machines have reached the server's machine, if there are any
 
 
 class LeaveAfterRound(msgspec.Struct, frozen=True, tag=True):
@@ -138,8 +175,10 @@ class StoreReply(msgspec.Struct, frozen=True, tag=True):
     number: int = 0
 
 
-FromWorker = Hello | Heartbeat | WorkerReport | Left | Ended | StoreRequest
-ToWorker = Welcome | Refused | Confirmed | Join | LeaveAfterRound | StopAfterRound | Abort | StoreReply
+Sent = Heartbeat | WorkerReport | Introduced | TriedPeers | Left | Ended  # by a worker after its first message
+Instruction = Introduce | TryPeers | Join | LeaveAfterRound | StopAfterRound | Abort  # by the server, at any time
+FromWorker = Hello | Sent | StoreRequest
+ToWorker = Welcome | Refused | Confirmed | Instruction | StoreReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)
 

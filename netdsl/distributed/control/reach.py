@@ -24,7 +24,7 @@ class UnreachableServerError(OSError):
     """None of a server's addresses leads to it. The message contains what happened at each."""
 
     def __init__(self, problems: Mapping[str, OSError]) -> None:
-        super().__init__("; ".join(f"{where} {_what_happened(problem)}" for where, problem in problems.items()))
+        super().__init__("; ".join(f"{where} {what_happened(problem)}" for where, problem in problems.items()))
         self.was_ended = any(isinstance(problem, ENDED) for problem in problems.values())
 
 
@@ -130,7 +130,8 @@ class _Race:
                 what.close()
 
 
-def _what_happened(problem: OSError) -> str:
+def what_happened(problem: OSError) -> str:
+    """Return what happened at an address, as the rest of a sentence that begins with the address."""
     if isinstance(problem, TimeoutError):
         return "doesn't answer (a firewall may drop the packets, or the machine is off)"
     if isinstance(problem, ConnectionRefusedError):

@@ -13,8 +13,6 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Self, TypeVar
 
-import msgspec
-
 from netdsl.distributed.control.address import DEADLINE, ControlAddress, is_beside
 from netdsl.distributed.control.doors import open_door
 from netdsl.distributed.control.encryption import Endpoint
@@ -23,21 +21,18 @@ from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import (
     HANDSHAKE,
     TOKEN_BYTES,
-    Abort,
     Confirmed,
-    Ended,
     Heartbeat,
     Hello,
+    Instruction,
+    Introduce,
     Join,
-    LeaveAfterRound,
-    Left,
     Purpose,
     Refused,
-    StopAfterRound,
+    Sent,
     StoreReply,
     StoreRequest,
     Welcome,
-    WorkerReport,
     is_received,
     receive_from_worker,
     send,
@@ -51,7 +46,7 @@ _RETRY = 0.05  # seconds until a server without free descriptors or threads trie
 T = TypeVar("T")
 Adopt = Callable[[Endpoint, int, int], object]  # takes over a connection, with its rank and lane
 # A rank's message, or its connection's end.
-Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]
+Happened = tuple[int, Hello | Sent | None]
 _NONSENSE = (OSError, ValueError, DistributedError)  # errors caused by strangers, and by workers that vanish
 
 
@@ -109,17 +104,27 @@ class ControlServer:
         except Empty:
             return None
 
-    def tell_all(self, message: StopAfterRound | LeaveAfterRound | Abort) -> None:
+    def tell_all(self, message: Instruction) -> None:
         """Send a message to all connected workers."""
         with self._changing:
             self._tell_workers(self._workers, message)
+
+    def tell(self, rank: int, message: Instruction) -> None:
+        """Send a message to a worker, if it is connected."""
+        with self._changing:
+            self._tell_workers([rank], message)
+
+    def introduce(self, number: int, ranks: Iterable[int]) -> None:
+        """Request workers to listen for each other."""
+        with self._changing:
+            self._tell_workers(ranks, Introduce(number, self._reached()))
 
     def begin_meeting(self, join: Join, adopt: Adopt | None = None) -> None:
         """Begin the next meeting, and send its membership to the workers. The previous meeting's store is closed."""
         with self._changing:
             store, self._store = self._store, StoreServer()
             self._meeting, self._adopt = join.meeting, adopt
-            self._tell_workers(join.membership.members, msgspec.structs.replace(join, reached=self._reached()))
+            self._tell_workers(join.membership.members, join)
         store.close()
 
     def _reached(self) -> str:
@@ -136,7 +141,7 @@ class ControlServer:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
-    def _tell_workers(self, ranks: Iterable[int], message: Join | StopAfterRound | LeaveAfterRound | Abort) -> None:
+    def _tell_workers(self, ranks: Iterable[int], message: Instruction) -> None:
         for connection in (self._workers[rank] for rank in ranks if rank in self._workers):
             with suppress(OSError):  # if the connection has ended, another thread notices that
                 send(connection, message)
@@ -243,7 +248,7 @@ class ControlServer:
             self._workers[rank] = connection
         self._happened.put((rank, hello))
         with suppress(*_NONSENSE):
-            while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Left | Ended):
+            while isinstance(message := receive_from_worker(connection), Sent):
                 if isinstance(message, Heartbeat):
                     with self._changing:  # other threads send to this worker too
                         send(connection, Confirmed())

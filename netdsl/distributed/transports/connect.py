@@ -16,6 +16,7 @@ from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.interfaces import interface_with
+from netdsl.distributed.control.peers import GLOO_INTERFACE
 from netdsl.distributed.control.protocol import StoreReply, StoreRequest, receive_from_server, send
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports import CONNECTIONS
@@ -30,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 _MEETING = 120.0  # seconds for gloo to connect all workers, which are all there when they begin
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker creates
-_GLOO_INTERFACE, _NCCL_INTERFACE = "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"
+_NCCL_INTERFACE = "NCCL_SOCKET_IFNAME"
 Connect = Callable[[Transport, ControlClient, int, int, torch.device], Communicator]
 
 
@@ -50,7 +51,7 @@ def connect(
         case Transport.RELAY:
             return RelayCommunicator(control.open_lane, rank, size, interruption=control.interruption, timeout=timeout)
         case Transport.GLOO | Transport.NCCL:
-            _choose_interface(control.ip)
+            _choose_nccl_interface(control.ip)
             with _meeting_within(min(timeout, _MEETING), control.interruption):
                 return TorchGroup(
                     ControlStore(control.open_store()),
@@ -60,6 +61,7 @@ def connect(
                     device=device,
                     interruption=control.interruption,
                     timeout=timeout,
+                    ip=None if GLOO_INTERFACE in os.environ else control.ip,
                 )
     if transport not in OF_MPI:
         return CONNECTIONS[transport.value](control, rank, size, device)
@@ -98,14 +100,11 @@ def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryC
     return communicator
 
 
-def _choose_interface(ip: str) -> None:
-    """Make gloo and NCCL listen only at the interface with this address, unless the user has named another one.
-
-    By default gloo uses the address of the host's name, which others often can't reach, and NCCL uses any address.
-    """
+def _choose_nccl_interface(ip: str) -> None:
+    """Make NCCL listen only at the interface with this address, unless the user has named another one. By default it
+    uses any address."""
     name = interface_with(ip)
     if name is not None:
-        os.environ.setdefault(_GLOO_INTERFACE, name)
         os.environ.setdefault(_NCCL_INTERFACE, f"={name}")  # NCCL reads a name without = as the beginning of names
 
 

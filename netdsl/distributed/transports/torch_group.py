@@ -43,7 +43,8 @@ class TorchGroup:
 
     Over gloo, means are added up in the order of ranks, with the same bits as in the other transports, and buffers on
     GPUs are copied through pinned memory. NCCL adds up in its own order, which is the same for all workers, and needs a
-    GPU for each worker.
+    GPU for each worker. gloo listens at the address `ip` of this machine. By default it uses the interface in
+    GLOO_SOCKET_IFNAME, or else the address of the machine's name, which other machines often can't reach.
     """
 
     def __init__(
@@ -56,7 +57,9 @@ class TorchGroup:
         device: torch.device | str = "cpu",
         interruption: Interruption | None = None,
         timeout: float = TIMEOUT,
+        ip: str | None = None,
     ) -> None:
+        self._ip = ip
         self.rank, self.size, self.traffic = rank, size, Traffic()
         self._library, self._device = library, torch.device(device)
         self._store, self._timeout = store, timedelta(seconds=timeout)
@@ -259,7 +262,13 @@ class TorchGroup:
         return dist.ProcessGroupNCCL(PrefixStore(name, self._store), self.rank, self.size, options)
 
     def _new_gloo_group(self, name: str) -> Any:
-        return ProcessGroupGloo(PrefixStore(name, self._store), self.rank, self.size, self._timeout)
+        store = PrefixStore(name, self._store)
+        if self._ip is None:
+            return ProcessGroupGloo(store, self.rank, self.size, self._timeout)
+        options = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
+        options._timeout = self._timeout
+        options._devices = [ProcessGroupGloo.create_device(hostname=self._ip)]
+        return ProcessGroupGloo(store, self.rank, self.size, options)
 
 
 class GlooMessages:

@@ -38,6 +38,7 @@ class Transport(Enum):
         return member
 
 
+AMONG_WORKERS = (Transport.GLOO, Transport.NCCL)  # each worker connects to the others by itself
 OF_MPI = (Transport.MPI, Transport.MPI_BY_NODE)
 
 

@@ -23,7 +23,7 @@ assert gather_texts("é" * world().rank) == ["", "é", "éé"]
 spec, closed = None, sys.argv[1] == "closed"
 if world().rank == 0:
     server = ControlServer(NetworkPlace(("127.0.0.3", "127.0.0.2"), "127.0.0.2"), 3)
-    spec = WorkerSpec("run", ".", 3, "gloo", server.address(), 1.0)
+    spec = WorkerSpec("run", ".", 3, server.address(), 1.0)
     if closed:
         server.__exit__()
 try:

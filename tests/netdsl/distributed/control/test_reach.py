@@ -201,7 +201,10 @@ def test_workers_beside_the_server_use_the_address_that_others_reached(monkeypat
             assert (first.ip, second.ip) == ("127.0.0.1", "127.0.0.8")
             for _ in range(2):
                 assert server.next(PATIENCE) is not None
-            server.begin_meeting(Join(1, Membership(0, (0, 1)), elastic=False))
+            server.introduce(1, (0, 1))
+            peers = [server.next(PATIENCE) for _ in range(2)]
+            assert {rank: message.peer.ip for rank, message in peers} == {0: "127.0.0.9", 1: "127.0.0.8"}
+            server.begin_meeting(Join(1, Membership(0, (0, 1)), "gloo", elastic=False))
             assert first.await_join() is not None and second.await_join() is not None
             assert (first.ip, second.ip) == ("127.0.0.9", "127.0.0.8")
 

@@ -103,7 +103,7 @@ def test_workers_are_distinguished_by_their_environment() -> None:
 def spec(tmp_path: Path) -> Iterator[WorkerSpec]:
     """Return the spec of a run whose supervisor listens at 127.0.0.2."""
     with ControlServer(NetworkPlace.at("127.0.0.2"), 2) as server:
-        yield WorkerSpec(str(tmp_path), str(tmp_path), 2, "gloo", server.address(), 1.0)
+        yield WorkerSpec(str(tmp_path), str(tmp_path), 2, server.address(), 1.0)
 
 
 def with_host(spec: WorkerSpec, host: str) -> WorkerSpec:

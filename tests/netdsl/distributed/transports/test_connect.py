@@ -6,7 +6,8 @@ import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -81,11 +82,35 @@ def test_a_worker_that_never_reaches_the_others_says_so(monkeypatch):
         connect(Transport.GLOO, control, 0, 1, CPU, timeout=0.05)
 
 
-def test_gloo_and_nccl_listen_at_the_interface_that_reaches_the_supervisor(monkeypatch):
+@pytest.mark.parametrize("ip", ["127.0.0.3", "::1"])
+def test_gloo_listens_only_where_the_worker_is_reached(ip):
+    """An interface can have addresses of both families, of which other workers may reach only one."""
+    with ControlServer(HERE, 1) as server, ControlClient(server.address(), 0, leave=print) as control:
+        control.ip, before = ip, own_listeners()
+        with closing(connect(Transport.GLOO, control, 0, 1, CPU, timeout=PATIENCE)):
+            assert {address for address, _ in own_listeners() - before} == {ip}
+
+
+def own_listeners():
+    """Return the addresses and ports at which this process listens."""
+    inodes, found = set(), set()
+    for path in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            inodes.add(str(path.readlink()).removeprefix("socket:[").removesuffix("]"))
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for row in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:]):
+            if row[3] == "0A" and row[9] in inodes:  # it listens
+                address, _, port = row[1].partition(":")
+                words = [bytes.fromhex(address[start : start + 8])[::-1] for start in range(0, len(address), 8)]
+                found.add((socket.inet_ntop(family, b"".join(words)), int(port, 16)))
+    return found
+
+
+def test_nccl_listens_at_the_interface_that_reaches_the_supervisor(monkeypatch):
     loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
     with ControlServer(HERE, 1) as server, ControlClient(server.address(), 0, leave=print) as control:
         connect(Transport.GLOO, control, 0, 1, CPU, timeout=PATIENCE).close()
-        assert [os.environ[name] for name in INTERFACES] == [loopback, f"={loopback}"]
+        assert os.environ["NCCL_SOCKET_IFNAME"] == f"={loopback}"
         monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth7")
         connect(Transport.GLOO, control, 0, 1, CPU, timeout=PATIENCE).close()
         assert os.environ["NCCL_SOCKET_IFNAME"] == "eth7"
