@@ -106,6 +106,11 @@ class DistributedError(NetError):
     """Training with several workers that can't start or continue."""
 
 
+class UnfitMachinesError(DistributedError):
+    """A training that can't begin on its machines, because they differ or don't reach each other, or because some lack
+    a file or a device."""
+
+
 class PlanError(NetError):
     """A plan that can't be made, read or carried out."""
 

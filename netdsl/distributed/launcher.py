@@ -60,6 +60,10 @@ class Workers:
 
     sees_endings: ClassVar[bool] = False  # whether it can report how a worker ended, perhaps a moment later
 
+    def hosts(self) -> Mapping[int, str]:
+        """Return the hosts of workers, by rank, as far as the launcher knows them before workers connect."""
+        return {}
+
     def endings(self) -> Mapping[int, str]:
         """Return how workers ended, by rank, as far as the launcher knows. Includes successful ends."""
         return {}

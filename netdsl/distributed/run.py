@@ -198,6 +198,11 @@ def exists(path: Path) -> bool:
     return (path / _RUN).exists()
 
 
+def forget(path: Path) -> None:
+    """Let a folder contain no run, so that another one can begin there. Its other files stay."""
+    (path / _RUN).unlink(missing_ok=True)
+
+
 class _Head(msgspec.Struct, frozen=True):
     """The part of a run's file that is decoded first, whatever its version."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -35,6 +36,7 @@ from netdsl.distributed.control.protocol import (
     WorkerReport,
 )
 from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.control.versions import Versions, differences
 from netdsl.distributed.journal import Journal, JournalEntry, Membership, Retention, members_after, note_membership
 from netdsl.distributed.launcher import Launcher, WorkerSpec
 from netdsl.distributed.run import Run
@@ -43,7 +45,7 @@ from netdsl.distributed.run_log import RoundRecord, Told, from_plain
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import AMONG_WORKERS, Transport
-from netdsl.errors import DistributedError, DivergedError
+from netdsl.errors import DistributedError, DivergedError, UnfitMachinesError
 from netdsl.plugins import plugin_places
 from netdsl.ranks import starter_in
 from netdsl.solver.events import Action, Notice, WorkersRestarted, no_action
@@ -210,7 +212,9 @@ class Attempt:
     ) -> None:
         assert run.transport is not None
         self._transport, self._fall_back = run.transport, fall_back
-        self._introduces, self._introductions = launcher.place is not None, count(1)
+        self._on_network, self._introductions = launcher.place is not None, count(1)
+        self._versions = dict[str, Versions]()  # by host
+        self._failed = dict[int, str]()  # the reasons of workers that failed, which users must mend, by rank
         self._introduction: Introduction | None = None
         self._folder, self._run, self._retries, self._told = folder, run, retries, told
         self._journal = Journal(folder / "rounds", run.keeping)
@@ -232,6 +236,7 @@ class Attempt:
             _log.info("starting %d workers of run %s over %s", room, folder, self._transport.value)
             self._workers = launcher.start(self._worker_spec(room))
             stack.callback(self._workers.close)
+            self._health.hosts = self._workers.hosts()
             self._stack = stack.pop_all()
 
     def _worker_spec(self, room: int) -> WorkerSpec:
@@ -339,7 +344,7 @@ class Attempt:
             if self._elastic and waiting - self._members and not self._parting:
                 self._parting = True
                 self._server.tell_all(LeaveAfterRound())
-        elif self._are_all_there(waiting) and self._are_introduced(waiting):
+        elif self._are_all_there(waiting) and self._are_alike() and self._are_introduced(waiting):
             self._begin_meeting(tuple(sorted(waiting)))
 
     def _are_all_there(self, waiting: set[int]) -> bool:
@@ -350,9 +355,31 @@ class Attempt:
         late = not self._meetings and time.monotonic() - self._begun < self._run.deadline and self._expected - waiting
         return len(waiting) >= self._health.size and not late
 
+    def _are_alike(self) -> bool:
+        """Return whether the workers' machines have versions that go together. Raises a `DistributedError` if they
+        don't."""
+        if self._on_network:
+            found = differences({socket.gethostname(): Versions.here()} | self._versions)
+            if found.serious:
+                self._refuse_machines(found.serious)
+            if found.minor and not self._meetings and self._introduction is None:
+                self._told(Notice(found.minor))
+        return True
+
+    def _refuse_machines(self, reason: str) -> None:
+        """Let all workers end with a reason."""
+        self._server.tell_all(Abort(reason, final=True))
+        self._process_until(lambda: not self._connected, _GRACE)
+        raise self._unfit(reason)
+
+    def _unfit(self, reason: str) -> DistributedError:
+        """Return the error with a reason for which the machines can't train the run, or can't continue it."""
+        is_new = self._on_network and self._journal.newest(lambda text: None) is None
+        return UnfitMachinesError(reason) if is_new else DistributedError(reason)
+
     def _are_introduced(self, waiting: set[int]) -> bool:
         """Return whether the waiting workers have found out who reaches whom, which they begin to do otherwise."""
-        if not self._introduces or self._transport not in AMONG_WORKERS:
+        if not self._on_network or self._transport not in AMONG_WORKERS:
             return True
         if self._introduction is None or self._introduction.ranks != waiting:
             self._introduction = Introduction(next(self._introductions), waiting)
@@ -375,13 +402,11 @@ class Attempt:
         apart = "; ".join([*list(shown.values())[:_SHOWN], *more])
         before, self._transport = self._transport.value, Transport.RELAY
         if self._fall_back is None:
-            reason = (
+            self._refuse_machines(
                 f"transport {before}: {apart}; open all ports between these machines, or use --transport "
                 f"{Transport.RELAY.value}"
             )
-            self._server.tell_all(Abort(reason, final=True))
-            self._process_until(lambda: not self._connected, _GRACE)
-            raise DistributedError(reason)
+            return
         self._told(
             Notice(
                 f"transport {Transport.RELAY.value} instead of {before}: {apart}; so the supervisor averages for all "
@@ -441,7 +466,9 @@ class Attempt:
             case rank, None:
                 self._connected.discard(rank)
                 self._note_gone(rank)
-            case rank, Hello(host=host):
+            case rank, Hello(host=host, versions=versions):
+                if versions is not None:
+                    self._versions[host] = versions
                 _log.info("worker %d on %s has connected", rank, host)
                 self._connected.add(rank)
                 self._expected.add(rank)
@@ -460,7 +487,9 @@ class Attempt:
             case rank, Left(reason):
                 self._note_left(rank, reason)
             case rank, Ended(Ending.FAILED, reason):  # it would fail again
-                raise DistributedError(f"{self._health.name(rank)}: {reason}")
+                self._failed[rank] = reason
+                if len(self._failed) == 1:
+                    self._report_failures()
             case rank, Ended(Ending.DIVERGED, reason):
                 raise DivergedError(f"{self._health.name(rank)}: {reason}")
             case rank, Ended(Ending.LOST, reason):
@@ -470,6 +499,15 @@ class Attempt:
             case rank, Ended(ending, _):
                 _log.info("worker %d has ended: %s", rank, ending.name)
                 self._health.note_end(rank, ending)
+
+    def _report_failures(self) -> None:
+        """Raise an error with the reason of a worker's failure, after a short wait for others that fail with it."""
+        self._process_until(lambda: self._connected <= self._failed.keys(), _GRACE)
+        name, reason = self._health.name, next(iter(self._failed.values()))
+        alike = sorted(rank for rank, other in self._failed.items() if other == reason)
+        well = sorted(self._connected - self._failed.keys()) if self._on_network else []
+        others = f" (but not {', '.join(map(name, well))})" if well else ""
+        raise self._unfit(f"{', '.join(map(name, alike))}{others}: {reason}")
 
     def _note_peer(self, rank: int, number: int, peer: Peer) -> None:
         """Note where a worker listens. When all do, let them try to reach each other."""

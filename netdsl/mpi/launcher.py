@@ -197,19 +197,28 @@ class RankLauncher(ExternalLauncher):
     regroups: ClassVar[bool] = False
     mpi: ClassVar[bool] = True
 
-    def __init__(self, worker: Ranks, place: NetworkPlace | None, processes: list[str]) -> None:
+    def __init__(self, worker: Ranks, place: NetworkPlace | None, processes: list[str], hosts: list[str]) -> None:
         super().__init__(worker, place)
-        self._processes = processes
+        self._processes, self._hosts = processes, hosts
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """Return the run with a transport that suits the workers' devices."""
         check_number(run)
         run = super().prepare(folder, run, note)
+        several = len({*self._hosts}) > 1
+        names = [
+            f"{process} on {host}" if several else process
+            for process, host in zip(self._processes, self._hosts, strict=True)
+        ]
         note(
-            f"the workers are processes {', '.join(self._processes)}, in the order of ranks; mpiexec names a lost "
-            "worker by its process number"
+            f"the workers are processes {', '.join(names)}, in the order of ranks; mpiexec names a lost worker by its "
+            "process number"
         )
         return run
+
+    def hosts(self) -> Mapping[int, str]:
+        """Return the hosts of the ranks."""
+        return dict(enumerate(self._hosts))
 
     def start(self, spec: WorkerSpec) -> RankLauncher:
         """Pass the spec to this process's own part, which shares it."""
@@ -244,11 +253,10 @@ def take_part(
     doesn't end any rank before the problem is reported.
     """
     worker = this_rank()
-    host = f" on {socket.gethostname()}" if worker.on_several_machines else ""
-    processes = gather_texts(f"{os.getpid()}{host}")
+    processes, hosts = gather_texts(str(os.getpid())), gather_texts(socket.gethostname())
     try:
         if worker.rank == 0:
-            launcher = RankLauncher(worker, place_for(worker, address, ports), processes)
+            launcher = RankLauncher(worker, place_for(worker, address, ports), processes, hosts)
             return lead(launcher, supervise, lambda spec: work(share(spec)))
         work(share(None))
     except BaseException:

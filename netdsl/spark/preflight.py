@@ -8,9 +8,7 @@ import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import torch
@@ -18,6 +16,7 @@ from pyspark import BarrierTaskContext
 
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.control.versions import Versions, differences
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import worker_device
@@ -123,19 +122,6 @@ def _answers_of(job: BarrierJob, size: int) -> list[str]:
     return job.results()
 
 
-@dataclass(frozen=True)
-class Versions:
-    """The versions of packages that must be the same on all machines."""
-
-    netdsl: str
-    torch: str
-
-    @classmethod
-    def here(cls) -> Versions:
-        """Return the versions on this machine."""
-        return cls(version("netdsl"), torch.__version__)
-
-
 def examine_task(
     examine: Callable[[str, Versions, str, int], Problems],
     versions: Versions,
@@ -158,7 +144,8 @@ def examine_task(
 def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
     """Yield the problems of a task's machine."""
     spec, host = WorkerSpec.of(text), socket.gethostname()
-    for problem in (_other_versions(versions), _unseen_folder(spec, probe, rank)):
+    unlike = differences({"the driver": versions, host: Versions.here()}).serious
+    for problem in (unlike, _unseen_folder(spec, probe, rank)):
         if problem:
             yield f"{host}: {problem}"
     try:
@@ -169,14 +156,6 @@ def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
             "open the network from executors to the driver, or set spark.driver.host to an address that they can reach"
         )
         yield f"{host}: {problem}; {way}"
-
-
-def _other_versions(driver: Versions) -> str:
-    here, there = asdict(Versions.here()), asdict(driver)
-    other = [
-        f"{name} is {here[name]} here and {there[name]} on the driver" for name in here if here[name] != there[name]
-    ]
-    return f"{'; '.join(other)}; install the same versions everywhere" if other else ""
 
 
 def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:

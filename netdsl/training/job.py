@@ -14,7 +14,7 @@ import torch
 from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Retention, read_memberships
-from netdsl.distributed.run import NEWEST, Run, exists
+from netdsl.distributed.run import NEWEST, Run, exists, forget
 from netdsl.distributed.run_lease import RunLease, hold
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
 from netdsl.distributed.run_starts import note_start
@@ -23,7 +23,7 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervisor import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker_count import WorkerCount
-from netdsl.errors import DataError, DistributedError, SolverError
+from netdsl.errors import DataError, DistributedError, SolverError, UnfitMachinesError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_files, store_for_workers
 from netdsl.net.feed import Feeds
@@ -199,6 +199,7 @@ def train(
             Run.load(folder)  # so that a folder without a run stays untouched
         listen = _passing_on(listeners)
         lease = stack.enter_context(hold(folder, lambda text: listen(Notice(text))))
+        begun = run is not None
         run = run or Run.load(folder)  # the former holder of the lease can have changed it
         changed = _with_choices(run, folder, transport, workers, deadline)
         if changed != run:
@@ -215,7 +216,12 @@ def train(
             else:
                 listen(report)
 
-        return backend.train(folder, changed, log_and_pass_on, requested)
+        try:
+            return backend.train(folder, changed, log_and_pass_on, requested)
+        except UnfitMachinesError:
+            if begun:
+                forget(folder)  # so that the same command can begin the run when that is mended
+            raise
 
 
 def _passing_on(listeners: Sequence[Listener]) -> Listener:

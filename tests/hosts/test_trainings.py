@@ -46,8 +46,11 @@ class Scenario:
     net: str = NET
     iterations: int = 4
     options: Sequence[str] = ()
-    harm: Callable[[Laboratory], object] | None = None  # happens when a round is saved
+    spark: Sequence[str] = ()  # Spark's settings
+    harm: Callable[[Laboratory], object] | None = None
+    harm_at: str = "run/rounds/*"  # the files with which the harm happens, which are a saved round by default
     refusal: str = ""  # a pattern of the reason with which each program ends; empty if the training succeeds
+    refused_from: int = 0  # the first program that ends with it; the programs before it are killed
     advice: str = ""  # what at least one program advises
     seconds: float = 30.0  # until all programs have ended
     says: str = ""  # a pattern of what at least one program says
@@ -123,6 +126,18 @@ SCENARIOS = {
         refusal=r"node1: the control server at \S+ can't be reached.*spark\.driver\.host",
         seconds=120.0,
     ),
+    "the_driver_is_reached_at_one_address": Scenario(
+        launchers=[Launcher.SPARK],
+        spark=["spark.driver.host=10.77.0.1", "spark.driver.bindAddress=0.0.0.0"],
+    ),
+    "the_first_worker_is_killed_early": Scenario(
+        launchers=_RANKED,
+        harm=lambda made: made.hosts[0].call("pkill", "-KILL", "-f", "zoo train"),
+        harm_at="run/lease.json",
+        refusal=r"the first worker, process \d+ of \S+ on node0 since [^,]*, ended without a reason",
+        refused_from=1,
+        seconds=60.0,
+    ),
     "the_first_worker_fails": Scenario(
         net=NET.replace('bottom: "data"', 'bottom: "nothing"'), refusal=r"layer 'ip'.*nothing", seconds=15.0
     ),
@@ -176,9 +191,9 @@ def test_a_training_succeeds_or_ends_with_the_reason(
     expected = on_one_machine(scenario.hosts, 4 if refused else scenario.iterations)
     with laboratory(scenario.hosts, scenario.network) as made:
         command = training_command(made.folder, *scenario.options, net=scenario.net, iterations=scenario.iterations)
-        programs = start_training(launcher, made, command)
+        programs = start_training(launcher, made, command, scenario.spark)
         if scenario.harm is not None:
-            _await_a_round(made.folder, programs)
+            _await_files(made.folder, scenario.harm_at, programs)
             scenario.harm(made)
         limit = time.monotonic() + scenario.seconds + _SLOWNESS.get(launcher, _USUAL_SLOWNESS) * expected.seconds
         codes = [program.wait(max(0.0, limit - time.monotonic())) for program in programs]
@@ -196,10 +211,10 @@ def test_a_training_succeeds_or_ends_with_the_reason(
             assert trained_weights(made.folder) == expected.weights
 
 
-def _await_a_round(folder: Path, programs: Sequence[Program]) -> None:
+def _await_files(folder: Path, pattern: str, programs: Sequence[Program]) -> None:
     until = time.monotonic() + PATIENCE
-    while not [*folder.glob("run/rounds/*")]:
+    while not [*folder.glob(pattern)]:
         texts = "\n".join(program.text() for program in programs)
         assert all(program.is_running() for program in programs), texts
         assert time.monotonic() < until, texts
-        time.sleep(0.05)
+        time.sleep(0.01)

@@ -71,14 +71,16 @@ def trained_weights(folder: Path) -> dict[str, bytes]:
     return {name: b"".join(blob.tobytes() for blob in blobs) for name, blobs in weights.items()}
 
 
-def start_training(launcher: Launcher, laboratory: Laboratory, command: Sequence[str]) -> list[Program]:
+def start_training(
+    launcher: Launcher, laboratory: Laboratory, command: Sequence[str], spark: Sequence[str] = ()
+) -> list[Program]:
     """Start a training on all hosts, and return its programs. The first one is that of the first worker."""
     match launcher:
         case Launcher.MPI:
             output = laboratory.folder / "mpiexec.txt"
             return [start_mpiexec(laboratory, [*command, "--backend", "mpi"], output, _SETTINGS)]
         case Launcher.SPARK:
-            return [_start_spark(laboratory, command)]
+            return [_start_spark(laboratory, command, spark)]
     size = len(laboratory.hosts)
     return [
         host.start(
@@ -100,12 +102,13 @@ def _rank_settings(launcher: Launcher, rank: int, size: int) -> dict[str, str]:
     return {"MASTER_ADDR": master, **{name: str(value) for name, value in words.items()}}
 
 
-def _start_spark(laboratory: Laboratory, command: Sequence[str]) -> Program:
+def _start_spark(laboratory: Laboratory, command: Sequence[str], configuration: Sequence[str]) -> Program:
     """Start Spark's master on the first host and a worker on each, then the training as a driver on the first."""
     folder, first = laboratory.folder, laboratory.hosts[0]
     java = Path(find_java().program).parents[1]
     settings = {**_SETTINGS, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
-    settings["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.netdsl.port={MASTER_PORT} pyspark-shell"
+    words = [f"--conf {setting}" for setting in (f"spark.netdsl.port={MASTER_PORT}", *configuration)]
+    settings["PYSPARK_SUBMIT_ARGS"] = " ".join([*words, "pyspark-shell"])
     host_in_url = f"[{first.address}]" if ":" in first.address else first.address
     if ":" in first.address:
         settings["SPARK_DAEMON_JAVA_OPTS"] = settings["JDK_JAVA_OPTIONS"] = "-Djava.net.preferIPv6Addresses=true"

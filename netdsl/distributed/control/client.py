@@ -45,6 +45,7 @@ from netdsl.distributed.control.protocol import (
     send,
 )
 from netdsl.distributed.control.reach import ENDED, UnreachableServerError
+from netdsl.distributed.control.versions import Versions
 from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
 
@@ -187,7 +188,8 @@ class ControlClient:
         rank = self._rank_there if purpose is Purpose.RELAY else self._rank
         try:
             connection.sendall(self._address.token.encode())
-            send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting))
+            versions = Versions.here() if purpose is Purpose.CONTROL else None
+            send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting, versions))
             return receive_from_server(connection, time.monotonic() + _ANSWER)
         except ENDED:
             return None

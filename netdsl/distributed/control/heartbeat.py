@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -188,6 +188,7 @@ class Health:
 
     size: int
     deadline: float
+    hosts: Mapping[int, str] = field(default_factory=dict)  # by rank, as far as the launcher knows them
     workers: dict[int, _WorkerHealth] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
 
@@ -251,9 +252,9 @@ class Health:
 
     def name(self, rank: int) -> str:
         """Return the name of a worker for messages. The name includes the host if the workers run on several hosts, and
-        if the worker has connected, since its host isn't known before that."""
-        hosts = {worker.host for worker in self.workers.values()} - {""}
-        host = self.workers[rank].host
+        if it is known, from the launcher or because the worker has connected."""
+        known = {**self.hosts} | {number: worker.host for number, worker in self.workers.items() if worker.host}
+        hosts, host = {*known.values()}, known.get(rank)
         return f"worker {rank} on {host}" if host and len(hosts) > 1 else f"worker {rank}"
 
     def blame(self) -> str:
@@ -277,7 +278,11 @@ class Health:
         progress."""
         now = self._time_awake()
         if len(self.workers) < self.size and now - self._since > START:
-            return f"only {len(self.workers)} of {self.size} workers started within {START:g} s"
+            missing = [self.name(rank) for rank in range(self.size) if rank not in self.workers]
+            return (
+                f"only {len(self.workers)} of {self.size} workers started within {START:g} s; look for the reason in "
+                f"the output of {', '.join(missing)}"
+            )
         worked = max((self.workers[rank].worked for rank in self.taking_part()), default=now)
         if now - max(worked, self._since) > _STUCK * self.deadline:
             return f"all workers have been waiting for each other for {_STUCK * self.deadline:g} s"

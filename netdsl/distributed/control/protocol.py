@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from netdsl.distributed.control.encryption import Endpoint
+from netdsl.distributed.control.versions import Versions
 from netdsl.distributed.journal import Membership
 from netdsl.errors import DistributedError
 
@@ -57,6 +58,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     purpose: Purpose = Purpose.CONTROL
     lane: int = 0
     meeting: int = 0  # to which the connection belongs
+    versions: Versions | None = None  # of the worker's programs, with its first connection
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):

@@ -26,7 +26,7 @@ from netdsl.distributed.control.place import NetworkPlace, Ports
 from netdsl.distributed.control.reach import PROBE
 from netdsl.distributed.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_lease import held_lease
+from netdsl.distributed.run_lease import LeaseWatcher, held_lease
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervisor import End
 from netdsl.errors import DistributedError, PeerLostError
@@ -218,8 +218,14 @@ def _await_spec(folder: Path, rank: int) -> WorkerSpec:
     one has left is ignored: its time doesn't change.
     """
     file, begun, leftover, unreachable_since = folder / _FILE, time.monotonic(), _state_of(folder / _FILE), 0.0
+    lease = LeaseWatcher(folder)
     while (now := time.monotonic()) - begun < START:
         time.sleep(_NAP)
+        if lost := lease.lost_holder():
+            raise DistributedError(
+                f"{folder}: the first worker, {lost}, ended without a reason before this worker reached it; read its "
+                "output, and start all workers again"
+            )
         try:
             published, state = _read(file)
         except (OSError, msgspec.MsgspecError):

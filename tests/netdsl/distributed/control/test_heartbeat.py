@@ -196,10 +196,13 @@ def test_a_supervisor_that_slept_blames_no_worker(clock):
 
 
 def test_workers_that_do_not_begin_are_named(clock):
-    found = Health(2, 500.0)
+    found = Health(3, 500.0)
     found._since = found._looked = clock[0]
     found.welcome(1, "host1")
-    assert wait(found, clock, 310, [(1, Sign.WAITING)]) == "only 1 of 2 workers started within 300 s"
+    found.hosts = {1: "host1", 2: "host2"}  # as mpiexec's ranks tell them, which are connected in another way
+    assert wait(found, clock, 310, [(1, Sign.WAITING)]) == (
+        "only 1 of 3 workers started within 300 s; look for the reason in the output of worker 0, worker 2 on host2"
+    )
 
 
 def test_the_worker_with_the_most_direct_failure_is_blamed(clock):

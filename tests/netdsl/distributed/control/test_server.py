@@ -42,6 +42,7 @@ from netdsl.distributed.control.protocol import (
 )
 from netdsl.distributed.control.reception import PER_PEER
 from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.control.versions import Versions
 from netdsl.distributed.transports.connect import ControlStore
 from netdsl.errors import DistributedError, PeerLostError
 from tests.patience import PATIENCE
@@ -76,7 +77,7 @@ def next_event(server, rank):
 
 
 def hello_of(rank, **changes):
-    return Hello(rank, socket.gethostname(), **changes)
+    return Hello(rank, socket.gethostname(), versions=Versions.here(), **changes)
 
 
 def connect_to(server):
