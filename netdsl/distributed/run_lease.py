@@ -31,7 +31,7 @@ FILE = "lease.json"  # in the run's folder
 VARIABLE = "NETDSL_LEASE_SECONDS"  # without a beat, after which another process may take a new lease over
 
 _SECONDS, _BEATS = 60.0, 30  # the variable's default, and the number of beats in that time
-_MISSED = 10  # beats after which a holder that has beaten counts as ended for those who wait for it
+_MISSED = 10  # beats after which a holder that was alive counts as ended for those who wait for it
 _SUCCESSION = 15.0  # seconds for another process to begin after a lease's time
 _LOOK = 0.1  # seconds between two looks at another process's lease
 _WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -171,28 +171,30 @@ def hold(folder: Path, note: Callable[[str], object] = lambda text: None) -> Ite
 class LeaseWatcher:
     """Watches from another process whether the holder of the lease in a folder is alive, by the beat of the lease.
 
-    If no beat was seen at all, the holder can have ended long ago, and its successor may first wait for the lease's
-    time.
+    A lease that was there before and never changed can belong to a process that ended long ago. Its successor may wait
+    for the lease's time before it begins.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seen: _Terms | None = None
-        self._since, self._has_beaten = time.monotonic(), False
+        self._seen = self._look()
+        self._since, self._has_changed = time.monotonic(), False
 
     def lost_holder(self) -> str:
         """Return the description of a holder that has ended without releasing its lease. Returns an empty string if
         there is none."""
-        now, terms = time.monotonic(), None
-        with suppress(OSError):
-            terms = _read(self._folder / FILE)
+        now, terms = time.monotonic(), self._look()
         if terms != self._seen:
-            self._has_beaten = terms is not None and self._seen is not None and terms.key == self._seen.key
-            self._seen, self._since = terms, now
+            self._seen, self._since, self._has_changed = terms, now, True
         if terms is None:
             return ""
-        limit = _MISSED * terms.seconds / _BEATS if self._has_beaten else terms.seconds + _SUCCESSION
+        limit = _MISSED * terms.seconds / _BEATS if self._has_changed else terms.seconds + _SUCCESSION
         return terms.holder if now - self._since > limit else ""
+
+    def _look(self) -> _Terms | None:
+        with suppress(OSError):
+            return _read(self._folder / FILE)
+        return None
 
 
 def held_lease(folder: Path) -> RunLease | None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from enum import Enum
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.distributed.control.heartbeat import Health
@@ -99,10 +99,20 @@ def train(
     return attempts.run(attempt, lambda attempt, reason: told(WorkersRestarted(attempt + 1, reason)))
 
 
-def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
-    """Start and watch workers whose work can't continue when one of them is lost. Raises a `DistributedError` then."""
+def watch(
+    folder: Path,
+    work: Supervised,
+    launcher: Launcher,
+    received: Callable[[Mapping[str, Any]], object] = lambda contents: None,
+) -> None:
+    """Start and watch workers whose work can't continue when one of them is lost. Raises a `DistributedError` then.
+
+    `received` gets the contents of the workers' reports.
+    """
     retries = Retries(lambda: False, 0)
-    reason = Attempt(folder.resolve(), work, launcher, work.workers, retries, lambda told: None, lambda: None).follow()
+    reason = Attempt(
+        folder.resolve(), work, launcher, work.workers, retries, lambda told: None, lambda: None, received
+    ).follow()
     if reason is not None:
         raise DistributedError(reason)
 
@@ -197,7 +207,7 @@ class Attempt:
 
     Workers on several machines that exchange among themselves first try to reach each other. If some can't, all
     exchange through the relay, and `fall_back` is called. Without it, the user has named the transport, and that is an
-    error.
+    error. `received` gets the contents of workers' reports, which are events and records by default.
     """
 
     def __init__(
@@ -209,7 +219,9 @@ class Attempt:
         retries: Retries,
         told: Callable[[Told], object],
         fall_back: Callable[[], object] | None,
+        received: Callable[[Mapping[str, Any]], object] | None = None,
     ) -> None:
+        self._received = received or (lambda contents: self._pass_on_report(from_plain(contents)))
         assert run.transport is not None
         self._transport, self._fall_back = run.transport, fall_back
         self._on_network, self._introductions = launcher.place is not None, count(1)
@@ -483,7 +495,7 @@ class Attempt:
                 if self._introduction is not None and number == self._introduction.number:
                     self._introduction.note_tried(rank, problems)
             case _, WorkerReport(contents):
-                self._pass_on_report(from_plain(contents))
+                self._received(contents)
             case rank, Left(reason):
                 self._note_left(rank, reason)
             case rank, Ended(Ending.FAILED, reason):  # it would fail again

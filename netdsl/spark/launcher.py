@@ -41,7 +41,8 @@ class SparkLauncher:
     restarts: ClassVar[bool] = True
     regroups: ClassVar[bool] = False  # when a task of a barrier job fails, Spark ends all of them
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, work: Callable[[WorkerSpec], object] = run_worker) -> None:
+        self._work = work  # what each task does
         self.cluster = Cluster(session)
         self.place: NetworkPlace | None = self.cluster.place
         self._checked = set[int]()  # numbers of workers for which the preflight has passed
@@ -80,7 +81,7 @@ class SparkLauncher:
         """Start the job."""
         self.cluster.await_slots(spec.size)
         name = f"netdsl {Path(spec.run).name} {token_hex(4)}"
-        return SparkWorkers(self.cluster.submit(spec.size, partial(run_task, spec.text()), name), spec.size)
+        return SparkWorkers(self.cluster.submit(spec.size, partial(run_task, self._work, spec.text()), name), spec.size)
 
 
 class SparkWorkers(Workers):
@@ -105,7 +106,7 @@ class SparkWorkers(Workers):
         self._job.cancel()
 
 
-def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
+def run_task(work: Callable[[WorkerSpec], object], text: str, ranks: Iterable[int]) -> Iterator[int]:
     """Run a worker. It reports its errors to the supervisor, and only a crash also fails the task."""
     (rank,) = ranks
     context = BarrierTaskContext.get()
@@ -113,7 +114,7 @@ def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
     spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=place, gpus=gpus)
     with _in_folder(spec.folder), spec.allowing():
         try:
-            run_worker(spec)
+            work(spec)
         except Exception as problem:
             if not isinstance(problem, CaffeError) and user_code_problem(problem) is None:
                 raise

@@ -18,13 +18,16 @@ _LEAST_WIDTH = 20  # minimum width of a sentence, even on a narrow terminal
 _Line = tuple[str | StyledText, ...]
 
 
-def show_diagnosis(diagnosis: Diagnosis, request: DoctorRequest) -> None:
+def show_diagnosis(diagnosis: Diagnosis | None, request: DoctorRequest) -> None:
     """Print the state of each part, and advice."""
-    for line in _report_lines(diagnosis.checks):
+    if diagnosis is None:
+        return
+    good = "All machines can train together." if request.cluster else "Everything that is installed works."
+    for line in _report_lines(diagnosis.checks, good):
         print_line(*line)
 
 
-def _report_lines(results: Sequence[CheckResult]) -> Iterator[_Line]:
+def _report_lines(results: Sequence[CheckResult], good: str) -> Iterator[_Line]:
     width = shutil.get_terminal_size().columns if stdout_is_terminal() else _FILE_WIDTH
     part_width = max(len(result.part) for result in results)
     group = ""
@@ -34,7 +37,7 @@ def _report_lines(results: Sequence[CheckResult]) -> Iterator[_Line]:
             yield (StyledText(group, bold=True),)
         yield from _part_lines(result, part_width, width)
     wrong = [result.part for result in results if result.verdict is Verdict.WRONG]
-    yield (f"wrong: {', '.join(wrong)}" if wrong else "Everything that is installed works.",)
+    yield (f"wrong: {', '.join(wrong)}" if wrong else good,)
 
 
 def _part_lines(result: CheckResult, part_width: int, width: int) -> Iterator[_Line]:

@@ -163,8 +163,13 @@ def _results_of(part: str, check: Callable[[], Iterable[CheckResult]]) -> list[C
 
 
 @answers(DoctorRequest)
-def examine(request: DoctorRequest, listen: Listen) -> Diagnosis:
-    """Examine this installation."""
+def examine(request: DoctorRequest, listen: Listen) -> Diagnosis | None:
+    """Examine this installation, or the machines of a cluster. Returns `None` in a worker that another process
+    supervises."""
+    if request.cluster:
+        from zoo.doctor.cluster import examine_cluster  # needs torch
+
+        return examine_cluster(request)
     examination = Examination()
     with work(listen, "examining", len(examination.requests)) as advance:
         return diagnosis_of(examination.run(advance))

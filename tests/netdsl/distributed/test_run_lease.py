@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 from threading import Thread
 
@@ -12,9 +13,10 @@ import msgspec
 import pytest
 
 from caffe_proto.errors import SettingError
-from netdsl.distributed.run_lease import FILE, VARIABLE, check_lease, held_lease, hold
+from netdsl.distributed.run_lease import FILE, VARIABLE, LeaseWatcher, check_lease, held_lease, hold
 from netdsl.errors import DistributedError
 from tests.lease_holders import lease_holders
+from tests.patience import PATIENCE
 
 SHORT = "0.5"  # seconds of a lease whose holder is stopped
 ROUNDS = 2
@@ -51,6 +53,21 @@ def test_the_lease_of_a_killed_process_is_taken_over_by_one_of_those_that_want_i
             assert notes[0].endswith(", which has ended; this process takes it over")
             assert sum("the run is held by process" in line for line in lines) == 1, lines
         assert [path.name for path in folder.iterdir()] == [FILE]
+
+
+def test_those_who_wait_for_a_holder_notice_that_it_was_killed(tmp_path: Path) -> None:
+    watcher = LeaseWatcher(tmp_path)
+    with lease_holders(tmp_path, "10") as (killed,):
+        killed.taken()
+        assert watcher.lost_holder() == ""
+        killed.process.kill()
+        killed.process.wait()
+        until = time.monotonic() + PATIENCE
+        while not (lost := watcher.lost_holder()) and time.monotonic() < until:
+            time.sleep(0.05)
+    assert lost.startswith(f"process {killed.process.pid} of ")
+    late = LeaseWatcher(tmp_path)  # a successor may still wait for the lease's time
+    assert late.lost_holder() == ""
 
 
 def test_a_process_that_was_stopped_for_long_notices_that_it_has_lost_the_lease(tmp_path: Path) -> None:

@@ -1,0 +1,167 @@
+"""Examines the machines on which workers would train: what each has, and how long a buffer takes between them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from caffe_proto.errors import CaffeError
+from netdsl.data.sources.open_source import parse_source
+from netdsl.distributed.communicator import Communicator
+from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.heartbeat import WatchedCommunicator
+from netdsl.distributed.control.interfaces import is_loopback, own_addresses
+from netdsl.distributed.control.protocol import Ending
+from netdsl.distributed.control.versions import Versions
+from netdsl.distributed.journal import Membership, Retention
+from netdsl.distributed.launcher import Launcher, WorkerSpec
+from netdsl.distributed.supervisor import watch
+from netdsl.distributed.transports.connect import Connect, connect
+from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import DistributedError, PeerLostError
+
+BUFFER = 1 << 24  # bytes that each worker sends to the next one
+_REQUEST = "examination.json"  # in the folder, with what to examine
+_SEEN = "seen-{}"  # a file in the folder, with which a worker shows that it can write there
+
+
+class Examination(msgspec.Struct, frozen=True):
+    """What to examine, with the number of workers that do so."""
+
+    workers: int
+    transport: Transport
+    data: tuple[str, ...] = ()  # names of data that the machines must have
+    deadline: float = 30.0  # seconds without a sign of life after which a worker counts as lost
+    fewest: None = None
+    memberships: tuple[Membership, ...] = ()
+    keeping: Retention = Retention()
+
+
+class HostReport(msgspec.Struct, frozen=True):
+    """What a worker found on its machine."""
+
+    rank: int
+    host: str
+    versions: Versions
+    devices: tuple[str, ...]
+    addresses: tuple[str, ...]
+    storage: str  # why the worker can't use the folder; empty if it can
+    missing: Mapping[str, str]  # why data can't be found, by their names
+    transport: str
+    seconds: float | None  # to receive the buffer from the worker before it, if there are others
+
+
+def examine_machines(folder: Path, examination: Examination, launcher: Launcher) -> list[HostReport]:
+    """Let workers examine their machines, and return their reports, by rank. The folder must exist on all of them.
+
+    Raises a `DistributedError` if the workers don't meet.
+    """
+    reports = dict[int, HostReport]()
+
+    def receive(contents: Mapping[str, Any]) -> None:
+        try:
+            report = msgspec.convert(contents, HostReport)
+        except msgspec.ValidationError as problem:
+            raise DistributedError(
+                f"a worker sent an invalid report: {problem}; start all workers with the same version of netdsl"
+            ) from None
+        reports[report.rank] = report
+
+    (folder / _REQUEST).write_bytes(msgspec.json.encode(examination.data))
+    watch(folder, examination, launcher, receive)
+    unseen = "what it writes there doesn't reach the first worker's machine; put the folder on shared storage"
+    return [
+        report
+        if report.storage or (folder / _SEEN.format(rank)).exists()
+        else msgspec.structs.replace(report, storage=unseen)
+        for rank, report in sorted(reports.items())
+    ]
+
+
+def examine_machine(spec: WorkerSpec, *, connect: Connect = connect) -> None:
+    """Examine this machine as one of the workers, and report to the supervisor."""
+    with ControlClient(spec.control, spec.rank, spec.beat) as control:
+        try:
+            with control.pulse.waiting():
+                join = control.await_join()
+                if join is None:
+                    return
+                communicator = WatchedCommunicator(
+                    connect(Transport(join.transport), control, spec.rank, spec.size, torch.device("cpu")),
+                    control.pulse,
+                )
+            try:
+                report = _report_of(spec, join.transport, seconds_to_receive(communicator))
+                control.report(msgspec.to_builtins(report))
+                communicator.barrier()
+            finally:
+                communicator.close()
+        except PeerLostError as problem:
+            control.report_end(Ending.LOST, str(problem))
+            raise
+        except CaffeError as problem:
+            control.report_end(Ending.FAILED, str(problem))
+            raise
+        control.report_end(Ending.DONE)
+
+
+def seconds_to_receive(communicator: Communicator) -> float | None:
+    """Return the seconds until a buffer from the worker before this one has arrived. Each worker sends in its turn."""
+    if communicator.size == 1:
+        return None
+    buffer, found = torch.zeros(BUFFER // 4), 0.0
+    for sender in range(communicator.size):
+        receiver = (sender + 1) % communicator.size
+        for _ in range(2):  # the first time includes the beginning of a connection
+            communicator.barrier()
+            begun = time.monotonic()
+            if communicator.rank == sender:
+                communicator.send(buffer, to=receiver).wait()
+            elif communicator.rank == receiver:
+                communicator.receive(buffer, source=sender).wait()
+                found = time.monotonic() - begun
+    return found
+
+
+def _report_of(spec: WorkerSpec, transport: str, seconds: float | None) -> HostReport:
+    folder = Path(spec.run)
+    storage, names = "", tuple[str, ...]()
+    try:
+        names = msgspec.json.decode((folder / _REQUEST).read_bytes(), type=tuple[str, ...])
+        (folder / _SEEN.format(spec.rank)).touch()
+    except FileNotFoundError:
+        storage = "it isn't the folder of the first worker's machine; put it on storage that all machines share"
+    except OSError as problem:
+        storage = f"it can't be used: {problem.strerror}; give user {os.getuid()} permission"
+    addresses = (address.ip for address in own_addresses() if not is_loopback(address.ip))
+    missing = {name: why for name in names if (why := _problem_with(name))}
+    gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return HostReport(
+        spec.rank,
+        socket.gethostname(),
+        Versions.here(),
+        tuple(gpus or [f"{os.cpu_count()} cores"]),
+        tuple(addresses),
+        storage,
+        missing,
+        transport,
+        seconds,
+    )
+
+
+def _problem_with(name: str) -> str:
+    """Return why data can't be found here. Returns an empty string if they can."""
+    try:
+        source = parse_source(name)
+    except CaffeError as problem:
+        return str(problem)
+    if source.path and "://" not in source.path and not Path(source.path).exists():
+        return f"{source.path} doesn't exist"
+    return ""
