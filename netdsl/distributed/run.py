@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -28,6 +30,7 @@ from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_tr
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
 from netdsl.plugins import allowed_plugins, plugins
+from netdsl.ranks import starter_in
 from netdsl.solver.length import NEVER, Epoch, Intervals
 from netdsl.solver.settings import SolverSettings, open_settings
 from netdsl.solver.trainable_net import Compute
@@ -146,9 +149,10 @@ class Run:
         """Save a new run of several workers in a folder, which is created. With `again`, overwrite a saved run."""
         create_folder(path, PRIVATE)
         if (path / _RUN).exists() and not again:
+            command = f"{starter_in(os.environ, self.workers)}zoo train --resume {shlex.quote(str(path))}"
             raise DistributedError(
-                f"{path}: the folder already contains a run; continue it with --resume {self.folder}, or name "
-                "another folder with --run"
+                f"{path}: the folder already contains a run; continue it with: {command}; or name another folder with "
+                "--run"
             )
         remove_leftovers(path)
         write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)

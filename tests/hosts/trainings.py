@@ -109,16 +109,15 @@ def _start_spark(laboratory: Laboratory, command: Sequence[str], configuration: 
     settings = {**_SETTINGS, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
     words = [f"--conf {setting}" for setting in (f"spark.netdsl.port={MASTER_PORT}", *configuration)]
     settings["PYSPARK_SUBMIT_ARGS"] = " ".join([*words, "pyspark-shell"])
-    host_in_url = f"[{first.address}]" if ":" in first.address else first.address
     if ":" in first.address:
         settings["SPARK_DAEMON_JAVA_OPTS"] = settings["JDK_JAVA_OPTIONS"] = "-Djava.net.preferIPv6Addresses=true"
-    master = f"spark://{host_in_url}:{_SPARK_PORT}"
+    master = f"spark://{_in_url(first.address)}:{_SPARK_PORT}"
     program = [str(_SPARK / "bin/spark-class"), "org.apache.spark.deploy"]
 
     def start(host_number: int, kind: str, *words: str) -> Program:
         host = laboratory.hosts[host_number]
         here = {"SPARK_WORKER_DIR": "/tmp/work", "SPARK_LOCAL_DIRS": "/tmp/local", "SPARK_LOCAL_IP": host.address}
-        daemon = [program[0], f"{program[1]}.{kind}", "--host", host_in_url if host is first else host.address]
+        daemon = [program[0], f"{program[1]}.{kind}", "--host", _in_url(host.address)]
         return host.start([*daemon, *words], folder / f"{kind}-{host.name}.txt", {**settings, **here})
 
     started = start(0, "master.Master", "--port", str(_SPARK_PORT), "--webui-port", "0")
@@ -127,3 +126,8 @@ def _start_spark(laboratory: Laboratory, command: Sequence[str], configuration: 
         start(host.number, "worker.Worker", "--cores", "1", "--memory", "2g", "--webui-port", "0", master)
     words = [*command, "--backend", "spark", "--master", master, "--workers", str(len(laboratory.hosts))]
     return first.start(words, folder / "driver.txt", settings)
+
+
+def _in_url(address: str) -> str:
+    """Return an address as Spark needs it, which puts IPv6 into brackets."""
+    return f"[{address}]" if ":" in address else address

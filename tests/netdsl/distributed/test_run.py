@@ -76,9 +76,20 @@ def test_a_folder_of_a_run_is_only_for_its_owner(param: pb.SolverParameter, tmp_
     assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_contains_only_one_run(param: pb.SolverParameter, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("variables", "starter"), [({}, ""), ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "mpiexec -n 2 ")])
+def test_a_folder_contains_only_one_run(
+    param: pb.SolverParameter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    starter: str,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     Run(open_settings(param), workers=2).save(tmp_path)
-    with pytest.raises(DistributedError, match="already contains a run; continue it with --resume"):
+    with pytest.raises(
+        DistributedError, match=f"contains a run; continue it with: {starter}zoo train --resume {tmp_path}"
+    ):
         Run(open_settings(param), workers=2).save(tmp_path)
 
 
