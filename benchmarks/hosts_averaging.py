@@ -2,13 +2,17 @@
 
 The hosts are namespaces of this machine with links of a given bandwidth, so they share its processor. netdsl averages
 over gloo, a relay and MPI, all in the order of ranks. torch's all_reduce over gloo adds in its own order. All take
-turns in the same processes. The table shows the time of the best round in its slowest process, and ratios to torch's.
+turns in the same processes. The table shows the time of the best round in its slowest process, and its ratio to
+torch's. `reported` is the time of the exchange in a run's records, `limit` the time in which the links can carry its
+bytes, and `planned` the prediction of `zoo plan`. The relay has no limit here, since it runs on the first host, which
+the plan doesn't know.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +29,12 @@ from netdsl.distributed.control.address import ControlAddress
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.transports.links import link_over
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT, TorchGroup
+from netdsl.distributed.transports.transport import Transport
 from netdsl.mpi.communicator import MpiCommunicator
 from netdsl.mpi.launcher import share_text
 from netdsl.mpi.library import world
@@ -35,9 +42,11 @@ from tests.hosts.laboratory import Network, laboratory, why_impossible
 from tests.hosts.mpiexec import start_mpiexec
 
 SIZES = (1.7, 28.0, 244.0)  # MB
-METHODS = ("gloo", "relay", "mpi", "torch")
+TRANSPORTS = (Transport.GLOO, Transport.RELAY, Transport.MPI)
 _PORT = 29400
 _LIMIT = 3600.0  # seconds for all sizes on a number of hosts
+_LATENCY = 1e-4  # seconds, as `zoo plan` assumes
+_COLUMNS = ("seconds", "/torch", "reported", "limit", "planned")
 
 
 def run_rank(address: str, times: Path, sizes: Sequence[float], rounds: int) -> None:
@@ -56,20 +65,23 @@ def run_rank(address: str, times: Path, sizes: Sequence[float], rounds: int) -> 
         for megabytes in sizes:
             buffer = torch.rand(int(megabytes * 1e6) // 4, generator=torch.Generator().manual_seed(rank))
             methods = [partial(average, communicator, buffer) for communicator in communicators]
-            seconds = measure([*methods, partial(all_reduce, buffer)], rounds)
+            measured = measure([*methods, partial(all_reduce, buffer)], rounds)
             if rank == 0:
                 with times.open("a") as file:
-                    file.write(json.dumps([megabytes, *seconds]) + "\n")
+                    file.write(json.dumps([megabytes, *measured]) + "\n")
 
 
-def average(communicator: Communicator, buffer: torch.Tensor) -> None:
-    """Average the buffer with netdsl."""
+def average(communicator: Communicator, buffer: torch.Tensor) -> float:
+    """Average the buffer with netdsl. Returns the seconds of the exchange as a run's records report them."""
+    before = communicator.traffic.moved
     communicator.mean(buffer).wait()
+    return communicator.traffic.moved - before
 
 
-def all_reduce(buffer: torch.Tensor) -> None:
-    """Average the buffer with torch."""
+def all_reduce(buffer: torch.Tensor) -> float:
+    """Average the buffer with torch, which reports no time."""
     dist.all_reduce(buffer.mul_(1 / world().size))
+    return 0.0
 
 
 @contextmanager
@@ -87,16 +99,17 @@ def _relayed(address: str, rank: int, size: int) -> Iterator[RelayCommunicator]:
         world().Barrier()
 
 
-def measure(methods: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """Return the least seconds of the slowest rank for each method. The first round is a warm-up."""
+def measure(methods: Sequence[Callable[[], float]], rounds: int) -> list[tuple[float, float]]:
+    """Return the seconds of the slowest rank in the best round, and the reported ones, for each method. The first round
+    is a warm-up."""
     table = []
     for _ in range(rounds + 1):
         row = []
         for method in methods:
             world().Barrier()
             start = time.perf_counter()
-            method()
-            row.append(max(world().allgather(time.perf_counter() - start)))
+            reported = method()
+            row.append(max(world().allgather((time.perf_counter() - start, reported))))
         table.append(row)
     return [min(column) for column in zip(*table[1:], strict=True)]
 
@@ -107,7 +120,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, nargs="*", default=[2, 3, 4])
     parser.add_argument("--sizes", type=float, nargs="*", default=SIZES)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--bandwidth", default="1gbit", help="of each link, as tc writes it")
+    parser.add_argument("--bandwidth", type=float, default=1e9, help="of each link, in bits per second")
     parser.add_argument("--rank", metavar="ADDRESS", help=argparse.SUPPRESS)
     parser.add_argument("--times", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -117,20 +130,27 @@ def main() -> None:
     if reason := why_impossible():
         print(reason)
         return
-    ratios = "".join(f"{f'{method}/torch':>13}" for method in METHODS[:-1])
-    print(f"{'hosts':>5}{'MB':>8}" + "".join(f"{method:>10}" for method in METHODS) + ratios)
+    print(f"{'hosts':>5}{'MB':>8}  {'over':<8}" + "".join(f"{name:>10}" for name in _COLUMNS))
     options = ["--rounds", str(given.rounds), "--sizes", *map(str, given.sizes)]
     for size in given.hosts:
-        with laboratory(size, Network(bandwidth=given.bandwidth)) as made:
+        with laboratory(size, Network(bandwidth=f"{given.bandwidth}bit")) as made:
             first, times = made.hosts[0].address, made.folder / "times"
             program = ["-m", "benchmarks.hosts_averaging", "--rank", first, "--times", str(times), *options]
             started = start_mpiexec(made, [sys.executable, *program], made.folder / "output")
             if started.wait(_LIMIT):
                 raise SystemExit(started.text())
-            for megabytes, *seconds in map(json.loads, times.read_text().splitlines()):
-                columns = "".join(f"{value:>10.4f}" for value in seconds)
-                compared = "".join(f"{value / seconds[-1]:>13.2f}" for value in seconds[:-1])
-                print(f"{size:>5}{megabytes:>8g}{columns}{compared}", flush=True)
+            for megabytes, *measured, (whole, _) in map(json.loads, times.read_text().splitlines()):
+                for transport, (seconds, reported) in zip(TRANSPORTS, measured, strict=True):
+                    bytes_, rate = int(megabytes * 1e6), given.bandwidth / 8
+                    planned = link_over(transport, rate, _LATENCY).seconds(ExchangeKind.MEAN, size, bytes_)
+                    limit = math.nan if transport is Transport.RELAY else 2 * (size - 1) / size * bytes_ / rate
+                    show_row(size, megabytes, transport.value, (seconds, seconds / whole, reported, limit, planned))
+                show_row(size, megabytes, "torch", (whole,))
+
+
+def show_row(hosts: int, megabytes: float, method: str, columns: Sequence[float]) -> None:
+    """Print a row of the table."""
+    print(f"{hosts:>5}{megabytes:>8g}  {method:<8}" + "".join(f"{value:>10.4f}" for value in columns), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from netdsl.errors import DistributedError
 
 Array = NDArray[Any]
 _PIECE = 1 << 22  # bytes that are added up at once; larger pieces leave the cache before they are used
+_LEAST = 1 << 16  # bytes; below, a second message costs more than it hides
 _AHEAD = 2  # pieces that are on their way while one is added up
 Scales = Callable[[], list[float]]  # the factors of all workers' values; the call may wait for them
 
@@ -110,7 +111,7 @@ class OrderedSum:
 
     def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> int:
         """Replace every worker's values, or only the root's, with the scaled sum. Returns the bytes moved."""
-        length = _PIECE // values.itemsize
+        length = max(min(_PIECE, -(-values.nbytes // 2)), _LEAST) // values.itemsize
         starts = range(0, values.size, length)
         pieces = [SummedPiece(self._messages, values[start : start + length], root, doing) for start in starts]
         rooms = len(self._rooms)
