@@ -23,7 +23,8 @@ from netdsl.solver.snapshot_files import ResumePoint, first_whole
 
 _log = logging.getLogger(__name__)
 
-_WHOLE = "whole.json"
+ROUNDS = "rounds"  # the journal's folder in a run's folder
+WHOLE = "whole.json"
 _NAME = re.compile(r"round-([0-9]{8})")
 _VERSION = 2  # of `whole.json` and the tensors next to it; the first files had no number
 _PARTS = ("npz", "json")  # the suffixes of each worker's files
@@ -104,7 +105,7 @@ class Journal:
 
     def write(self, after: int, worker: int, tensors: Mapping[str, Tensor], part: WorkerPart) -> None:
         """Write one worker's part of the entry after a round."""
-        entry = self._entry_folder(after)
+        entry = self.entry_folder(after)
         try:
             for folder in (self.folder, entry):  # but not the run's own folder, which was moved if it isn't there
                 folder.mkdir(exist_ok=True)
@@ -115,17 +116,17 @@ class Journal:
                 "or free space there"
             ) from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        archive, notes = (entry / name for name in _files_of_part(worker))
+        archive, notes = (entry / name for name in files_of_part(worker))
         with atomic_path(archive, nameless=True, durable=True) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         write_pieces(notes, [msgspec.json.encode(part) + b"\n"], durable=True)
 
     def complete(self, after: int, members: Sequence[int], parts: Sequence[int], score: float | None) -> None:
         """Complete the entry after a round with the parts of some workers, and remove old entries."""
-        entry = self._entry_folder(after)
+        entry = self.entry_folder(after)
         remove_leftovers(entry)
         files = {}
-        for name in (name for worker in parts for name in _files_of_part(worker)):
+        for name in (name for worker in parts for name in files_of_part(worker)):
             value = file_hash(entry / name)
             if value is None:
                 raise DistributedError(
@@ -133,7 +134,7 @@ class Journal:
                 )
             files[name] = value
         contents = msgspec.json.encode(_Contents(after, score, files, _VERSION, tuple(members)))
-        write_pieces(entry / _WHOLE, [msgspec.json.format(contents, indent=1) + b"\n"], durable=True)
+        write_pieces(entry / WHOLE, [msgspec.json.format(contents, indent=1) + b"\n"], durable=True)
         _log.debug("round %d is saved in %s", after, entry)
         self._remove_old(after)
 
@@ -157,11 +158,11 @@ class Journal:
 
     def after(self, number: int) -> JournalEntry | None:
         """Return the entry after a round, without checking its files again. Returns `None` before the first round."""
-        return _open_entry(self._entry_folder(number)) if number else None
+        return _open_entry(self.entry_folder(number)) if number else None
 
     def read_tensors(self, entry: JournalEntry, worker: int, only: Sequence[str] = ()) -> dict[str, Tensor]:
         """Return the tensors of a worker's part of an entry. By default, return all of them."""
-        archive, _ = (entry.path / name for name in _files_of_part(worker))
+        archive, _ = (entry.path / name for name in files_of_part(worker))
         try:
             with np.load(archive, allow_pickle=False) as arrays:
                 return {name: torch.from_numpy(arrays[name]) for name in only or arrays}
@@ -170,13 +171,14 @@ class Journal:
 
     def read_part(self, entry: JournalEntry, worker: int) -> WorkerPart:
         """Return the contents of a worker's part of an entry besides tensors."""
-        _, notes = (entry.path / name for name in _files_of_part(worker))
+        _, notes = (entry.path / name for name in files_of_part(worker))
         try:
             return msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
         except (OSError, ValueError) as problem:
             raise _unreadable(entry, worker, problem) from None
 
-    def _entry_folder(self, number: int) -> Path:
+    def entry_folder(self, number: int) -> Path:
+        """Return the folder of the entry after a round."""
         return self.folder / f"round-{number:08d}"
 
     def _completed(self) -> list[Path]:
@@ -184,7 +186,7 @@ class Journal:
         if not self.folder.is_dir():
             return []
         paths = sorted(self.folder.iterdir(), reverse=True)
-        return [path for path in paths if _NAME.fullmatch(path.name) and (path / _WHOLE).exists()]
+        return [path for path in paths if _NAME.fullmatch(path.name) and (path / WHOLE).exists()]
 
     def _remove_old(self, number: int) -> None:
         """Remove all entries before a round, except for the newest and the best ones.
@@ -205,7 +207,7 @@ class Journal:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _files_of_part(worker: int) -> tuple[str, ...]:
+def files_of_part(worker: int) -> tuple[str, ...]:
     """Return the names of the files of a worker's part."""
     return tuple(f"worker-{worker}.{kind}" for kind in _PARTS)
 
@@ -228,7 +230,7 @@ def _open_whole_entry(path: Path) -> JournalEntry:
 
 def _open_entry(path: Path) -> JournalEntry:
     """Return the entry in a folder. Raises a `DistributedError` if its `whole.json` is damaged."""
-    file = path / _WHOLE
+    file = path / WHOLE
     try:
         check_regular(file)
         contents = msgspec.json.decode(file.read_bytes(), type=_Contents)
@@ -242,7 +244,7 @@ def _open_entry(path: Path) -> JournalEntry:
             "the run with the release that wrote it"
         )
     parts = _workers_of(contents)
-    names = {name for worker in parts for name in _files_of_part(worker)}
+    names = {name for worker in parts for name in files_of_part(worker)}
     belong = not contents.members or parts in (sorted(contents.members), [contents.members[0]])
     if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
         raise DistributedError(

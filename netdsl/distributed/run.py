@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ import torch
 from caffe_proto.copies import with_texts
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import PRIVATE, create_folder, remove_leftovers, write_pieces
+from netdsl.data.sources.open_source import parse_source
 from netdsl.data.tables.table import Table
 from netdsl.distributed.control.address import DEADLINE
 from netdsl.distributed.journal import Membership, Retention
@@ -28,6 +30,7 @@ from netdsl.distributed.strategies.settings import from_plain
 from netdsl.distributed.strategies.strategy import ModelSize, Strategy
 from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_transport
 from netdsl.errors import DistributedError
+from netdsl.layer.data import small_files_of
 from netdsl.net.graph import Phase
 from netdsl.plugins import allowed_plugins, plugins
 from netdsl.ranks import starter_in
@@ -36,7 +39,7 @@ from netdsl.solver.settings import SolverSettings, open_settings
 from netdsl.solver.trainable_net import Compute
 
 NEWEST = "auto"  # as a snapshot, the newest valid one, if there is one
-_RUN, _SOLVER = "run.json", "solver.prototxt"
+_RUN, _SOLVER = RUN_FILES = "run.json", "solver.prototxt"
 _VERSION = 3  # of the folder's format: the file, and the order of the weights in the journal
 
 
@@ -145,6 +148,17 @@ class Run:
         solver = self.solver.without("weights").with_fields(random_seed=seed)
         return replace(self, solver=solver, weights=(*param.weights, *self.weights), folder=self.folder.resolve())
 
+    def own_files(self) -> list[Path]:
+        """Return the files and folders that the run reads and that may be in its folder: weights and tables."""
+        tables = [parse_source(table.source).path for table in self.tables.values()]
+        return [Path(path) for path in (*self.weights, *tables) if path]
+
+    def named_files(self) -> list[str]:
+        """Return the names of the small files besides data that the layers of its nets read, such as means."""
+        nets = [model.net for model in (self.solver.net, self.solver.train_net, *self.solver.test_nets) if model]
+        names = (name for net in nets for layer in net.layer for name in small_files_of(layer))
+        return list(dict.fromkeys(names))
+
     def save(self, path: Path, *, again: bool = False) -> None:
         """Save a new run of several workers in a folder, which is created. With `again`, overwrite a saved run."""
         create_folder(path, PRIVATE)
@@ -167,10 +181,13 @@ class Run:
         write_pieces(path / _RUN, [msgspec.json.format(data, indent=1) + b"\n"])
 
     @classmethod
-    def load(cls, path: Path, solver: SolverSettings | None = None) -> Run:
+    def load(
+        cls, path: Path, solver: SolverSettings | None = None, *, moved: Mapping[str, str] = MappingProxyType({})
+    ) -> Run:
         """Load the run in a folder. A given `solver` replaces the folder's solver file, which then isn't read.
 
-        If the folder was moved or copied, the run's own files are those in the new folder.
+        If the folder was moved or copied, the run's own files are those in the new folder. `moved` contains the new
+        names of other files.
         """
         file = path / _RUN
         check_folder_name(path.resolve())
@@ -183,7 +200,7 @@ class Run:
                     "and pass the model or the newest snapshot of this one as --weights"
                 )
             _check_plugins(path, head.plugins)
-            place = _Moved(head.place, str(path.resolve()))
+            place = _Moved(head.place, str(path.resolve()), moved)
             run = msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path, solver, place)).run
             tables = {phase: replace(table, source=place(table.source)) for phase, table in run.tables.items()}
             return replace(run, weights=tuple(map(place, run.weights)), tables=tables)
@@ -217,13 +234,20 @@ class _Head(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _Moved:
-    """Replaces a run's folder in paths by the folder to which it was moved or copied."""
+    """Replaces a run's folder in paths by the folder to which it was moved or copied, and names of other files."""
 
     before: str
     now: str
+    others: Mapping[str, str]
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all files are where they were when the run was saved."""
+        return self.before == self.now and not self.others
 
     def __call__(self, path: str) -> str:
         """Return the new path of a file in the run's folder, also within the name of a source. Others stay."""
+        path = self.others.get(path, path)
         if not self.before:
             return path
         return re.sub(rf"(^|[:=,;]){re.escape(self.before)}/", lambda match: f"{match[1]}{self.now}/", path)
@@ -267,7 +291,7 @@ def _from_plain(folder: Path, solver: SolverSettings | None, place: _Moved, kind
         if solver is not None:
             return solver
         message = read_solver(folder / plain).message
-        return open_settings(message if place.before == place.now else with_texts(message, place))
+        return open_settings(message if place.changes_nothing else with_texts(message, place))
     if kind is Strategy:
         return from_plain(plain, folder / _RUN)
     try:

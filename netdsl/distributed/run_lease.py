@@ -209,6 +209,15 @@ def check_lease(folder: Path, key: str) -> None:
         _is_held(folder, key)
 
 
+def has_lease(folder: Path, key: str) -> bool:
+    """Return whether a folder is the one with this lease."""
+    try:
+        terms = _read(folder / FILE)
+    except (OSError, DistributedError):
+        return False
+    return terms is not None and terms.key == key
+
+
 def is_of_lease(path: Path) -> bool:
     """Return whether a file belongs to a lease, or to a process that is about to take one."""
     return path.name == FILE or path.name.startswith(f".{FILE}.")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 import torch
 
@@ -18,12 +16,11 @@ from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.control.protocol import Ending, Join
-from netdsl.distributed.journal import Journal
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_lease import check_lease
 from netdsl.distributed.run_log import RoundRecord, Told, to_plain
+from netdsl.distributed.run_place import RunPlace, run_place
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker import Clock, Worker
@@ -32,7 +29,7 @@ from netdsl.model.weights.files import save_net
 from netdsl.net.memory import PeakMemory
 from netdsl.ranks import working_together
 from netdsl.solver import state
-from netdsl.solver.events import Action, Listener, Notice
+from netdsl.solver.events import Action, Listener, Notice, SnapshotSaved
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver, ignore_event
@@ -54,11 +51,16 @@ def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[
     reported and then raised again. `connect` returns the worker's communicator.
     """
     options = {} if leave is None else {"leave": leave}
-    with working_together(), ControlClient(spec.control, spec.rank, spec.beat, **options) as control:
+    with (
+        working_together(),
+        ControlClient(spec.control, spec.rank, spec.beat, **options) as control,
+        ExitStack() as stack,
+    ):
         try:
             with control.pulse.waiting():
-                run = Run.load(Path(spec.run))
-            while (join := control.await_join()) is not None and _take_part(spec, run, join, control, connect):
+                place = stack.enter_context(run_place(spec, control))
+                run = place.load()
+            while (join := control.await_join()) is not None and _take_part(spec, place, run, join, control, connect):
                 pass
         except PeerLostError as problem:
             control.report_end(Ending.LOST, str(problem))
@@ -74,11 +76,13 @@ def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[
         control.report_end(Ending.DONE)
 
 
-def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
+def _take_part(
+    spec: WorkerSpec, place: RunPlace, run: Run, join: Join, control: ControlClient, connect: Connect
+) -> bool:
     """Train among the workers of a membership. Returns whether the worker has left them and takes part again later."""
     reason = ""
     try:
-        if not _train_rounds(spec, run, join, control, connect):
+        if not _train_rounds(spec, place, run, join, control, connect):
             return False
     except PeerLostError as problem:
         if not join.elastic:
@@ -88,9 +92,11 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
     return True
 
 
-def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
+def _train_rounds(
+    spec: WorkerSpec, place: RunPlace, run: Run, join: Join, control: ControlClient, connect: Connect
+) -> bool:
     """Train to the end, or until a stop. Returns whether the stop only ends this membership."""
-    folder, members = Path(spec.run), join.membership.members
+    folder, members = place.folder, join.membership.members
     device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
     rank, memory = members.index(spec.rank), PeakMemory(device)
     with control.pulse.waiting():
@@ -101,19 +107,20 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
     def report(what: Told) -> None:
         if isinstance(what, RoundRecord):
             what = replace(what, rank=spec.rank, memory=memory.bytes(), host=socket.gethostname())
-        control.report(to_plain(what))
+        if isinstance(what, RoundRecord | SnapshotSaved):
+            place.deliver()
+        control.report(place.shown(to_plain(what)))
 
     def requested() -> Action:
         leaves = control.is_to_leave() or loop.worker.record.number == join.until
         return Action.STOP if leaves or control.is_to_stop() else Action.NONE
 
-    check_writer = partial(check_lease, folder, spec.lease)
     try:
         listen = report if rank == 0 else ignore_event
         opening = open_worker(run, communicator, device=device, listen=listen, pulse=control.pulse)
         with compute_threads(run.threads), opening as worker:
             worker.solver.on_start.append(control.interruption.check)  # so that a long round is interrupted too
-            journal, strategy = Journal(folder / "rounds", run.keeping), run.strategy
+            journal, strategy = place.journal(run.keeping), run.strategy
             loop = Loop(
                 worker,
                 strategy,
@@ -121,18 +128,19 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
                 membership=join.membership,
                 report=report,
                 requested=requested,
-                check_writer=check_writer,
+                check_writer=place.check_writer,
             )
             loop.run()
             if worker.rank == 0 and (not loop.stopped or control.is_to_stop()):
                 worker.weights.copy_(loop.strategy_run.model())
                 worker.solver.check_finite()
-                check_writer()
-                (folder / MODEL_AT_STOP).unlink(missing_ok=True)
+                place.check_writer()
+                place.remove(MODEL_AT_STOP)
                 with weights_for_use(worker.solver.normalized_outputs):
                     save_net(worker.solver.net.built, folder / (MODEL_AT_STOP if loop.stopped else MODEL))
                 if worker.solver.classes:
                     write_class_names(worker.solver.classes, folder / LABELS)
+                place.deliver()
             communicator.barrier()  # until here, others may still send requests to the first worker
             return loop.stopped and not control.is_to_stop()
     finally:

@@ -8,7 +8,7 @@ import shlex
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import Enum
@@ -30,6 +30,7 @@ from netdsl.distributed.control.protocol import (
     LeaveAfterRound,
     Left,
     Peer,
+    Purpose,
     StopAfterRound,
     TriedPeers,
     TryPeers,
@@ -37,9 +38,18 @@ from netdsl.distributed.control.protocol import (
 )
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.control.versions import Versions, differences
-from netdsl.distributed.journal import Journal, JournalEntry, Membership, Retention, members_after, note_membership
+from netdsl.distributed.journal import (
+    ROUNDS,
+    Journal,
+    JournalEntry,
+    Membership,
+    Retention,
+    members_after,
+    note_membership,
+)
 from netdsl.distributed.launcher import Launcher, WorkerSpec
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_files import RunFiles
 from netdsl.distributed.run_lease import held_lease
 from netdsl.distributed.run_log import RoundRecord, Told, from_plain
 from netdsl.distributed.transports.relay.relay import Relay
@@ -90,7 +100,9 @@ def train(
 
     def attempt(number: int) -> str | None:
         fall_back = use_relay if given.transport is None else None
-        reason = Attempt(folder, prepared, launcher, launcher.room(prepared), attempts, told, fall_back).follow()
+        reason = Attempt(
+            folder, prepared, launcher, launcher.room(prepared), attempts, told, fall_back, named=given.named_files()
+        ).follow()
         if reason is not None and not launcher.restarts and not attempts.stopping():
             command = f"{starter_in(os.environ, prepared.workers)}zoo train --resume {shlex.quote(str(folder))}"
             raise DistributedError(f"{reason}; to continue, start all workers again, as with: {command}")
@@ -207,7 +219,8 @@ class Attempt:
 
     Workers on several machines that exchange among themselves first try to reach each other. If some can't, all
     exchange through the relay, and `fall_back` is called. Without it, the user has named the transport, and that is an
-    error. `received` gets the contents of workers' reports, which are events and records by default.
+    error. `received` gets the contents of workers' reports, which are events and records by default. Workers may fetch
+    the files in the run's folder, and the `named` ones.
     """
 
     def __init__(
@@ -220,6 +233,7 @@ class Attempt:
         told: Callable[[Told], object],
         fall_back: Callable[[], object] | None,
         received: Callable[[Mapping[str, Any]], object] | None = None,
+        named: Sequence[str] = (),
     ) -> None:
         self._received = received or (lambda contents: self._pass_on_report(from_plain(contents)))
         assert run.transport is not None
@@ -229,7 +243,7 @@ class Attempt:
         self._failed = dict[int, str]()  # the reasons of workers that failed, which users must mend, by rank
         self._introduction: Introduction | None = None
         self._folder, self._run, self._retries, self._told = folder, run, retries, told
-        self._journal = Journal(folder / "rounds", run.keeping)
+        self._journal = Journal(folder / ROUNDS, run.keeping)
         self._lease = held_lease(folder)
         self._elastic = run.fewest is not None and launcher.regroups
         self._health = Health(run.fewest or room if self._elastic else room, run.deadline)
@@ -237,13 +251,20 @@ class Attempt:
         self._members = set[int]()  # the workers that take part, including those that have finished
         self._meetings, self._restarts = 0, Counter[int]()
         self._connected: set[int] = set()  # workers with a connection
+        self._sightless: set[str] = set()  # hosts that don't see the run's folder
         self._stopping = self._parting = False  # whether the members received a request to stop, or to leave
         self._trouble = ""  # why the members had to leave at once
         self._begun = time.monotonic()
         with ExitStack() as stack:
             self._relays = stack.enter_context(ExitStack())
             self._server = stack.enter_context(
-                ControlServer(launcher.place, run.workers, again=self._elastic, deadline=run.deadline)
+                ControlServer(
+                    launcher.place,
+                    run.workers,
+                    again=self._elastic,
+                    deadline=run.deadline,
+                    serve_files=RunFiles(folder, self._journal, self._lease, named).serve,
+                )
             )
             _log.info("starting %d workers of run %s over %s", room, folder, self._transport.value)
             self._workers = launcher.start(self._worker_spec(room))
@@ -478,6 +499,8 @@ class Attempt:
             case rank, None:
                 self._connected.discard(rank)
                 self._note_gone(rank)
+            case _, Hello(host=host, purpose=Purpose.FILES):
+                self._note_sightless(host)
             case rank, Hello(host=host, versions=versions):
                 if versions is not None:
                     self._versions[host] = versions
@@ -527,6 +550,11 @@ class Attempt:
         if introduction is not None and number == introduction.number and introduction.note_peer(rank, peer):
             for each in introduction.ranks:
                 self._server.tell(each, TryPeers(number, introduction.peers_of(each)))
+
+    def _note_sightless(self, host: str) -> None:
+        if host not in self._sightless:
+            self._sightless.add(host)
+            self._told(Notice(f"{host} doesn't see {self._folder}, so the run's files go over the network"))
 
     def _pass_on_report(self, what: Told) -> None:
         if isinstance(what, RoundRecord):

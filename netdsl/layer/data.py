@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +24,8 @@ from netdsl.storage.local_copies import path_in_file
 INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
 UNKNOWN = -1  # a length that the settings don't determine; divided by a stride, it stays unknown
 _BATCH_FIELDS = "batch_size", "batchsize"  # fields that contain a batch size
-_FILE_FIELDS = "source", "mean_file", "label_map_file"  # fields that name a file or a folder
+_SMALL_FILE_FIELDS = "mean_file", "label_map_file"
+_FILE_FIELDS = "source", *_SMALL_FILE_FIELDS  # fields that name a file or a folder
 
 
 class DataOrigin(Enum):
@@ -102,14 +103,25 @@ def with_stored_files(message: pb.LayerParameter) -> pb.LayerParameter:
     place = message.location
     folder = Path(place.rpartition(":")[0] if place.rpartition(":")[2].isdecimal() else place).parent
     made = copy_of(message)
-    for part in (value for _, value in made.ListFields() if isinstance(value, Message)):
-        for name in (name for name in _FILE_FIELDS if part.DESCRIPTOR.fields_by_name.get(name) is not None):
-            file = getattr(part, name)
-            is_missing = isinstance(file, str) and file and not (has_kind_prefix(file) or Path(file).exists())
-            path = path_in_file(file, folder) if is_missing else None
-            if path is not None:
-                setattr(part, name, str(path))
+    for part, name, file in _named_files(made, _FILE_FIELDS):
+        path = None if has_kind_prefix(file) or Path(file).exists() else path_in_file(file, folder)
+        if path is not None:
+            setattr(part, name, str(path))
     return made
+
+
+def small_files_of(message: pb.LayerParameter) -> list[str]:
+    """Return the names of the files besides its data that a layer reads, such as a mean."""
+    return [file for _, _, file in _named_files(message, _SMALL_FILE_FIELDS)]
+
+
+def _named_files(message: pb.LayerParameter, fields: Sequence[str]) -> Iterator[tuple[Message, str, str]]:
+    """Yield the settings that name files in some of these fields, the fields, and the files."""
+    for part in (value for _, value in message.ListFields() if isinstance(value, Message)):
+        for name in (name for name in fields if part.DESCRIPTOR.fields_by_name.get(name) is not None):
+            file = getattr(part, name)
+            if isinstance(file, str) and file:
+                yield part, name, file
 
 
 class NamesSource(BringsData):

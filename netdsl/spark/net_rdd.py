@@ -19,7 +19,7 @@ from caffe_proto.storage import atomic_path
 from netdsl.closing import ClosedAtEnd
 from netdsl.data.batches.user_data import AnyData, is_of_spark, user_data_of
 from netdsl.data.tables.table import Table
-from netdsl.distributed.journal import Journal
+from netdsl.distributed.journal import ROUNDS, Journal
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Moment
 from netdsl.distributed.supervisor import RETRIES
@@ -78,7 +78,7 @@ class NetRDD(ClosedAtEnd):
         self._removal = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
             run = self._begin_run(data, param, bindings)
-            self._journal = Journal(self._folder / "rounds", run.keeping)
+            self._journal = Journal(self._folder / ROUNDS, run.keeping)
             self._iter_size = param.iter_size
             self._open_layout(run)
             self._flat = FlatWeights(self._built)  # the same layout as the workers' weights

@@ -15,7 +15,7 @@ import torch
 
 from caffe_proto.errors import CaffeError
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
-from netdsl.distributed.journal import Journal, WorkerPart
+from netdsl.distributed.journal import ROUNDS, Journal, WorkerPart
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_solver_of
 from netdsl.errors import NetError, user_code_problem
@@ -83,7 +83,7 @@ class KeptWorker:
         self.key = _key(turn, rank, device)
         self._rank, self._stack = rank, ExitStack()
         run = Run.load(Path(turn.folder))
-        self._journal = Journal(Path(turn.folder) / "rounds", run.keeping)
+        self._journal = Journal(Path(turn.folder) / ROUNDS, run.keeping)
         self._solver: Solver = self._stack.enter_context(open_solver_of(run, rank, run.workers, device=device))
         self.net = turn.form.open().to(device)
         self.net.follow(self._solver)

@@ -137,6 +137,10 @@ class ControlClient:
         self._stores.append(self._connect(Purpose.STORE))
         return self._stores[-1]
 
+    def open_files(self) -> Endpoint:
+        """Return a connection to the run's folder. The caller closes it."""
+        return self._connect(Purpose.FILES)
+
     def open_lane(self, lane: int) -> Endpoint:
         """Return a connection to a lane of the relay."""
         return self._connect(Purpose.RELAY, lane)

@@ -48,6 +48,7 @@ class Purpose(Enum):
     CONTROL = "control"  # heartbeats and reports to the server, requests to stop from it
     STORE = "store"  # a dictionary that all workers share
     RELAY = "relay"  # a lane of the relay
+    FILES = "files"  # the run's folder, for a worker that doesn't see it
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -177,10 +178,44 @@ class StoreReply(msgspec.Struct, frozen=True, tag=True):
     number: int = 0
 
 
+class FileOperation(Enum):
+    """An operation on a file in the run's folder."""
+
+    READ = "read"  # the contents follow the reply
+    WRITE = "write"  # the contents follow the request
+    REMOVE = "remove"
+    LIST = "list"  # the names of the files in a folder
+
+
+class FileRequest(msgspec.Struct, frozen=True, tag=True):
+    """An operation on a file in the run's folder. The name is relative to the folder."""
+
+    operation: FileOperation
+    name: str
+    size: int = 0  # bytes that follow
+
+
+class EntryDone(msgspec.Struct, frozen=True, tag=True):
+    """A request to complete an entry of the run's journal, of which all parts have been sent."""
+
+    after: int
+    members: tuple[int, ...]
+    parts: tuple[int, ...]
+    score: float | None
+
+
+class FileReply(msgspec.Struct, frozen=True, tag=True):
+    """The result of a request about the run's folder. The problem is set if it failed."""
+
+    size: int = 0  # bytes that follow
+    names: tuple[str, ...] = ()
+    problem: str = ""
+
+
 Sent = Heartbeat | WorkerReport | Introduced | TriedPeers | Left | Ended  # by a worker after its first message
 Instruction = Introduce | TryPeers | Join | LeaveAfterRound | StopAfterRound | Abort  # by the server, at any time
-FromWorker = Hello | Sent | StoreRequest
-ToWorker = Welcome | Refused | Confirmed | Instruction | StoreReply
+FromWorker = Hello | Sent | StoreRequest | FileRequest | EntryDone
+ToWorker = Welcome | Refused | Confirmed | Instruction | StoreReply | FileReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)
 

@@ -45,6 +45,7 @@ _LONGEST = 1 << 20  # bytes of a value
 _RETRY = 0.05  # seconds until a server without free descriptors or threads tries again
 T = TypeVar("T")
 Adopt = Callable[[Endpoint, int, int], object]  # takes over a connection, with its rank and lane
+Serve = Callable[[Endpoint], object]  # answers a worker's requests until its connection ends
 # A rank's message, or its connection's end.
 Happened = tuple[int, Hello | Sent | None]
 _NONSENSE = (OSError, ValueError, DistributedError)  # errors caused by strangers, and by workers that vanish
@@ -56,7 +57,7 @@ class ControlServer:
     The server listens at a place in the network. Without one, only processes of this machine can connect.
 
     With `again`, a lost worker may connect again. The store and the relay belong to the current meeting of workers, and
-    are replaced when the next meeting begins.
+    are replaced when the next meeting begins. `serve_files` serves workers that don't see the run's folder.
     """
 
     def __init__(
@@ -67,13 +68,14 @@ class ControlServer:
         *,
         again: bool = False,
         deadline: float = DEADLINE,
+        serve_files: Serve | None = None,
     ) -> None:
         self._token = secrets.token_hex(TOKEN_BYTES // 2)
         self._size, self._adopt, self._again = size, adopt, again
-        self._meeting, self._store = 0, StoreServer()
+        self._meeting, self._store, self._serve_files = 0, StoreServer(), serve_files
         self._happened: SimpleQueue[Happened] = SimpleQueue()
         self._workers: dict[int, Endpoint] = {}
-        self._stores: set[Endpoint] = set()
+        self._served: set[Endpoint] = set()  # connections to the store and to the run's folder
         self._seen: set[int] = set()
         self._changing, self._closed = threading.Lock(), False
         self._reception = Reception()
@@ -86,7 +88,7 @@ class ControlServer:
     def __exit__(self, *error: object) -> None:
         with self._changing:
             self._closed = True
-            connections = [*self._workers.values(), *self._stores]
+            connections = [*self._workers.values(), *self._served]
         self._store.close()
         self._door.close()
         for connection in connections:
@@ -213,27 +215,30 @@ class ControlServer:
             send(connection, Refused())
         elif hello.purpose is Purpose.CONTROL:
             self._serve_worker(connection, hello)
-        elif late or (hello.purpose is Purpose.RELAY and adopt is None):
+        elif hello.purpose is Purpose.FILES and self._serve_files is not None:
+            self._happened.put((hello.rank, hello))
+            self._serve_requests(connection, self._serve_files)
+        elif late or hello.purpose is Purpose.FILES or (hello.purpose is Purpose.RELAY and adopt is None):
             send(connection, Refused())
         elif hello.purpose is Purpose.STORE:
-            self._serve_store(connection, store)
+            self._serve_requests(connection, store.serve)
         elif adopt is not None:
             send(connection, Welcome())
             adopt(connection, hello.rank, hello.lane)
             return True
         return False
 
-    def _serve_store(self, connection: Endpoint, store: StoreServer) -> None:
+    def _serve_requests(self, connection: Endpoint, serve: Serve) -> None:
         with self._changing:
             if self._closed:
                 return
-            self._stores.add(connection)
+            self._served.add(connection)
         try:
             send(connection, Welcome())
-            store.serve(connection)
+            serve(connection)
         finally:
             with self._changing:
-                self._stores.discard(connection)
+                self._served.discard(connection)
 
     def _serve_worker(self, connection: Endpoint, hello: Hello) -> None:
         """Read a worker's messages until its connection ends."""

@@ -1,0 +1,36 @@
+"""A run's folder on the disk of one host is enough: workers on other hosts fetch and send what belongs to the run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hosts.laboratory import laboratory
+from tests.hosts.trainings import (
+    Launcher,
+    start_training,
+    train_on_one_machine,
+    trained_weights,
+    training_command,
+)
+from tests.patience import PATIENCE
+
+pytestmark = [pytest.mark.hosts, pytest.mark.usefixtures("possible")]
+
+_HOSTS, _HALF, _WHOLE = 3, 4, 8  # iterations
+
+
+@pytest.mark.parametrize("launcher", [Launcher.MPI, Launcher.SPARK])
+def test_workers_train_and_resume_without_a_common_folder(
+    launcher: Launcher, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    expected = train_on_one_machine(tmp_path_factory.mktemp("one"), _HOSTS, iterations=_WHOLE)
+    with laboratory(_HOSTS) as made:
+        first, folder = made.hosts[0], made.folder
+        for iterations, more in ((_WHOLE, ()),):
+            command = training_command(folder, "--run", "/tmp/run", *more, iterations=iterations)
+            (program,) = start_training(launcher, made, command)
+            assert program.wait(PATIENCE) == 0, program.text()
+        first.call("cp", "-r", "/tmp/run", str(folder / "run"))
+        assert trained_weights(folder) == expected
+        for other in made.hosts[1:]:
+            assert not other.call("sh", "-c", "ls -d /tmp/run /tmp/netdsl-run-* 2>/dev/null || true")
