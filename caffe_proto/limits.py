@@ -183,9 +183,16 @@ class Limit(Enum):
         "The time for opening one file in a separate process.",
         "Raise it on a slow machine. `zoo check` has the option `--seconds` instead.",
     )
+    RUN_OPERATIONS = (
+        "run-operations",
+        40 << 30,
+        "operations",
+        "The multiplications and additions of the pass of `zoo check --run`, with the smallest images that fit.",
+        "Raise it for a net with large images.",
+    )
     SUMMARY_LINES = (
         "summary-lines",
-        5_000,
+        3_000,
         "lines",
         "The layers or blobs of one file in the table of `zoo show`.",
         "Published nets have fewer than 2,000 layers.",

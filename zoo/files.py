@@ -15,6 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.difference import Difference, compare
 from caffe_proto.errors import CaffeError, FileError, LimitError, UpgradeError, in_file
 from caffe_proto.files import CaffeFile, Form, prototxt, read, write
+from caffe_proto.limits import Limit
 from caffe_proto.locations import located
 from caffe_proto.summary import Summary, summarize
 from caffe_proto.text.prototxt import reformat, reformat_file
@@ -121,6 +122,7 @@ def _shapes_of(file: str, content: CaffeFile[Message], request: ShowRequest) -> 
         phases[built.graph.phase.name] = [
             TopShape(layer.name, layer.type, built.graph.blobs[edge], built.shapes[edge]) for layer, edge in pairs
         ]
+        Limit.SUMMARY_LINES.check(len(phases[built.graph.phase.name]), "a table of the shapes")
         data.update(model.data(built.graph.phase, stub_unknown=request.stub_unknown))
     stubbed = unavailable_types(built.graph for built in builts) if request.stub_unknown else []
     return FileShapes(file, phases, stubbed, data=data)

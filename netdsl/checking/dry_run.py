@@ -19,6 +19,7 @@ from netdsl.net.build import Built, reshape, running
 from netdsl.net.memory import check_weights
 from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import input_kinds, is_image, sample_input
+from netdsl.net.work import check_run
 
 _TILE = 65521  # the number of different random values, which are then repeated
 _SPREAD = 0.01  # the spread of made-up weights; with it, values neither vanish nor explode
@@ -38,6 +39,7 @@ def dry_run(built: Built) -> None:
     _allocate(built)
     first_problem: Exception | None = None
     for _ in _small_sizes(module):
+        check_run(built)
         problem = _problem_of_run(module)
         if problem is None:
             return

@@ -1,7 +1,7 @@
 """The place of a run as a worker sees it: the run's folder itself, or a copy on a machine that doesn't see the folder.
 
-A worker sees the folder if it finds the lease of the run's supervisor there. Otherwise it fetches what it reads from
-the supervisor, and sends what it writes to it.
+A worker sees the folder if it finds the lease of the run's supervisor there, and may write there. Otherwise it fetches
+what it reads from the supervisor, and sends what it writes to it.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class _JournalCopy(Journal):
 def run_place(spec: WorkerSpec, control: ControlClient) -> Iterator[RunPlace]:
     """Provide the place of a worker's run. A copy is removed in the end."""
     folder = Path(spec.run)
-    if not spec.lease or has_lease(folder, spec.lease):
+    if not spec.lease or (has_lease(folder, spec.lease) and os.access(folder, os.W_OK)):
         yield RunPlace(folder, spec.lease)
         return
     _log.info("worker %d doesn't see %s, so it fetches and sends the run's files", spec.rank, folder)

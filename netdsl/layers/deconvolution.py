@@ -12,6 +12,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layers._window import Convolving
 
+_LARGEST_WINDOW = 128  # in a direction; nets for segmentation enlarge up to 32 times, with windows of 64
 _DECONVOLVE = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 
 
@@ -35,6 +36,11 @@ class Deconvolution(Convolving):
     def scaled(self, factor: Tensor) -> Tensor:
         groups = self.weight.view(self.group, -1, *self.weight.shape[1:])
         return (groups * factor.view(self.group, 1, -1, *[1] * self.spatial)).flatten(0, 1)
+
+    def prefers_channels_last(self) -> bool:
+        """Return whether oneDNN is faster with channels last. With large windows it can need minutes instead of a
+        second, depending on the size of the top."""
+        return super().prefers_channels_last() and max(self.window.kernel) <= _LARGEST_WINDOW
 
     def products(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
         """Return the number of products. Each value of the bottom scales the filters of its channel."""

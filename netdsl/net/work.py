@@ -16,11 +16,22 @@ def check_pass(built: Built, stored: int, what: str) -> None:
 
     `stored` is the number of bytes in the file that describes the net.
     """
+    operations, largest = _work_of(built)
+    Limit.PASS_OPERATIONS.check(operations, what, _USES * stored)
+    Limit.PASS_MEMORY.check(_BYTES * largest, what, STORED_TIMES * stored)
+
+
+def check_run(built: Built) -> None:
+    """Raise a `LimitError` if a forward pass that the user requested needs too many operations."""
+    Limit.RUN_OPERATIONS.check(_work_of(built)[0], "the forward pass")
+
+
+def _work_of(built: Built) -> tuple[int, int]:
+    """Return the number of operations in a forward pass, and the largest number of values at a layer."""
     operations = largest = 0
     for node, layer in built.pairs():
         bottoms, tops = ([built.shapes[edge] for edge in edges] for edges in (node.bottoms, node.tops))
         values = sum(map(math.prod, (*bottoms, *tops)))
         operations += values + layer.products(bottoms, tops)
         largest = max(largest, values)
-    Limit.PASS_OPERATIONS.check(operations, what, _USES * stored)
-    Limit.PASS_MEMORY.check(_BYTES * largest, what, STORED_TIMES * stored)
+    return operations, largest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class SparkLauncher:
     """Starts a barrier job with a task for each worker, and a new job when a worker is lost.
 
-    The run's folder and its data must be on storage that all executors see at the same path.
+    The data must be on storage that all executors see at the same path. Only the driver needs the run's folder.
     """
 
     name: ClassVar[str] = "spark"
@@ -123,9 +123,10 @@ def run_task(work: Callable[[WorkerSpec], object], text: str, ranks: Iterable[in
 
 @contextmanager
 def _in_folder(folder: str) -> Iterator[None]:
-    """Work in the driver's folder, and exclude torch's many objects from garbage collection."""
+    """Work in the driver's folder if this machine has it, and exclude torch's many objects from garbage collection."""
     before = Path.cwd()
-    os.chdir(folder)
+    with suppress(OSError):
+        os.chdir(folder)
     gc.freeze()
     try:
         yield

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -37,16 +34,10 @@ def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str]
     """Raise a `DistributedError` with advice if the cluster can't run the workers."""
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors, but dynamic allocation is on; set {_DYNAMIC}=false")
-    with _probe_folder(folder) as probe:
-        task = partial(examine_task, examine, Versions.here(), probe.name, run.devices or (run.compute.device,))
-        problems = _examine_all(cluster, folder, run.workers, task, note)
-        unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
+    task = partial(examine_task, examine, Versions.here(), run.devices or (run.compute.device,))
+    problems = _examine_all(cluster, folder, run.workers, task, note)
     if problems:
         raise DistributedError("; ".join(dict.fromkeys(problems)))
-    if unseen:
-        raise DistributedError(
-            f"{folder}: files that workers write there don't reach the driver; put the folder on shared storage"
-        )
 
 
 class LostTaskError(DistributedError):
@@ -84,23 +75,6 @@ def _listening_server(cluster: Cluster, size: int) -> ControlServer:
         ) from None
 
 
-@contextmanager
-def _probe_folder(folder: Path) -> Iterator[Path]:
-    """Create a temporary folder in the run's folder, which tasks must find and write to."""
-    probe = folder / f".probe-{secrets.token_hex(8)}"
-    try:
-        probe.mkdir()
-    except OSError as problem:
-        raise DistributedError(
-            f"{probe}: the folder can't be created: {problem.strerror}; choose a folder that you can write to, "
-            "or free space there"
-        ) from None
-    try:
-        yield probe
-    finally:
-        shutil.rmtree(probe, ignore_errors=True)
-
-
 def _answers_of(job: BarrierJob, size: int) -> list[str]:
     if not job.has_ended(_LIMIT):
         raise DistributedError(
@@ -123,16 +97,15 @@ def _answers_of(job: BarrierJob, size: int) -> list[str]:
 
 
 def examine_task(
-    examine: Callable[[str, Versions, str, int], Problems],
+    examine: Callable[[str, Versions, int], Problems],
     versions: Versions,
-    probe: str,
     devices: Sequence[torch.device],
     text: str,
     ranks: Iterable[int],
 ) -> Problems:
     """Yield the problems of a task's machine, and of the device that its worker would use there."""
     (rank,) = ranks
-    yield from examine(text, versions, probe, rank)
+    yield from examine(text, versions, rank)
     context = BarrierTaskContext.get()
     number = local_rank(context, rank)
     try:
@@ -141,13 +114,12 @@ def examine_task(
         yield str(problem)
 
 
-def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
+def examine(text: str, versions: Versions, rank: int) -> Problems:
     """Yield the problems of a task's machine."""
     spec, host = WorkerSpec.of(text), socket.gethostname()
     unlike = differences({"the driver": versions, host: Versions.here()}).serious
-    for problem in (unlike, _unseen_folder(spec, probe, rank)):
-        if problem:
-            yield f"{host}: {problem}"
+    if unlike:
+        yield f"{host}: {unlike}"
     try:
         with ControlClient(spec.control, rank):
             pass
@@ -156,21 +128,3 @@ def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
             "open the network from executors to the driver, or set spark.driver.host to an address that they can reach"
         )
         yield f"{host}: {problem}; {way}"
-
-
-def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
-    """Return the problem if the driver's folders don't exist here or can't be written. Returns an empty string if there
-    is none."""
-    if not Path(spec.folder).is_dir():
-        return (
-            f"the folder {spec.folder}, in which training was started, doesn't exist; start it in a folder that all "
-            "machines share"
-        )
-    seen = Path(spec.run, probe)
-    if not seen.is_dir():
-        return f"the run's folder {spec.run} isn't the one on the driver; put it on storage that all machines share"
-    try:
-        (seen / str(rank)).touch()
-    except OSError as problem:
-        return f"the run's folder {spec.run} can't be written: {problem.strerror}; give user {os.getuid()} permission"
-    return ""

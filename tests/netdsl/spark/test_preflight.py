@@ -24,37 +24,24 @@ HERE = NetworkPlace.at("127.0.0.1")
 
 
 @pytest.fixture
-def spec(tmp_path, monkeypatch):
-    """Return the spec of the only worker, whose run has a folder that it must see."""
-    (tmp_path / "run/probe").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
+def spec(tmp_path):
+    """Return the spec of the only worker, on a machine that doesn't see the run's folder."""
     with ControlServer(HERE, 1) as server:
         yield WorkerSpec(str(tmp_path / "run"), str(Path.cwd()), 1, server.address(), 1.0)
 
 
-def problems_of(spec, versions=None, probe="probe"):
-    return list(examine(spec.text(), versions or Versions.here(), probe, 0))
+def problems_of(spec, versions=None):
+    return list(examine(spec.text(), versions or Versions.here(), 0))
 
 
-def test_a_working_cluster_passes(spec, tmp_path):
+def test_a_working_cluster_passes(spec):
     assert problems_of(spec) == []
-    assert (tmp_path / "run/probe/0").exists()
 
 
 def test_another_version_is_reported(spec):
     (problem,) = problems_of(spec, msgspec.structs.replace(Versions.here(), torch="1.13.1"))
     assert "torch is 1.13.1 on the driver, and " in problem and "install the same versions everywhere" in problem
     assert "netdsl is" not in problem
-
-
-def test_a_run_that_is_not_shared_is_reported(spec, tmp_path):
-    (problem,) = problems_of(spec, probe="another")
-    assert f"the run's folder {tmp_path}/run isn't the one on the driver" in problem
-
-
-def test_a_folder_that_is_not_shared_is_reported(spec, tmp_path):
-    (problem,) = problems_of(msgspec.structs.replace(spec, folder=str(tmp_path / "home")))
-    assert f"the folder {tmp_path}/home, in which training was started, doesn't exist" in problem
 
 
 def test_an_unreachable_driver_is_reported(spec):
