@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from netdsl.distributed.control.protocol import Ending
 from netdsl.distributed.control.versions import Versions
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.launcher import Launcher, WorkerSpec
+from netdsl.distributed.run_place import run_copy
 from netdsl.distributed.supervisor import watch
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
@@ -29,7 +31,6 @@ from netdsl.errors import DistributedError, PeerLostError
 
 BUFFER = 1 << 24  # bytes that each worker sends to the next one
 _REQUEST = "examination.json"  # in the folder, with what to examine
-_SEEN = "seen-{}"  # a file in the folder, with which a worker shows that it can write there
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -52,14 +53,14 @@ class HostReport(msgspec.Struct, frozen=True):
     versions: Versions
     devices: tuple[str, ...]
     addresses: tuple[str, ...]
-    storage: str  # why the worker can't use the folder; empty if it can
+    sees_folder: bool
     missing: Mapping[str, str]  # why data can't be found, by their names
     transport: str
     seconds: float | None  # to receive the buffer from the worker before it, if there are others
 
 
 def examine_machines(folder: Path, examination: Examination, launcher: Launcher) -> list[HostReport]:
-    """Let workers examine their machines, and return their reports, by rank. The folder must exist on all of them.
+    """Let workers examine their machines, and return their reports, by rank.
 
     Raises a `DistributedError` if the workers don't meet.
     """
@@ -76,13 +77,7 @@ def examine_machines(folder: Path, examination: Examination, launcher: Launcher)
 
     (folder / _REQUEST).write_bytes(msgspec.json.encode(examination.data))
     watch(folder, examination, launcher, receive)
-    unseen = "what it writes there doesn't reach the first worker's machine; put the folder on shared storage"
-    return [
-        report
-        if report.storage or (folder / _SEEN.format(rank)).exists()
-        else msgspec.structs.replace(report, storage=unseen)
-        for rank, report in sorted(reports.items())
-    ]
+    return [report for _, report in sorted(reports.items())]
 
 
 def examine_machine(spec: WorkerSpec, *, connect: Connect = connect) -> None:
@@ -98,7 +93,7 @@ def examine_machine(spec: WorkerSpec, *, connect: Connect = connect) -> None:
                     control.pulse,
                 )
             try:
-                report = _report_of(spec, join.transport, seconds_to_receive(communicator))
+                report = _report_of(spec, control, join.transport, seconds_to_receive(communicator))
                 control.report(msgspec.to_builtins(report))
                 communicator.barrier()
             finally:
@@ -130,16 +125,15 @@ def seconds_to_receive(communicator: Communicator) -> float | None:
     return found
 
 
-def _report_of(spec: WorkerSpec, transport: str, seconds: float | None) -> HostReport:
-    folder = Path(spec.run)
-    storage, names = "", tuple[str, ...]()
-    try:
-        names = msgspec.json.decode((folder / _REQUEST).read_bytes(), type=tuple[str, ...])
-        (folder / _SEEN.format(spec.rank)).touch()
-    except FileNotFoundError:
-        storage = "it isn't the folder of the first worker's machine; put it on storage that all machines share"
-    except OSError as problem:
-        storage = f"it can't be used: {problem.strerror}; give user {os.getuid()} permission"
+def _report_of(spec: WorkerSpec, control: ControlClient, transport: str, seconds: float | None) -> HostReport:
+    request = Path(spec.run) / _REQUEST
+    sees_folder = request.exists()
+    with ExitStack() as stack:
+        if not sees_folder:
+            copy = stack.enter_context(run_copy(spec, control))
+            copy.fetch(_REQUEST)
+            request = copy.folder / _REQUEST
+        names = msgspec.json.decode(request.read_bytes(), type=tuple[str, ...])
     addresses = (address.ip for address in own_addresses() if not is_loopback(address.ip))
     missing = {name: why for name in names if (why := _problem_with(name))}
     gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
@@ -149,7 +143,7 @@ def _report_of(spec: WorkerSpec, transport: str, seconds: float | None) -> HostR
         Versions.here(),
         tuple(gpus or [f"{os.cpu_count()} cores"]),
         tuple(addresses),
-        storage,
+        sees_folder,
         missing,
         transport,
         seconds,

@@ -165,8 +165,8 @@ class Run:
         if (path / _RUN).exists() and not again:
             command = f"{starter_in(os.environ, self.workers)}zoo train --resume {shlex.quote(str(path))}"
             raise DistributedError(
-                f"{path}: the folder already contains a run; continue it with: {command}; or name another folder with "
-                "--run"
+                f"{path}: the folder already contains a run; name another folder with --run, or continue that one: "
+                f"{command}"
             )
         remove_leftovers(path)
         write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)

@@ -165,7 +165,7 @@ class RunCopy(RunPlace):
         if not isinstance(reply, FileReply):
             raise PeerLostError("the connection to the run's folder ended")
         if reply.problem:
-            raise DistributedError(f"{reply.problem} (on the machine of the run's folder)")
+            raise DistributedError(reply.problem)
         return reply
 
 
@@ -218,6 +218,13 @@ def run_place(spec: WorkerSpec, control: ControlClient) -> Iterator[RunPlace]:
         yield RunPlace(folder, spec.lease)
         return
     _log.info("worker %d doesn't see %s, so it fetches and sends the run's files", spec.rank, folder)
+    with run_copy(spec, control) as copy:
+        yield copy
+
+
+@contextmanager
+def run_copy(spec: WorkerSpec, control: ControlClient) -> Iterator[RunCopy]:
+    """Provide an empty copy of the folder of a worker's run, which is removed in the end."""
     with (
         tempfile.TemporaryDirectory(prefix="netdsl-run-") as temporary,
         closing(RunCopy(control.open_files(), Path(temporary).resolve(), spec.run)) as place,

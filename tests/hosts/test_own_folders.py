@@ -26,7 +26,7 @@ def test_workers_train_without_a_common_folder(launcher: Launcher, tmp_path_fact
         first, folder = made.hosts[0], made.folder
         command = training_command(folder, "--run", "/tmp/run", iterations=_ITERATIONS)
         (program,) = start_training(launcher, made, command)
-        assert program.wait(PATIENCE) == 0, program.text()
+        assert program.wait(3 * PATIENCE) == 0, program.text()
         assert "doesn't see /tmp/run" in program.text()
         first.call("cp", "-r", "/tmp/run", str(folder / "run"))
         assert trained_weights(folder) == expected

@@ -18,7 +18,7 @@ from netdsl.ranks import Ranks
 from zoo.doctor.results import CheckResult, Diagnosis, Verdict, diagnosis_of
 from zoo.requests.machine import DoctorRequest
 
-_FOLDER = "cluster-examination"  # in the folder that all machines share
+_FOLDER = "cluster-examination"  # in the run's folder
 _SLOW = 50e6  # bytes per second, below which a network is called slow: half of 1 Gbit/s
 
 Reports = list[HostReport]
@@ -82,7 +82,11 @@ def _results(reports: Reports, folder: Path, data: Sequence[str]) -> Iterator[Ch
     found = differences({report.host: report.versions for report in reports})
     if found.minor:
         yield CheckResult("machines", "versions", Verdict.LIMITED, found.minor)
-    yield _common_result("storage", str(folder), reports, lambda report: report.storage, "all machines share it")
+    sightless = ", ".join(dict.fromkeys(report.host for report in reports if not report.sees_folder))
+    verdict, fact = Verdict.GOOD, "all machines share it"
+    if sightless:
+        verdict, fact = Verdict.LIMITED, f"not on {sightless}, so a run's files go over the network"
+    yield CheckResult("storage", str(folder), verdict, fact)
     for name in data:
         yield _common_result("data", name, reports, partial(_missing, name), "all have it")
     yield from _network_results(reports)

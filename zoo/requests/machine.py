@@ -79,7 +79,7 @@ class DoctorRequest(Request):
                 "Spark, add --backend spark."
             )
         if self.folder is None:
-            raise RequestError("--cluster needs a folder that all machines share; add --run FOLDER.")
+            raise RequestError("--cluster needs a folder, best one that all machines share; add --run FOLDER.")
         if self.started_by == "spark" and self.workers is None:
             raise RequestError("--backend spark needs the number of workers; add --workers K.")
 

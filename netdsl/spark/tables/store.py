@@ -1,11 +1,13 @@
-"""Stores the rows of a DataFrame or an RDD in a folder that all machines share. Each task writes its partition
-there."""
+"""Stores the rows of a DataFrame or an RDD in a folder. Each task writes its partition there, or sends it to the driver
+if its machine doesn't see the folder."""
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import socket
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -30,12 +32,18 @@ from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, finite_row
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.spark.tables.elements import RowBatch, element_batches, holds_images
 
-FIELDS = "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string"  # for Spark
+_log = logging.getLogger(__name__)
+
+FIELDS = (  # for Spark
+    "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string, unseen boolean, "
+    "contents binary"
+)
 
 BINDINGS = "bindings={{'{}': ...}}"  # the way in which a user names another column
 RENAMING = "frame.withColumnRenamed(..., '{}')"  # the way in which a user names another column without bindings
 _DONE = "_DONE"  # the file that exists once all rows are stored
-_WRITING = ".writing"  # the folder to which tasks write; abandoned tasks may continue to do so
+_WRITING = ".writing-{}"  # a new folder to which tasks write; abandoned tasks may continue to do so
+_SENT = 1 << 23  # bytes of a piece that a task sends
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,11 @@ def store_rows(
     done = folder / _DONE
     if not done.exists():
         with _new_folder(folder) as writing:
-            parts = _write_partitions(data, PartitionWriter(str(writing), tuple(blobs), preprocess, invalid), hint)
+            writer = PartitionWriter(str(writing), tuple(blobs), preprocess, invalid)
+            parts = list(_write_partitions(data, writer, hint))
+            if any(part.unseen for part in parts):
+                _log.info("executors don't see %s, so they send the rows to the driver", folder)
+                parts = list(received_parts(_write_partitions(data, replace(writer, sends=True), hint), writing))
             _check_partitions(parts)
             for part in parts:
                 if part.rows:
@@ -78,7 +90,7 @@ def store_rows(
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
     """Create a new folder, with another one inside to which tasks write. Removes both on an error."""
-    writing = folder / _WRITING
+    writing = folder / _WRITING.format(token_hex(8))
     shutil.rmtree(folder, ignore_errors=True)
     try:
         writing.mkdir(parents=True)
@@ -89,16 +101,30 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         if not isinstance(problem, OSError):
             raise
         why = f"{folder}: {problem.strerror or problem}"
-        raise FileError(f"{why}; choose a folder that all machines share and can write") from None
+        raise FileError(f"{why}; choose a folder that you can write to, or free space there") from None
 
 
-def _write_partitions(data: DataFrame | RDD[Any], writer: PartitionWriter, hint: str) -> list[StoredPartition]:
-    """Run a job whose tasks write the partitions."""
+def _write_partitions(data: DataFrame | RDD[Any], writer: PartitionWriter, hint: str) -> Iterable[StoredPartition]:
+    """Run a job whose tasks write the partitions. If they send what they write, there is a job for each partition, so
+    that only a few are in the driver's memory."""
     if not isinstance(data, DataFrame):
-        return data.mapPartitions(writer.write_elements).collect()
+        written = data.mapPartitions(writer.write_elements)
+        return written.toLocalIterator(prefetchPartitions=True) if writer.sends else written.collect()
     check_columns(data.columns, writer.blobs, hint)
     selected = data.select(*(col(f"`{column}`") for column in dict.fromkeys(blob.column for blob in writer.blobs)))
-    return [StoredPartition(**row.asDict()) for row in selected.mapInArrow(writer.write_frame, FIELDS).collect()]
+    table = selected.mapInArrow(writer.write_frame, FIELDS)
+    rows = table.toLocalIterator(prefetchPartitions=True) if writer.sends else table.collect()
+    return (StoredPartition(**row.asDict()) for row in rows)
+
+
+def received_parts(sent: Iterable[StoredPartition], writing: Path) -> Iterator[StoredPartition]:
+    """Write the pieces that tasks sent into a folder, and yield the results of the tasks."""
+    for part in sent:
+        if part.contents:
+            with (writing / part.file).open("ab") as file:
+                file.write(part.contents)
+        else:
+            yield part
 
 
 def _check_partitions(parts: Sequence[StoredPartition]) -> None:
@@ -133,6 +159,8 @@ class StoredPartition:
     columns: str = ""  # names and types, which must be the same in all partitions
     skipped: int = 0  # rows that were left out
     problem: str = ""
+    unseen: bool = False  # whether the task's machine doesn't see the folder
+    contents: bytes = b""  # the next piece of the file, if the task sends it before its result
 
 
 @dataclass(frozen=True)
@@ -140,23 +168,38 @@ class PartitionWriter:
     """The settings of tasks that write: the folder, the blobs of the columns, and a user's function for rows.
 
     Values that are null or not finite are an error, or their rows are left out, since nothing can be learned from them.
-    Every attempt of a task writes its own file, and the driver selects the valid ones.
+    Every attempt of a task writes its own file, and the driver selects the valid ones. A task that `sends` writes to a
+    temporary folder and sends the file.
     """
 
     folder: str
     blobs: tuple[BlobColumn, ...]
     preprocess: Preprocess | None = None
     invalid: InvalidRows = InvalidRows.ERROR
+    sends: bool = False
 
     def write_frame(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Write a partition of a DataFrame that has the blobs' columns."""
-        yield arrow().RecordBatch.from_pylist([asdict(self._write_partition(self._batches_of_frame(batches)))])
+        for part in self._parts(self._batches_of_frame(batches)):
+            yield arrow().RecordBatch.from_pylist([asdict(part)])
 
     def write_elements(self, elements: Iterable[Any]) -> Iterator[StoredPartition]:
         """Write a partition of an RDD."""
-        yield self._write_partition(
-            element_batches(elements, self.blobs, f"partition {_partition_number()}", self.invalid)
-        )
+        return self._parts(element_batches(elements, self.blobs, f"partition {_partition_number()}", self.invalid))
+
+    def _parts(self, batches: Iterator[RowBatch]) -> Iterator[StoredPartition]:
+        """Write a partition, and yield the result, perhaps after the pieces of its file."""
+        if not self.sends:
+            seen = Path(self.folder).is_dir()
+            yield self._write_partition(batches) if seen else StoredPartition(_partition_number(), unseen=True)
+            return
+        with tempfile.TemporaryDirectory(prefix="netdsl-rows-") as folder:
+            part = replace(self, folder=folder)._write_partition(batches)
+            if part.rows:
+                with Path(folder, part.file).open("rb") as file:
+                    while piece := file.read(_SENT):
+                        yield StoredPartition(part.partition, part.file, contents=piece)
+            yield part
 
     def _batches_of_frame(self, batches: Iterable[Any]) -> Iterator[RowBatch]:
         rows = RowRange(f"partition {_partition_number()}")
@@ -207,7 +250,7 @@ class PartitionWriter:
             return StoredPartition(partition, problem=str(problem))
         except OSError as problem:
             why = f"{self.folder} can't be written on {socket.gethostname()}: {problem.strerror or problem}"
-            return StoredPartition(partition, problem=f"{why}; choose a folder that all machines share")
+            return StoredPartition(partition, problem=f"{why}; choose another folder, or free space there")
 
     def _tables(self, batches: Iterator[RowBatch], skipped: list[int]) -> Iterator[Any]:
         """Yield the tables of batches that have rows. Adds each batch's number of left-out rows to `skipped`."""

@@ -47,6 +47,6 @@ def test_the_command_runs_under_spark_submit(folder: Path) -> None:
     assert failed.returncode == 2
     # The complete output.
     assert (
-        f"zoo: {folder}: the folder already contains a run; continue it with: zoo train --resume {folder}; or name "
-        "another folder with --run" in failed.stdout.splitlines()
+        f"zoo: {folder}: the folder already contains a run; name another folder with --run, or continue that one: "
+        f"zoo train --resume {folder}" in failed.stdout.splitlines()
     )

@@ -21,7 +21,7 @@ from zoo.requests.request import RequestError
 
 GOOD = [
     HostReport(
-        rank, f"node{rank}", Versions("3.11.7", "0.1.0", "2.13.0"), ("4 cores",), ("10.0.0.1",), "", {}, "gloo", 0.15
+        rank, f"node{rank}", Versions("3.11.7", "0.1.0", "2.13.0"), ("4 cores",), ("10.0.0.1",), True, {}, "gloo", 0.15
     )
     for rank in range(3)
 ]
@@ -44,8 +44,9 @@ def test_like_machines_are_good() -> None:
 
 
 def test_what_only_some_machines_have_is_named_with_the_others() -> None:
-    results = results_of(with_last(storage="it isn't shared", missing={"csv:rows.csv": "rows.csv doesn't exist"}))
-    assert results["/shared"] == CheckResult("storage", "/shared", Verdict.WRONG, "not on node2: it isn't shared")
+    results = results_of(with_last(sees_folder=False, missing={"csv:rows.csv": "rows.csv doesn't exist"}))
+    assert results["/shared"].verdict is Verdict.LIMITED
+    assert results["/shared"].fact == "not on node2, so a run's files go over the network"
     assert results["csv:rows.csv"].verdict is Verdict.WRONG
     assert results["csv:rows.csv"].fact == "not on node2: rows.csv doesn't exist"
 

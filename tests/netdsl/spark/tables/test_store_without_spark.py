@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,3 +75,18 @@ def test_images_of_different_sizes_in_an_rdd_stay_images(tmp_path: Path) -> None
         found = [source.item(source.fetch(row))[0] for row in range(2)]
     assert [(image.dtype, image.shape) for image in found] == [(np.uint8, (1, *size)) for size in sizes]
     assert found[1].ravel().tolist() == list(range(20))
+
+
+def test_a_machine_that_doesnt_see_the_folder_sends_the_same_file(tmp_path: Path) -> None:
+    from netdsl.spark.tables.store import PartitionWriter, received_parts
+
+    elements = [(PIXELS * n, n) for n in range(5)]
+    seen, elsewhere, received = (tmp_path / name for name in ("seen", "elsewhere", "received"))
+    seen.mkdir(), received.mkdir()
+    (written,) = PartitionWriter(str(seen), tuple(BLOBS)).write_elements(elements)
+    writer = PartitionWriter(str(elsewhere), tuple(BLOBS))
+    (unseen,) = writer.write_elements(elements)
+    assert unseen.unseen and not unseen.rows and not elsewhere.exists()
+    (part,) = received_parts(replace(writer, sends=True).write_elements(elements), received)
+    assert (part.rows, part.columns) == (written.rows, written.columns) == (5, part.columns)
+    assert (received / part.file).read_bytes() == (seen / written.file).read_bytes()
