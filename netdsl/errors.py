@@ -57,6 +57,10 @@ class StorageError(CaffeError):
     """A file or folder in a storage that can't be read. The message begins with its address."""
 
 
+class NotStoredError(StorageError):
+    """A file or folder that isn't in a storage."""
+
+
 class ForeignFileError(CaffeError):
     """A file that a separate process couldn't open. It may have exceeded the limits of that process, or ended it."""
 

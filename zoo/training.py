@@ -13,6 +13,7 @@ import torch
 
 from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_storage import is_at_address
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
@@ -225,7 +226,7 @@ def _begin_or_find(
 
     if request.resume is not None:
         folder = Path(request.resume)
-        if backend.supervises:
+        if backend.supervises and not is_at_address(folder):
             Run.load(folder)  # so that a folder without a run stays untouched
         return None, held(folder)
     if request.replay is not None:

@@ -24,7 +24,7 @@ from netdsl.data.sources.open_source import parse_source
 from netdsl.data.tables.table import Table
 from netdsl.distributed.control.address import DEADLINE
 from netdsl.distributed.journal import Membership, Retention
-from netdsl.distributed.run_lease import check_folder_name
+from netdsl.distributed.run_lease import check_folder_name, held_lease
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import from_plain
 from netdsl.distributed.strategies.strategy import ModelSize, Strategy
@@ -37,6 +37,7 @@ from netdsl.ranks import starter_in
 from netdsl.solver.length import NEVER, Epoch, Intervals
 from netdsl.solver.settings import SolverSettings, open_settings
 from netdsl.solver.trainable_net import Compute
+from netdsl.storage.local_copies import addresses_of_copies, copy_again
 
 NEWEST = "auto"  # as a snapshot, the newest valid one, if there is one
 _RUN, _SOLVER = RUN_FILES = "run.json", "solver.prototxt"
@@ -171,9 +172,10 @@ class Run:
         remove_leftovers(path)
         write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)
         try:
-            data = msgspec.json.encode(
-                _RunFile(_VERSION, self, tuple(allowed_plugins()), str(path.resolve())), enc_hook=_to_plain
-            )
+            file = _RunFile(_VERSION, self, tuple(allowed_plugins()), str(path.resolve()))
+            data = msgspec.json.encode(file, enc_hook=_to_plain)
+            copies = addresses_of_copies((data + (path / _SOLVER).read_bytes()).decode("utf-8", "replace"))
+            data = msgspec.json.encode(msgspec.structs.replace(file, copies=copies), enc_hook=_to_plain)
         except UnicodeEncodeError as problem:
             raise DistributedError(
                 f"{path}: the run can't be saved, since '{problem.object}' isn't UTF-8; rename the file or folder"
@@ -200,7 +202,10 @@ class Run:
                     "and pass the model or the newest snapshot of this one as --weights"
                 )
             _check_plugins(path, head.plugins)
-            place = _Moved(head.place, str(path.resolve()), moved)
+            # Only the process that holds the run fetches data. Workers find their paths in the run that it saves.
+            copies = head.copies if held_lease(path) is not None else {}
+            folders = {head.place: str(path.resolve())} | {name: copy_again(name, copies[name]) for name in copies}
+            place = _Moved(folders, moved)
             run = msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path, solver, place)).run
             tables = {phase: replace(table, source=place(table.source)) for phase, table in run.tables.items()}
             return replace(run, weights=tuple(map(place, run.weights)), tables=tables)
@@ -230,27 +235,30 @@ class _Head(msgspec.Struct, frozen=True):
     version: int = 1
     plugins: tuple[str, ...] = ()
     place: str = ""
+    copies: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """Replaces a run's folder in paths by the folder to which it was moved or copied, and names of other files."""
+    """Replaces folders in paths: a run's folder by that to which it was moved or copied, and copies of addresses by
+    those on this machine. Also replaces names of other files."""
 
-    before: str
-    now: str
+    folders: Mapping[str, str]
     others: Mapping[str, str]
 
     @property
     def changes_nothing(self) -> bool:
         """Whether all files are where they were when the run was saved."""
-        return self.before == self.now and not self.others
+        return not self.others and all(before == now for before, now in self.folders.items())
 
     def __call__(self, path: str) -> str:
-        """Return the new path of a file in the run's folder, also within the name of a source. Others stay."""
+        """Return the new path of a file in one of the folders, also within the name of a source. Others stay."""
         path = self.others.get(path, path)
-        if not self.before:
-            return path
-        return re.sub(rf"(^|[:=,;]){re.escape(self.before)}/", lambda match: f"{match[1]}{self.now}/", path)
+        for before, now in self.folders.items():
+            if before and before != now:
+                parts = re.split(rf"(?:(?<=^)|(?<=[:=,;])){re.escape(before)}/", path)
+                path = f"{now}/".join(parts)
+        return path
 
 
 class _RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -263,6 +271,7 @@ class _RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
     run: Run
     plugins: tuple[str, ...] = ()
     place: str = ""  # the folder in which the run was saved
+    copies: dict[str, str] = {}  # folders of copies of data at addresses, with these addresses
 
 
 def _check_plugins(folder: Path, names: Sequence[str]) -> None:

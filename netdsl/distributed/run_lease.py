@@ -39,7 +39,7 @@ _ENDED = "ZX"  # states of processes that have ended and that their parents have
 _WIDTH = 16  # digits of the beat, so that the file keeps its length
 
 
-class _Terms(msgspec.Struct, frozen=True):
+class LeaseTerms(msgspec.Struct, frozen=True):
     """The contents of a lease: its holder, and the beat."""
 
     key: str
@@ -52,9 +52,10 @@ class _Terms(msgspec.Struct, frozen=True):
     folder: str = ""  # as the holder names it
     seconds: float = _SECONDS
     beat: str = "0" * _WIDTH
+    released: bool = False  # at an address, where the file stays
 
     @classmethod
-    def new(cls, folder: Path) -> _Terms:
+    def new(cls, folder: Path) -> LeaseTerms:
         """Return the terms of a lease that this process takes."""
         process, machine = os.getpid(), _machine()
         start = _start_of(process) if machine else ""
@@ -70,8 +71,15 @@ class _Terms(msgspec.Struct, frozen=True):
         return f"process {self.process} of {self.user} on {self.host} since {since}"
 
     @property
+    def is_own(self) -> bool:
+        """Whether this process took the lease."""
+        return bool(self.machine) and (self.machine, self.process) == (_machine(), os.getpid())
+
+    @property
     def has_ended(self) -> bool:
-        """Whether the holder is known to have ended, because it ran on this machine."""
+        """Whether the holder has released the lease, or ran on this machine and has ended."""
+        if self.released:
+            return True
         if not self.machine or self.machine != _machine():
             return False
         try:
@@ -86,7 +94,7 @@ class _Terms(msgspec.Struct, frozen=True):
 class RunLease:
     """A lease that this process holds. A thread raises its beat until the lease is released."""
 
-    def __init__(self, folder: Path, terms: _Terms, file: int, *, taken_over: bool) -> None:
+    def __init__(self, folder: Path, terms: LeaseTerms, file: int, *, taken_over: bool) -> None:
         self._folder, self._terms, self._file = folder, terms, file
         self.key, self.thread = terms.key, threading.get_ident()
         self.taken_over = taken_over  # from a process that didn't release it
@@ -191,7 +199,7 @@ class LeaseWatcher:
         limit = _MISSED * terms.seconds / _BEATS if self._has_changed else terms.seconds + _SUCCESSION
         return terms.holder if now - self._since > limit else ""
 
-    def _look(self) -> _Terms | None:
+    def _look(self) -> LeaseTerms | None:
         with suppress(OSError):
             return _read(self._folder / FILE)
         return None
@@ -257,12 +265,12 @@ def _taken(folder: Path, note: Callable[[str], object]) -> RunLease:
             return lease
 
 
-def _claims(folder: Path) -> list[_Terms]:
+def _claims(folder: Path) -> list[LeaseTerms]:
     """Return the lease of a folder, followed by the claims of processes that are about to take it over.
 
     A claim's file is named after the lease or the claim that it replaces. So there is at most one for each.
     """
-    claims, path = list[_Terms](), folder / FILE
+    claims, path = list[LeaseTerms](), folder / FILE
     while (terms := _read(path)) is not None:
         claims.append(terms)
         path = _claim_on(folder, terms.key)
@@ -273,19 +281,19 @@ def _claim_on(folder: Path, key: str) -> Path:
     return folder / f".{FILE}.{key}"
 
 
-def _read(path: Path) -> _Terms | None:
+def _read(path: Path) -> LeaseTerms | None:
     """Return the terms in a file, or `None` if there is no file. A damaged file has an unknown holder."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     try:
-        return msgspec.json.decode(data, type=_Terms)
+        return msgspec.json.decode(data, type=LeaseTerms)
     except msgspec.MsgspecError:
-        return _Terms(hashlib.sha256(data).hexdigest()[:16], seconds=_lease_seconds())
+        return LeaseTerms(hashlib.sha256(data).hexdigest()[:16], seconds=_lease_seconds())
 
 
-def _watch(folder: Path, claims: list[_Terms], note: Callable[[str], object]) -> str:
+def _watch(folder: Path, claims: list[LeaseTerms], note: Callable[[str], object]) -> str:
     """Watch a lease of other processes. Returns the reason for which it may be taken over, or an empty text if it
     isn't there any more.
 
@@ -318,7 +326,7 @@ def _watch(folder: Path, claims: list[_Terms], note: Callable[[str], object]) ->
     return "which has ended"
 
 
-def _original_of(folder: Path, terms: _Terms) -> _Terms | None:
+def _original_of(folder: Path, terms: LeaseTerms) -> LeaseTerms | None:
     """Return the present terms of a lease where its holder sees them, if that is another folder of this machine."""
     if terms.machine != _machine() or terms.folder == str(folder):
         return None
@@ -328,9 +336,9 @@ def _original_of(folder: Path, terms: _Terms) -> _Terms | None:
     return None
 
 
-def _claim(folder: Path, claims: list[_Terms]) -> RunLease | None:
+def _claim(folder: Path, claims: list[LeaseTerms]) -> RunLease | None:
     """Replace a lease, or the last claim to replace it. Returns `None` if another process was faster."""
-    terms = _Terms.new(folder)
+    terms = LeaseTerms.new(folder)
     name = _claim_on(folder, claims[-1].key) if claims else folder / FILE
     hidden = folder / f".{FILE}.{token_hex(8)}"
     file, lease = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), None

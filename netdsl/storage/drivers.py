@@ -14,7 +14,7 @@ from fsspec.core import url_to_fs
 from caffe_proto.addresses import scheme_of, shown_address
 from caffe_proto.errors import CaffeError, MissingExtraError
 from caffe_proto.shown_text import LONGEST_NAME, shown
-from netdsl.errors import StorageError, first_line
+from netdsl.errors import NotStoredError, StorageError, first_line
 from netdsl.storage.schemes import StoredObject
 
 _PIECE = 1 << 20
@@ -95,6 +95,32 @@ class DriverStorage:
                         self._system.rm_file(hidden)
                 raise
 
+    def create(self, data: bytes, address: str) -> bool:
+        """Publish a few bytes unless the address has a file. Returns whether this call created it.
+
+        S3, Google Cloud Storage and Azure decide that themselves, so only one of several calls creates the file.
+        Elsewhere, the driver looks first.
+        """
+        with _driver_errors(address):
+            path = self._system._strip_protocol(address)
+            if scheme_of(address) not in _PUBLISHED_WHOLE:
+                self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            try:
+                self._system.pipe_file(path, data, mode="create")
+            except FileExistsError:
+                return False
+            except Exception:
+                with suppress(FileNotFoundError):  # not every driver has this error
+                    self._system.info(path)
+                    return False
+                raise
+            return True
+
+    def remove(self, address: str) -> None:
+        """Remove a file. It may be missing."""
+        with _driver_errors(address), suppress(FileNotFoundError):
+            self._system.rm_file(self._system._strip_protocol(address))
+
 
 def _stored(address: str, info: Mapping[str, Any]) -> StoredObject:
     versions = [f"{name}={info[name]}" for name in _VERSIONS if info.get(name) is not None]
@@ -111,7 +137,7 @@ def _driver_errors(address: str) -> Iterator[None]:
     except (CaffeError, MemoryError):
         raise
     except FileNotFoundError:
-        raise StorageError(
+        raise NotStoredError(
             f"{place}: there is no such file or folder that you may see; check the address and your permissions"
         ) from None
     except Exception as problem:

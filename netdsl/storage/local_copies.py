@@ -12,15 +12,12 @@ import logging
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from queue import Empty, Full, Queue
 from secrets import token_hex
-from threading import Event, Thread
-from typing import Any, TypeVar
+from threading import Event
+from typing import Any
 
 from caffe_proto.addresses import address_in, shown_address
 from caffe_proto.errors import FileError
@@ -29,15 +26,12 @@ from caffe_proto.storage import PRIVATE, create_folder, file_hash, remove_leftov
 from netdsl.errors import StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.schemes import Storage, StoredObject, storage_of
-
-T = TypeVar("T")
+from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, within_silence
 
 _log = logging.getLogger(__name__)
 
 ALLOWED = "NETDSL_ALLOW_ADDRESSES"  # the beginnings of addresses that files may name, with commas between them
 _RECORD = ".copy.json"  # in a copy's folder: the address, and the size and SHA-256 of each file
-_SILENCE = 60.0  # seconds without a byte, or without an answer, after which a transfer ends
-_AT_ONCE = 8  # files of a folder that are fetched at the same time
 _DIGITS = 32  # of a hash in a folder's name
 
 # In names of data, options and a part may follow an address: lmdb:s3://bucket/set:train?items=FILE.
@@ -89,6 +83,28 @@ def allowed_addresses() -> tuple[str, ...]:
     return tuple(part.strip() for part in os.environ.get(ALLOWED, "").split(",") if "://" in part)
 
 
+def addresses_of_copies(text: str) -> dict[str, str]:
+    """Return the folders of copies whose paths a text contains, with the addresses from which they were copied."""
+    folders = re.findall(rf"{re.escape(str(_copies_folder()))}/[0-9a-f]{{{_DIGITS}}}(?=/)", text)
+    origins = {folder: _origin_of(Path(folder)) for folder in folders}
+    return {folder: origin for folder, origin in origins.items() if origin is not None}
+
+
+def copy_again(folder: str, address: str) -> str:
+    """Return the folder of a copy that another machine made and a file names. If it isn't on this machine, the address
+    is copied again, if the user allows that. It must still have the same version."""
+    if _read_record(Path(folder)) is not None:
+        return folder
+    allowed_path = path_in_file(address, None)
+    assert allowed_path is not None
+    if allowed_path.parent.name != Path(folder).name:
+        raise StorageError(
+            f"{shown_address(address)}: it has changed since the run began with it; put the version of that time there "
+            "again, or start a new run"
+        )
+    return str(allowed_path.parent)
+
+
 def is_copy(path: Path) -> bool:
     """Return whether a path is that of a copy."""
     return _origin_of(path.parent) is not None
@@ -119,15 +135,15 @@ def local_copy(address: str) -> Path:
     version."""
     address = address.rstrip("/") if address.partition("://")[2].strip("/") else address
     storage, name = storage_of(address), name_of(address)
-    objects = _within_silence(lambda: storage.objects(address), address)
-    _check_names(objects, address)
+    objects = within_silence(lambda: storage.objects(address), address)
+    check_names(objects, address)
     known = all(stored.version for stored in objects.values())
     version = json.dumps(_versions(objects))
     key = hashlib.sha256(f"{address}\0{version if known else token_hex(16)}".encode()).hexdigest()[:_DIGITS]
     folder = _copies_folder() / key
     if not _is_whole(folder):
         _fetch_folder(storage, address, objects, folder, name)
-        again = _within_silence(lambda: storage.objects(address), address)
+        again = within_silence(lambda: storage.objects(address), address)
         if _versions(again) != _versions(objects):
             shutil.rmtree(folder, ignore_errors=True)
             raise StorageError(f"{shown_address(address)}: it changed while it was fetched; run the same command again")
@@ -159,18 +175,6 @@ def name_of(address: str) -> str:
     return name
 
 
-def _check_names(objects: Mapping[str, StoredObject], address: str) -> None:
-    if not objects:
-        raise StorageError(f"{shown_address(address)}: the folder is empty; check the address")
-    for name in filter(None, objects):
-        parts = name.split("/")
-        if any(part in ("", ".", "..") or "\0" in part for part in parts):
-            raise StorageError(
-                f"{shown_address(address)}: '{name[:100]}' isn't the name of a file below the folder; "
-                "rename it in the storage"
-            )
-
-
 def _fetch_folder(storage: Storage, address: str, objects: Mapping[str, StoredObject], folder: Path, name: str) -> None:
     """Fetch all files into a hidden folder, which gets its name when it is complete."""
     _log.info("fetching %d files of %s", len(objects), shown_address(address))
@@ -183,10 +187,10 @@ def _fetch_folder(storage: Storage, address: str, objects: Mapping[str, StoredOb
         def fetched(relative: str) -> tuple[str, list[object]]:
             path = target / relative if relative else target
             path.parent.mkdir(parents=True, exist_ok=True)
-            return relative, _fetch(storage, objects[relative], path, ended)
+            return relative, fetch_file(storage, objects[relative], path, ended)
 
         try:
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
+            with ThreadPoolExecutor(AT_ONCE) as pool:
                 try:
                     files = dict(pool.map(fetched, objects))
                 except BaseException:
@@ -218,23 +222,6 @@ def _check_size(objects: Mapping[str, StoredObject], address: str, folder: Path)
         )
 
 
-def _fetch(storage: Storage, stored: StoredObject, path: Path, ended: Event) -> list[object]:
-    """Fetch one file. Returns its size and SHA-256."""
-    digest, size = hashlib.sha256(), 0
-    with path.open("xb") as file:
-        for piece in _pieces_within_silence(storage.pieces(stored), stored.address, ended):
-            size += len(piece)
-            if size > Limit.ADDRESS_BYTES.most:
-                raise Limit.ADDRESS_BYTES.problem(size, shown_address(stored.address), Limit.ADDRESS_BYTES.most)
-            digest.update(piece)
-            file.write(piece)
-    if stored.size and size != stored.size:
-        raise StorageError(
-            f"{shown_address(stored.address)}: {size:,} of {stored.size:,} bytes arrived; run the same command again"
-        )
-    return [size, digest.hexdigest()]
-
-
 def _is_whole(folder: Path) -> bool:
     """Return whether a copy exists and has the sizes and hashes of its record. A damaged one is removed."""
     record = _read_record(folder)
@@ -263,59 +250,3 @@ def _discard(folder: Path) -> None:
     hidden = folder.with_name(f".{folder.name}.{token_hex(8)}")
     folder.rename(hidden)
     shutil.rmtree(hidden, ignore_errors=True)
-
-
-def _within_silence(function: Callable[[], T], address: str) -> T:
-    """Return a function's result. Raises an error if the storage doesn't answer in time."""
-
-    def once() -> Iterator[T]:
-        yield function()
-
-    return next(_pieces_within_silence(once(), address, Event()))
-
-
-def _pieces_within_silence(pieces: Iterator[T], address: str, ended: Event) -> Iterator[T]:
-    """Yield pieces that another thread reads, so that no driver can make this one wait forever."""
-    arrived: Queue[tuple[T | None, BaseException | None]] = Queue(2)
-    left = Event()
-
-    def put(piece: T | None, problem: BaseException | None) -> None:
-        while not (left.is_set() or ended.is_set()):
-            with suppress(Full):
-                arrived.put((piece, problem), timeout=0.5)
-                return
-
-    def read() -> None:
-        try:
-            for piece in pieces:
-                put(piece, None)
-                if left.is_set() or ended.is_set():
-                    return
-            put(None, None)
-        except BaseException as problem:
-            put(None, problem)
-
-    Thread(target=read, daemon=True).start()
-    try:
-        while True:
-            piece, problem = _next_piece(arrived, address, ended)
-            if problem is not None:
-                raise problem
-            if piece is None:
-                return
-            yield piece
-    finally:
-        left.set()
-
-
-def _next_piece(
-    arrived: Queue[tuple[T | None, BaseException | None]], address: str, ended: Event
-) -> tuple[T | None, BaseException | None]:
-    silent_until = time.monotonic() + _SILENCE
-    while time.monotonic() < silent_until and not ended.is_set():
-        with suppress(Empty):
-            return arrived.get(timeout=0.5)
-    raise StorageError(
-        f"{shown_address(address)}: the storage has sent nothing for {_SILENCE:g} seconds; check the address and the "
-        "connection, and run the same command again"
-    )

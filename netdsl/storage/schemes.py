@@ -44,6 +44,14 @@ class WritableStorage(Storage, Protocol):
         """Publish a file under an address: whole or not at all."""
         ...
 
+    def create(self, data: bytes, address: str) -> bool:
+        """Publish a few bytes unless the address has a file. Returns whether this call created it."""
+        ...
+
+    def remove(self, address: str) -> None:
+        """Remove a file. It may be missing."""
+        ...
+
 
 def _driver(package: str, extra: str) -> Callable[[str], Storage]:
     return partial(_open_driver, package, extra)

@@ -15,9 +15,10 @@ from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import NEWEST, Run, exists, forget
-from netdsl.distributed.run_lease import RunLease, hold
+from netdsl.distributed.run_lease import RunLease
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
 from netdsl.distributed.run_starts import note_start
+from netdsl.distributed.run_storage import check_published, hold, is_at_address
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervisor import End
@@ -29,7 +30,7 @@ from netdsl.model.opening import open_files, store_for_workers
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.solver import state
-from netdsl.solver.events import Action, Event, Listener, Notice, no_action
+from netdsl.solver.events import Action, Event, Listener, Notice, SnapshotSaved, no_action
 from netdsl.solver.length import Intervals
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import SolverSettings, find_weights
@@ -195,7 +196,7 @@ def train(
         return backend.train(folder, None, lambda told: None, no_action)
     with ExitStack() as stack:
         stack.enter_context(backend.leading(folder))
-        if run is None:
+        if run is None and not is_at_address(folder):
             Run.load(folder)  # so that a folder without a run stays untouched
         listen = _passing_on(listeners)
         lease = stack.enter_context(hold(folder, lambda text: listen(Notice(text))))
@@ -207,10 +208,12 @@ def train(
         (folder / _ENDED).unlink(missing_ok=True)
         note_start(folder, command)
         write = stack.enter_context(open_run_log(folder))
+        check_published(folder, saved=True)
 
         def log_and_pass_on(report: Told) -> None:
             lease.check()
             write(report)
+            check_published(folder, saved=isinstance(report, RoundRecord | SnapshotSaved))
             if isinstance(report, RoundRecord):
                 on_round(report)
             else:

@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.addresses import local_path
 from netdsl.data.batches.user_data import AnyData, UserData, is_of_spark, user_data_of
 from netdsl.data.batches.user_rows import UserRows
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import EVENTS, RoundRecord, read_moments
+from netdsl.distributed.run_storage import run_folder
 from netdsl.distributed.run_worker import MODEL, MODEL_AT_STOP
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import parse
@@ -58,7 +58,7 @@ class Team:
         team."""
         count = WorkerCount(backend.started or 1) if workers is None else WorkerCount.parse(str(workers))
         chosen = ModelAveraging() if strategy is None else parse(strategy) if isinstance(strategy, str) else strategy
-        return cls(backend, count, chosen, None if folder is None else local_path(folder, "a folder"))
+        return cls(backend, count, chosen, None if folder is None else run_folder(folder))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ class Done(NamedTuple):
 
 
 Zoo = Callable[..., Done]
+Start = Callable[..., "Command"]
 
 
 @pytest.fixture(scope="session")
@@ -53,25 +55,56 @@ def bucket(endpoint: str) -> Any:
     return bucket
 
 
+class Command:
+    """A command that runs."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def kill(self) -> None:
+        """Kill the command and all processes that it has started."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def done(self) -> Done:
+        """Wait for the command's end."""
+        out, err = self.process.communicate()
+        assert "Traceback" not in err and KEYS["AWS_SECRET_ACCESS_KEY"] not in out + err
+        return Done(self.process.returncode, out, err)
+
+
 @pytest.fixture
-def zoo(endpoint: str, tmp_path: Path) -> Zoo:
-    """Run `zoo` in an empty folder with a cache folder of its own. The server's credentials are in the environment."""
+def start(endpoint: str, tmp_path: Path) -> Iterator[Start]:
+    """Start `zoo` in an empty folder with a cache folder of its own. The server's credentials are in the
+    environment."""
     (tmp_path / "here").mkdir()
     own = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "AWS_EC2_METADATA_DISABLED": "true", "PYTHONPATH": ROOT}
+    started = list[Command]()
 
-    def run(*words: str, env: Mapping[str, str | None] = {}) -> Done:
+    def begin(*words: str, env: Mapping[str, str | None] = {}) -> Command:
         merged = {**os.environ, **KEYS, "AWS_ENDPOINT_URL": endpoint, **own, **env}
-        done = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-m", "zoo", *words],
             cwd=tmp_path / "here",
             env={name: value for name, value in merged.items() if value is not None},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
-        assert "Traceback" not in done.stderr and KEYS["AWS_SECRET_ACCESS_KEY"] not in done.stdout + done.stderr
-        return Done(done.returncode, done.stdout, done.stderr)
+        started.append(Command(process))
+        return started[-1]
 
-    return run
+    yield begin
+    for command in started:
+        if command.process.poll() is None:
+            command.kill()
+
+
+@pytest.fixture
+def zoo(start: Start) -> Zoo:
+    """Run `zoo` to its end."""
+    return lambda *words, env={}: start(*words, env=env).done()
 
 
 @pytest.fixture

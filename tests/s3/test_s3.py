@@ -102,12 +102,6 @@ def test_a_problem_of_the_storage_is_a_sentence(
     assert done.code == 2 and problem in done.err and done.err.count("\n") == 1 and not copies(tmp_path)
 
 
-def test_a_run_needs_a_folder_on_this_machine(zoo: Zoo, tmp_path: Path) -> None:
-    done = zoo("train", "lenet", "--data", "digits", "--run", "s3://models/run")
-    assert done.code == 2 and "s3://models/run: this must be a folder on this machine" in done.err
-    assert not list((tmp_path / "here").iterdir())
-
-
 def test_results_are_published(bucket: Any, zoo: Zoo, tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text(
         """input: "data" input_shape { dim: 1 dim: 1 dim: 8 dim: 8 }

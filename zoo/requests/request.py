@@ -67,8 +67,8 @@ class Said(TypedDict, total=False):
     is_argument: bool
     is_file: bool  # the path of an existing local file
     # The use of addresses: their files are read or written, or another program uses them. If Spark is the backend, it
-    # uses those of tables and results.
-    address: Literal["read", "write", "table", "result", "other"]
+    # uses those of tables and results. Runs are written at addresses, or their records are read.
+    address: Literal["read", "write", "table", "result", "run", "recorded run", "other"]
     unprocessed: bool  # whether the field also accepts words that look like options
 
 
@@ -127,7 +127,7 @@ class Request:
                     from netdsl.storage.outgoing import outgoing_path
 
                     changes[each.name] = str(stack.enter_context(outgoing_path(value)))
-            copied = self._with_local_copies()
+            copied = self._with_local_copies()._with_run_folders()
             yield replace(copied, **changes) if changes else copied
 
     def _with_local_copies(self) -> Self:
@@ -140,6 +140,20 @@ class Request:
 
                 is_list = isinstance(value, tuple)
                 changes[each.name] = tuple(map(with_local_paths, value)) if is_list else with_local_paths(value)
+        return replace(self, **changes) if changes else self
+
+    def _with_run_folders(self) -> Self:
+        """Return the request with folders of this machine in place of runs at addresses: one in which a run is trained
+        and from which it is published, or one with the records of a run."""
+        changes = {}
+        for each in fields_of(type(self)):
+            value, use = getattr(self, each.name), each.said.get("address")
+            if use in ("run", "recorded run") and _has_address(value):
+                from netdsl.distributed.run_storage import recorded_folder, run_folder
+
+                folder = run_folder if use == "run" else recorded_folder
+                is_list = isinstance(value, tuple)
+                changes[each.name] = tuple(str(folder(one)) for one in value) if is_list else str(folder(value))
         return replace(self, **changes) if changes else self
 
     def meanwhile(self) -> AbstractContextManager[object]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
+from caffe_proto.addresses import address_in
 from caffe_proto.whole_numbers import whole_number
 from netdsl.distributed.control.place import Ports
 from netdsl.distributed.launchers import LAUNCHERS
@@ -27,7 +30,7 @@ NEEDS_MACHINES = (
 
 @request
 class ReportRequest(WithPython):
-    """Report on a run: RUN is its folder, and the run may still be in progress.
+    """Report on a run: RUN is its folder or address, and the run may still be in progress.
 
     A table shows how the workers spent their time, in seconds and shares. Waiting and exchanging are counted where they
     delayed a worker; broadcast, reduce, prepare and push ran in parallel with computing. The page RUN/report.html shows
@@ -39,7 +42,7 @@ class ReportRequest(WithPython):
     their curves in one chart.
     """
 
-    runs: tuple[str, ...] = argument("RUN...")
+    runs: tuple[str, ...] = argument("RUN...", address="recorded run")
     output: str | None = option(
         "Destination of the page, a file ending in .html or a folder.",
         default=None,
@@ -50,6 +53,16 @@ class ReportRequest(WithPython):
     items: int = option(
         "Number of test items to predict; 0 doesn't run the net at all.", default=2000, least=0, metavar="N"
     )
+
+    @contextmanager
+    def with_local_files(self) -> Iterator[Self]:
+        """Provide the request with paths in place of addresses. By default, the page of a run at an address is
+        published there."""
+        own = self
+        if self.output is None and len(self.runs) == 1 and address_in(self.runs[0]):
+            own = replace(self, output=f"{self.runs[0].rstrip('/')}/report.html")
+        with super(ReportRequest, own).with_local_files() as local:
+            yield local
 
 
 @request
@@ -230,7 +243,11 @@ class TrainRequest(OfSolver, ByWorkers):
         default=None, metavar="FILE", is_file=True,
     )  # fmt: skip
     folder: str | None = option(
-        "Folder of the run; MODEL_run by default with --workers.", default=None, name="run", metavar="FOLDER"
+        "Folder or address of the run; MODEL_run by default with --workers.",
+        default=None,
+        name="run",
+        metavar="FOLDER",
+        address="run",
     )
     transport: str | None = option(
         "Method of exchanging models; by default chosen for the devices.", default=None, names=transport_names
@@ -239,10 +256,16 @@ class TrainRequest(OfSolver, ByWorkers):
         "Time for which a worker may be silent before it counts as lost.", default=None, least=1, metavar="SECONDS"
     )
     resume: str | None = option(
-        "Folder of the run to resume; --workers may change the number of workers.", default=None, metavar="FOLDER"
+        "Folder or address of the run to resume; --workers may change the number of workers.",
+        default=None,
+        metavar="FOLDER",
+        address="run",
     )
     replay: str | None = option(
-        "Folder of a run to repeat, including the workers that were lost or joined.", default=None, metavar="FOLDER"
+        "Folder or address of a run to repeat, including the workers that were lost or joined.",
+        default=None,
+        metavar="FOLDER",
+        address="recorded run",
     )
     log: str | None = option(
         "File to which a JSON object is appended for each display, test and snapshot.", default=None, metavar="FILE"

@@ -16,11 +16,11 @@ from netdsl.data.reader import open_reader
 from netdsl.errors import StorageError
 from netdsl.model import open_model
 from netdsl.solver.settings import open_settings, read_settings
-from netdsl.storage import local_copies
+from netdsl.storage import local_copies, transfers
 from netdsl.storage.drivers import DriverStorage
 from netdsl.storage.local_copies import local_copy, path_in_file, with_local_paths
 from netdsl.storage.schemes import StoredObject
-from tests.netdsl.storage.conftest import Put
+from tests.memory_storage import Put
 
 NET = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 2 } } }'
 ADDRESS = "memory://bucket/net.prototxt"
@@ -118,7 +118,7 @@ def test_an_interrupted_fetch_leaves_nothing(put: Put, monkeypatch: pytest.Monke
 
 def test_a_storage_that_says_nothing_is_given_up(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     put(ADDRESS, NET)
-    monkeypatch.setattr(local_copies, "_SILENCE", 0.2)
+    monkeypatch.setattr(transfers, "_SILENCE", 0.2)
     monkeypatch.setattr(DriverStorage, "pieces", lambda self, stored: iter(lambda: sleep(30), None))
     with pytest.raises(StorageError, match=r"net.prototxt: the storage has sent nothing for 0.2 seconds"):
         local_copy(ADDRESS)

@@ -12,7 +12,7 @@ from netdsl.errors import StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import with_addresses
 from netdsl.storage.outgoing import outgoing_path
-from tests.netdsl.storage.conftest import Put
+from tests.memory_storage import Put
 
 ADDRESS = "memory://bucket/nets/net.onnx"
 

@@ -19,10 +19,7 @@ from zoo.requests.using import FeaturesRequest
 
 RUN = "hdfs://n/run"
 COMMAND_LINES = {
-    "run": ["train", "lenet", "--data", "digits", "--run", RUN],
     "log": ["train", "lenet", "--data", "digits", "--log", RUN],
-    "resume": ["train", "--resume", RUN],
-    "report": ["report", RUN],
     "export": ["export", "lenet", "--to", "caffe", "-o", RUN],
     "pictures": ["predict", "lenet", "digits", "--draw", RUN],
     "data": ["data", "convert", "digits", f"lmdb:{RUN}"],
@@ -52,11 +49,12 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
     commands = [command for command in COMMANDS.values() if isinstance(command, Command)]
     fields = [field for each in commands for field in fields_of(loaded(f"zoo.requests.{each.request}"))]
     passed = {field.name for field in fields if takes_text(field) and field.said.get("address") == "other"}
-    assert passed == {"master", "mlflow", "model", "weights", "text", "arguments"}
+    assert passed == {"master", "mlflow", "model", "weights", "text", "arguments", "data"}
     read = {field.name for field in fields if field.reads_addresses}
     assert {"net", "files", "solver", "source", "data", "inputs", "weights"} < read
     used = {field.name for field in fields if field.said.get("address")}
-    assert not used & {"target", "folder", "resume", "log", "tensorboard", "plot", "lock", "snapshot", "draw"}
+    assert {"folder", "resume", "replay", "runs"} < used
+    assert not used & {"target", "log", "tensorboard", "plot", "lock", "snapshot", "draw"}
     for field in filter(takes_text, fields):
         with pytest.raises(RequestError, match="not an address"):
             field.check_paths(("s3://bucket/x",) if field.is_repeated else "s3://bucket/x")
@@ -79,7 +77,6 @@ def test_a_program_gets_the_same_error(tmp_path: Path, monkeypatch: pytest.Monke
     net = Net("lenet")
     for call in (
         lambda: net.save("s3://bucket/lenet.caffemodel"),
-        lambda: net.train((), epochs=1, run="s3://bucket/run", workers=2),
         lambda: parse_source("lmdb:sftp://host/train"),
         lambda: read_settings(solver),
     ):

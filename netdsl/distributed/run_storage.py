@@ -1,0 +1,542 @@
+"""Runs at addresses. Training works in a folder on this machine, whose files are published at the run's address.
+
+All other code knows only that folder, which the first worker's machine has. A thread publishes what is new in it after
+each round and each snapshot: first the files without which others are useless, then those that make a run, a round or a
+snapshot valid. So the address always holds what a killed training could have left in a folder.
+
+An address has one writer at a time. Its leases are numbered files, and only the newest counts. A storage that creates a
+file only once gives each number to one process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from secrets import token_hex
+from threading import Event
+
+import msgspec
+
+from caffe_proto.addresses import address_in, shown_address
+from caffe_proto.errors import FileError
+from caffe_proto.limits import Limit
+from caffe_proto.storage import PRIVATE, create_folder, temporary_folder, write_pieces
+from netdsl.distributed import run_lease
+from netdsl.distributed.run_lease import LeaseTerms, RunLease, is_of_lease
+from netdsl.errors import DistributedError, NotStoredError, StorageError
+from netdsl.storage.cache_folder import cache_folder
+from netdsl.storage.local_copies import name_of, show_as
+from netdsl.storage.schemes import StoredObject, WritableStorage, storage_of
+from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, within_silence
+
+_log = logging.getLogger(__name__)
+
+_RUN, _MODEL = "run.json", "model.caffemodel"
+_NEVER_PUBLISHED = re.compile(
+    r"control(-[0-9]+)?\.json|ended|left-[0-9]+"
+)  # for processes of this machine; one is secret
+_GROWING = (".jsonl", ".log")
+_LEASE = re.compile(r"lease-([0-9]{8})\.json")
+_BEATS = 6  # in the time of a lease
+_LONGEST_LEASE = 1 << 16  # bytes
+_PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0)  # seconds between attempts to publish; in the end, after them training fails
+_LOOK = 1.0  # seconds between two looks at another process's lease
+
+_Signature = tuple[int, int, int]  # of a file: its size, its time and its number
+
+
+class _Published(msgspec.Struct):
+    """What a working folder has in common with its address: the leases under which it was the newest state, and the
+    files that are published."""
+
+    keys: list[str] = []
+    files: dict[str, _Signature] = {}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An address of a run, and the folder on this machine in which it is trained."""
+
+    address: str
+    folder: Path
+    storage: WritableStorage
+
+    @classmethod
+    def of(cls, address: str, use: str) -> _Place:
+        address = address.rstrip("/")
+        storage, name = storage_of(address), name_of(address)
+        if not isinstance(storage, WritableStorage):
+            raise StorageError(f"{shown_address(address)}: files can't be written there; name a folder on this machine")
+        key = hashlib.sha256(address.encode()).hexdigest()[:32]
+        place = cls(address, (cache_folder() / "runs" / key / use / name).resolve(), storage)
+        show_as(place.folder.parent, address)
+        return place
+
+    @property
+    def record(self) -> Path:
+        """The file that describes what is published."""
+        return self.folder.parent / "published.json"
+
+    def read_record(self) -> _Published:
+        try:
+            return msgspec.json.decode(self.record.read_bytes(), type=_Published)
+        except (OSError, ValueError):
+            return _Published()
+
+    def write_record(self, published: _Published) -> None:
+        create_folder(self.record.parent, PRIVATE)
+        write_pieces(self.record, [msgspec.json.encode(published)])
+
+    def objects(self) -> dict[str, StoredObject]:
+        """Return what the address holds, including the leases."""
+        try:
+            objects = within_silence(lambda: self.storage.objects(self.address), self.address)
+        except NotStoredError:
+            return {}
+        objects = {name: each for name, each in objects.items() if not _is_hidden(name)}
+        if objects:
+            check_names(objects, self.address)
+        if "" in objects:
+            raise StorageError(f"{shown_address(self.address)}: this is a file; name a folder for the run")
+        return objects
+
+    def files(self) -> dict[str, _Signature]:
+        """Return the files of the working folder that are published. Rounds are published when they are complete."""
+        files = dict[str, _Signature]()
+        for path in self.folder.rglob("*"):
+            name = path.relative_to(self.folder).as_posix()
+            if not (_is_hidden(name) or is_of_lease(path) or _NEVER_PUBLISHED.fullmatch(name)):
+                with suppress(OSError):  # it was removed
+                    status = path.stat()
+                    if path.is_file():
+                        files[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
+        whole = {"", *(_round_of(name) for name in files if name.endswith("/whole.json"))}
+        return {name: signature for name, signature in files.items() if _round_of(name) in whole}
+
+
+_places: dict[Path, _Place] = {}  # by working folder
+_publishers: dict[Path, _Publisher] = {}  # likewise, of the runs that this process holds
+
+
+def run_folder(name: str | Path) -> Path:
+    """Return the folder of a run on this machine. A run at an address has a working folder, the same for all processes
+    of this machine and user. It has its files while this process or another one of this machine holds the run."""
+    address = address_in(name)
+    if address is None:
+        return Path(name)
+    place = _Place.of(address, "working")
+    _places[place.folder] = place
+    return place.folder
+
+
+def recorded_folder(name: str | Path) -> Path:
+    """Return a folder with the records of a run, to read. Those at an address are fetched, but not its saved rounds."""
+    address = address_in(name)
+    if address is None:
+        return Path(name)
+    place = _Place.of(address, "reading")
+    objects = {
+        each: stored for each, stored in _without_leases(place.objects()).items() if not each.startswith("rounds/")
+    }
+    if _RUN not in objects:
+        raise StorageError(f"{shown_address(address)}: there is no run at this address; name one that --run wrote to")
+    _fetch(place, objects)
+    return place.folder
+
+
+def is_at_address(folder: Path) -> bool:
+    """Return whether a folder is the working folder of a run at an address. It is complete only for the run's
+    holder."""
+    return folder.resolve() in _places
+
+
+@contextmanager
+def hold(folder: Path, note: Callable[[str], object] = lambda text: None) -> Iterator[RunLease]:
+    """Hold a run inside the context, as `run_lease.hold` does. A run at an address is held there too: its files are
+    fetched if another machine wrote them, and published until the end."""
+    folder = folder.resolve()
+    with run_lease.hold(folder, note) as lease:
+        place = _places.get(folder)
+        if place is None or folder in _publishers:
+            yield lease
+            return
+        publisher = _Publisher(place, note)
+        _publishers[folder] = publisher
+        try:
+            yield lease
+        except BaseException:
+            publisher.close(failed=True)
+            raise
+        else:
+            publisher.close(failed=False)
+        finally:
+            del _publishers[folder]
+
+
+def check_published(folder: Path, *, saved: bool = False) -> None:
+    """Raise a `DistributedError` if another process has taken over the run at an address. With `saved`, publish what is
+    new soon. Does nothing for other runs."""
+    publisher = _publishers.get(folder.resolve())
+    if publisher is not None:
+        publisher.check(saved=saved)
+
+
+class _Publisher:
+    """Holds the lease at an address, and publishes the files of the working folder. Training doesn't wait for it."""
+
+    def __init__(self, place: _Place, note: Callable[[str], object]) -> None:
+        self._place, self._note = place, note
+        self._notes = deque[str]()  # from threads; the run's own thread passes them on
+        self._lost: DistributedError | None = None
+        self._wanted, self._ended = Event(), Event()
+        record = place.read_record()
+        self._number, self._terms, before = _taken(place, record, note)
+        if before is not None and before.key in record.keys:
+            names = _without_leases(place.objects())
+            self._published = {name: record.files.get(name, (-1, 0, 0)) for name in names}
+        else:
+            self._fetch_all(note)
+        self._write_record()
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._beat, self._work)]
+        for thread in self._threads:
+            thread.start()
+
+    def check(self, *, saved: bool) -> None:
+        """Pass on notes, and raise a `DistributedError` if the lease is lost."""
+        while self._notes:
+            self._note(self._notes.popleft())
+        if self._lost is not None:
+            raise self._lost
+        if saved:
+            self._wanted.set()
+
+    def close(self, *, failed: bool) -> None:
+        """Publish everything and release the lease. If that isn't possible, raise a `StorageError` that names the
+        working folder. After another failure, that is a note."""
+        self._ended.set()
+        self._wanted.set()
+        for thread in self._threads:
+            thread.join()
+        problem: StorageError | FileError | DistributedError | None = self._lost
+        pauses = () if self._lost is not None else (0.0,) if failed else (0.0, *_PAUSES)
+        for pause in pauses:
+            time.sleep(pause)
+            try:
+                self._publish()
+                self._release()
+                problem = None
+                break
+            except (StorageError, FileError) as reason:
+                problem = reason
+            except DistributedError as reason:
+                problem = reason
+                break
+        while self._notes:
+            self._note(self._notes.popleft())
+        if problem is None or (failed and self._lost is not None):
+            return
+        if not isinstance(problem, DistributedError):
+            show_as(self._place.folder.parent, None)
+            problem = StorageError(
+                f"{problem}; {self._place.folder} still has everything: to publish it from this machine later, run "
+                f"zoo train --resume {shown_address(self._place.address)}"
+            )
+        if not failed:
+            raise problem
+        self._note(str(problem))
+
+    def _fetch_all(self, note: Callable[[str], object]) -> None:
+        """Replace the working folder's files by those of the address, which another machine wrote."""
+        place = self._place
+        place.record.unlink(missing_ok=True)
+        objects, left = _without_leases(place.objects()), place.files()
+        if left:
+            note(f"{shown_address(place.address)}: the run there replaces an older state of it on this machine")
+        for name in left:
+            (place.folder / name).unlink(missing_ok=True)
+        _fetch(place, objects)
+        self._published = place.files()
+
+    def _write_record(self) -> None:
+        self._place.write_record(_Published([self._terms.key], self._published))
+
+    def _beat(self) -> None:
+        number = 0
+        while not self._ended.wait(self._terms.seconds / _BEATS) and self._lost is None:
+            number += 1
+            with suppress(StorageError):
+                self._check_lease()
+                self._write_lease(msgspec.structs.replace(self._terms, beat=f"{number:016}"))
+
+    def _check_lease(self) -> None:
+        """Raise a `DistributedError` if there is a newer lease."""
+        objects = self._place.objects()
+        number = max(_lease_numbers(objects), default=0)
+        if number < self._number:
+            reason = "the run was removed there, so this process ends; start it again at another address"
+        else:
+            newest = _read_lease(self._place, objects[_lease_name(number)])
+            if newest.key == self._terms.key:
+                return
+            reason = f"{newest.holder} has taken the run over, so this process ends; wait until the other one has ended"
+        self._lost = DistributedError(f"{shown_address(self._place.address)}: {reason}")
+        raise self._lost
+
+    def _write_lease(self, terms: LeaseTerms) -> None:
+        path = self._place.folder.parent / "lease.json"
+        write_pieces(path, [msgspec.json.encode(terms)])
+        self._put(path, _lease_name(self._number))
+
+    def _release(self) -> None:
+        """Release the lease. Its file stays, so that numbers never repeat, unless no run has begun."""
+        if (self._place.folder / _RUN).exists():
+            self._write_lease(msgspec.structs.replace(self._terms, released=True))
+        else:
+            self._place.storage.remove(f"{self._place.address}/{_lease_name(self._number)}")
+
+    def _work(self) -> None:
+        failures = 0
+        while not self._ended.is_set():
+            self._wanted.wait()
+            self._wanted.clear()
+            if self._ended.is_set():
+                return
+            try:
+                self._publish()
+                if failures:
+                    self._notes.append(f"{shown_address(self._place.address)}: the storage can be reached again")
+                failures = 0
+            except DistributedError:
+                return
+            except (StorageError, FileError) as problem:
+                if not failures:
+                    self._notes.append(f"{problem}; training continues, and publishes its rounds later")
+                self._ended.wait(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                failures += 1
+                self._wanted.set()
+
+    def _publish(self) -> None:
+        """Publish the new files of the working folder, the decisive ones last, and remove what is gone there."""
+        files = self._place.files()
+        changed = [name for name, signature in files.items() if self._published.get(name) != signature]
+        with self._pinned(changed) as pinned:
+            for rank in sorted({*map(_rank, pinned)}):
+                self._check_lease()
+                names = [name for name in pinned if _rank(name) == rank]
+                with ThreadPoolExecutor(AT_ONCE) as pool:
+                    list(pool.map(lambda name: self._put(pinned[name], name), names))
+                self._published |= {name: files[name] for name in names}
+        for name in sorted(self._published.keys() - files.keys(), key=_rank, reverse=True):
+            self._place.storage.remove(f"{self._place.address}/{name}")
+            del self._published[name]
+        if changed:
+            self._write_record()
+
+    def _put(self, path: Path, name: str) -> None:
+        self._place.storage.put(path, f"{self._place.address}/{name}")
+
+    @contextmanager
+    def _pinned(self, names: Iterable[str]) -> Iterator[dict[str, Path]]:
+        """Pin files as they are now, by links or copies, since workers write new rounds and remove old ones in the
+        meantime. Yields the pinned files. A round of which a file is gone is left out."""
+        pinned, gone = dict[str, Path](), set[str]()
+        with temporary_folder(self._place.folder.parent, "publishing") as hidden:
+            for number, name in enumerate(names):
+                source, path = self._place.folder / name, hidden / str(number)
+                try:
+                    _copy_of(source, path)
+                    pinned[name] = path
+                except OSError as problem:
+                    if source.exists():
+                        raise FileError(
+                            f"{source}: can't be published: {problem.strerror}; free some space there"
+                        ) from None
+                    gone.add(_round_of(name))
+            yield {name: path for name, path in pinned.items() if _round_of(name) not in gone - {""}}
+
+
+def _taken(
+    place: _Place, record: _Published, note: Callable[[str], object]
+) -> tuple[int, LeaseTerms, LeaseTerms | None]:
+    """Take the lease at an address. Returns its number and its terms, and the terms of the one before.
+
+    Raises a `DistributedError` if another process holds it.
+    """
+    shown_place = shown_address(place.address)
+    while True:
+        objects = place.objects()
+        number, before = max(_lease_numbers(objects), default=0), None
+        if number:
+            before = _read_lease(place, objects[_lease_name(number)])
+            reason = _watch(place, number, before, note)
+            if not reason:
+                continue
+            if not before.released:
+                note(f"{shown_place}: the run was held by {before.holder}, {reason}; this process takes it over")
+        terms = LeaseTerms.new(place.folder)
+        if before is not None and before.key in record.keys:
+            record.keys.append(terms.key)  # so that a kill at this point doesn't make the working folder an older state
+            place.write_record(record)
+        created = within_silence(
+            lambda terms=terms, number=number: place.storage.create(  # type: ignore[misc]
+                msgspec.json.encode(terms), f"{place.address}/{_lease_name(number + 1)}"
+            ),
+            place.address,
+        )
+        objects = place.objects()
+        mine = objects.get(_lease_name(number + 1))
+        # A call that reports a failure can have succeeded, and a newer lease can be older than the look at it.
+        if mine is None or max(_lease_numbers(objects)) != number + 1 or _read_lease(place, mine).key != terms.key:
+            if created and mine is not None:
+                place.storage.remove(mine.address)
+            continue
+        for each in _lease_numbers(objects):
+            if each <= number:
+                with suppress(StorageError):
+                    place.storage.remove(f"{place.address}/{_lease_name(each)}")
+        return number + 1, terms, before
+
+
+def _watch(place: _Place, number: int, terms: LeaseTerms, note: Callable[[str], object]) -> str:
+    """Watch the lease of another process. Returns the reason for which it may be taken over, or an empty text if there
+    is another one.
+
+    Raises a `DistributedError` if another process holds it.
+    """
+    begun, shown_place = time.monotonic(), shown_address(place.address)
+    note_after: float | None = 0.1 * terms.seconds
+    while not (terms.has_ended or terms.is_own):  # its own folder is held, so an own lease is a leftover
+        waited = time.monotonic() - begun
+        if waited > terms.seconds:
+            return f"which hasn't written anything for {terms.seconds:g} s"
+        if note_after is not None and waited > note_after:
+            note_after = None
+            note(
+                f"{shown_place}: the run is held by {terms.holder}; it is taken over if that writes nothing for "
+                f"{terms.seconds:g} s"
+            )
+        time.sleep(min(_LOOK, terms.seconds / _BEATS))
+        objects = place.objects()
+        if max(_lease_numbers(objects), default=0) != number:
+            return ""
+        present = _read_lease(place, objects[_lease_name(number)])
+        if present.released:
+            break
+        if present.beat != terms.beat:
+            raise DistributedError(
+                f"{shown_place}: the run is held by {terms.holder}, which has just written; wait until it has ended, "
+                f"stop it with `kill {terms.process}` on {terms.host}, or use another address"
+            )
+    return "which has ended"
+
+
+def _fetch(place: _Place, objects: Mapping[str, StoredObject]) -> None:
+    """Fetch files into the working folder. Files of the same version stay, and others are removed."""
+    shown_place = shown_address(place.address)
+    Limit.ADDRESS_BYTES.check(sum(each.size for each in objects.values()), shown_place)
+    record, versions, ended = place.folder.parent / "versions.json", dict[str, str](), Event()
+    with suppress(OSError, ValueError):
+        versions = msgspec.json.decode(record.read_bytes(), type=dict[str, str])
+    create_folder(place.folder, PRIVATE)
+    for path in list(place.folder.rglob("*")):
+        name = path.relative_to(place.folder).as_posix()
+        if path.is_file() and not is_of_lease(path) and name not in objects:
+            path.unlink()
+
+    def fetch(name: str) -> None:
+        stored, path = objects[name], place.folder / name
+        if versions.get(name) == stored.version != "" and path.exists():
+            return
+        create_folder(path.parent, PRIVATE)
+        hidden = path.with_name(f".{path.name[:40]}.{token_hex(8)}")
+        try:
+            fetch_file(place.storage, stored, hidden, ended)
+            hidden.replace(path)
+        finally:
+            hidden.unlink(missing_ok=True)
+
+    record.unlink(missing_ok=True)
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            try:
+                list(pool.map(fetch, objects))
+            except BaseException:
+                ended.set()
+                raise
+    except OSError as problem:
+        raise FileError(
+            f"{place.folder.parent}: the files of {shown_place} can't be written: {problem.strerror}; free some space, "
+            "or set XDG_CACHE_HOME to another folder"
+        ) from None
+    write_pieces(record, [msgspec.json.encode({name: stored.version for name, stored in objects.items()})])
+
+
+def _read_lease(place: _Place, stored: StoredObject) -> LeaseTerms:
+    """Return the terms of a lease. A damaged one has an unknown holder."""
+
+    def read() -> bytes:
+        data = b""
+        for piece in place.storage.pieces(stored):
+            data += piece
+            if len(data) > _LONGEST_LEASE:
+                break
+        return data
+
+    try:
+        data = within_silence(read, stored.address)
+    except NotStoredError:
+        return LeaseTerms("", released=True)
+    try:
+        return msgspec.json.decode(data, type=LeaseTerms)
+    except msgspec.MsgspecError:
+        return LeaseTerms(hashlib.sha256(data).hexdigest()[:16])
+
+
+def _lease_name(number: int) -> str:
+    return f"lease-{number:08}.json"
+
+
+def _lease_numbers(names: Iterable[str]) -> list[int]:
+    return [int(match[1]) for match in map(_LEASE.fullmatch, names) if match]
+
+
+def _without_leases(objects: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
+    return {name: stored for name, stored in objects.items() if not _LEASE.fullmatch(name)}
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+def _round_of(name: str) -> str:
+    """Return the folder of a round to which a file belongs, or an empty text."""
+    return name.rpartition("/")[0] if name.startswith("rounds/") else ""
+
+
+def _copy_of(source: Path, path: Path) -> None:
+    """Make a link to a file, or copy a file that grows."""
+    if source.suffix not in _GROWING:
+        with suppress(OSError):  # some file systems have no links
+            path.hardlink_to(source)
+            return
+    shutil.copyfile(source, path)
+
+
+def _rank(name: str) -> int:
+    """Return the place of a file in the order in which files are published. Later ones make earlier ones valid."""
+    path = PurePosixPath(name)
+    if name == _MODEL:
+        return 3
+    if path.name == "whole.json" or name.endswith(".resume.json"):
+        return 2
+    return 1 if name == _RUN else 0

@@ -1,0 +1,37 @@
+"""A storage in memory, registered as a plug-in registers one, and a cache folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from netdsl.registry import register_storage
+from netdsl.storage import local_copies
+from netdsl.storage.schemes import SCHEMES
+
+Put = Callable[[str, str | bytes], None]
+
+
+@pytest.fixture
+def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
+    """Return a function that stores a file below memory://."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(local_copies, "_opened", {})
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    @register_storage("memory")
+    def open_memory(address: str) -> Any:
+        return fsspec.filesystem("memory")
+
+    def store(address: str, content: str | bytes) -> None:
+        data = content.encode() if isinstance(content, str) else content
+        fsspec.filesystem("memory").pipe_file(address.removeprefix("memory:/"), data)
+
+    yield store
+    SCHEMES.unregister("memory")
+    fsspec.filesystem("memory").store.clear()
