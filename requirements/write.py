@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-EXTRAS = ("data", "logs", "onnx", "convert", "spark", "mpi", "hub", "planner", "serve", "dev", "docs")
+EXTRAS = ("data", "logs", "onnx", "convert", "spark", "connect", "mpi", "hub", "planner", "serve", "dev", "docs")
 OLDEST_PYTHON = "3.11"
 CUDA = ("cuda-", "nvidia-", "triton")
 # The package index has torch with CUDA only. This is the hash of the same release without CUDA, which pip prefers if it

@@ -81,7 +81,8 @@ def table_place(request: OnSpark, listen: Listen) -> tuple[LocalBackend | SparkB
     name: str | None = getattr(request, "device", None)
     if request.backend != SparkBackend.name:
         return LocalBackend(), one_device(name, listen)
-    return SparkBackend(request.master, request.workers), None if name is None else remote_devices_of(name)[0]
+    backend = SparkBackend(request.master, request.workers, request.remote)
+    return backend, None if name is None else remote_devices_of(name)[0]
 
 
 def parquet_of(data: str) -> str:

@@ -208,7 +208,9 @@ class _SilentTests:
 def backend_of(request: ByWorkers) -> Backend:
     """Return the backend that starts the workers."""
     if request.backend == SPARK:
-        return backend_named(SPARK, master=request.master)
+        return backend_named(
+            SPARK, master=request.master, remote=request.remote, address=request.address, port=request.ports
+        )
     if request.address or request.ports:
         name = request.backend or (MPI if started_by_mpiexec(os.environ) else EXTERNAL)
         return backend_named(name, address=request.address, port=request.ports)
@@ -270,7 +272,7 @@ def _described_run(
         request.gpus,
         settings.param,
         backend.workers_here(workers),
-        remote=backend.remote,
+        remote=backend.on_other_machines,
         listen=listen,
     )
     loading = Loading(bad=BadItems.SKIP if request.skip_bad else BadItems.STOP)

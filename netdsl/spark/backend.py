@@ -6,15 +6,18 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from caffe_proto.storage import PRIVATE, create_folder
+from netdsl.distributed.control.place import Ports
 from netdsl.errors import DistributedError
-from netdsl.spark.session import open_session, task_cores
+from netdsl.spark.cluster import PORT
+from netdsl.spark.kinds import HOST
+from netdsl.spark.session import SETTINGS, open_session, task_cores
 from netdsl.training.backends import SPARK, Backend
 
 if TYPE_CHECKING:  # naming a backend doesn't need torch
@@ -34,21 +37,28 @@ FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that don't 
 class SparkBackend(Backend):
     """The backend that runs workers, and parts of tables, as tasks of Spark.
 
-    Uses the Spark session that this process has open. Otherwise opens one at `master`, at the master of spark-submit,
-    or on this machine.
+    Uses the Spark session that this process has open. Otherwise opens one at `master`, at `remote`, which is a server
+    of Spark Connect, at the master of spark-submit, or on this machine. A server of Spark Connect can also be named in
+    SPARK_REMOTE. With it, executors connect to this process at an address and a port that may be named.
     """
 
     name = SPARK
-    remote: ClassVar[bool] = True
+    on_other_machines: ClassVar[bool] = True
     master: str | None = None
     tasks: int | None = None  # number of simultaneous tasks if Spark runs on this machine; one for each core if unset
+    remote: str | None = None
+    address: str | None = None
+    port: Ports | str | None = None
 
     def workers_here(self, workers: int | None) -> None:
         """Return `None`, since only Spark knows the number."""
 
     def cores(self, workers: int) -> int:
         """Return the number of cores that Spark gives a task."""
-        return task_cores(self.address)
+        if self._remote is None:
+            return task_cores(self.spark_master)
+        with self.session() as session:
+            return SessionBackend(session).cores(workers)
 
     def train(
         self, folder: Path, run: Run | None, told: Callable[[Told], object], requested: Callable[[], Action]
@@ -66,22 +76,34 @@ class SparkBackend(Backend):
             yield folder
 
     @property
-    def address(self) -> str:
+    def _remote(self) -> str | None:
+        """The server of Spark Connect, if any."""
+        return self.remote or (None if self.master is not None else os.environ.get("SPARK_REMOTE"))
+
+    @property
+    def spark_master(self) -> str:
         """The given master, or the one on this machine. The value is empty under spark-submit, which sets its own."""
         if self.master is not None:
             return self.master
         return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"
 
-    def session(self) -> AbstractContextManager[Any]:
-        """Return a session of Spark."""
-        return open_session(self.address)
+    @contextmanager
+    def session(self) -> Iterator[SparkSession]:
+        """Open a session of Spark."""
+        with open_session(self.spark_master, SETTINGS, remote=self._remote) as session:
+            ports = Ports.parse(self.port) if isinstance(self.port, str) else self.port
+            if self.address is not None:
+                session.conf.set(HOST, self.address)
+            if ports is not None:
+                session.conf.set(PORT, f"{ports.first}-{ports.last}")
+            yield session
 
 
 class SessionBackend(Backend):
     """The backend of an open session of Spark."""
 
     name = SPARK
-    remote: ClassVar[bool] = True
+    on_other_machines: ClassVar[bool] = True
 
     def __init__(self, session: SparkSession) -> None:
         from netdsl.spark.launcher import SparkLauncher

@@ -2,68 +2,52 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from caffe_proto.whole_numbers import whole_number
-from netdsl.distributed.control.place import NetworkPlace
+from netdsl.data.tables.arrow import arrow
+from netdsl.distributed.control.place import NetworkPlace, Ports
 from netdsl.errors import DistributedError
+from netdsl.spark.kinds import kind_of
 
 if TYPE_CHECKING:
-    from pyspark import BarrierTaskContext, SparkContext, TaskContext
+    from pyspark import BarrierTaskContext, TaskContext
     from pyspark.sql import SparkSession
 
 
-Work = Callable[[Iterable[int]], Iterable[Any]]
+Work = Callable[[int], Iterable[str]]  # of the task with a number
 
 PORT = "spark.netdsl.port"  # the setting for the driver's port
 GPUS = "spark.task.resource.gpu.amount"  # the setting for the number of GPUs, or the fraction of one, for a task
-# The places in which users name the workers' Python.
-_PYTHON, _PYTHON_VARIABLE = ("spark.pyspark.python", "PYSPARK_PYTHON")
+_FIELDS = "result string"
 _LAST_PORT = 65535
 _SLOTS = 120.0  # seconds for executors to start or restart
 _CANCEL = 30.0  # seconds for Spark to cancel a job
 _POLL = 0.2  # seconds between two polls
 
 
-def run_in_this_python(context: SparkContext) -> None:
-    """Let the workers of a local Spark run in this Python, unless the user has named another one.
-
-    Otherwise Spark runs the first `python3` on the path, which may not have netdsl.
-    """
-    named = _PYTHON_VARIABLE in os.environ or context.getConf().get(_PYTHON) is not None
-    if str(context.master).startswith("local") and not named:
-        context.pythonExec = sys.executable
-
-
 class Cluster:
-    """A Spark cluster, as the driver sees it."""
+    """A Spark cluster, as this process sees it."""
 
     def __init__(self, session: SparkSession) -> None:
-        try:
-            self._context: SparkContext = session.sparkContext
-        except Exception as problem:  # Spark Connect has no such context
-            raise DistributedError(
-                "barrier jobs need a classic Spark session, but this one is of Spark Connect "
-                f"({first_line(problem)}); open one with SparkSession.builder.master(...) instead of remote(...)"
-            ) from None
-        run_in_this_python(self._context)
+        self._session, self._kind = session, kind_of(session)
+        self._kind.run_in_this_python()
 
     def setting(self, name: str, default: str) -> str:
         """Return the value of one of Spark's settings."""
-        return str(self._context.getConf().get(name, default))
+        return self._kind.setting(name, default)
 
     @property
     def place(self) -> NetworkPlace:
-        """The place at which the driver listens, and at which executors reach it."""
-        host = _without_brackets(self.setting("spark.driver.host", "localhost"))
-        return NetworkPlace((host,), _without_brackets(self.setting("spark.driver.bindAddress", host)), (self.port,))
+        """The place at which this process listens, and at which executors reach it."""
+        return self._kind.place(self.ports)
 
     @property
     def task_cores(self) -> int:
@@ -76,13 +60,18 @@ class Cluster:
         return float(self.setting(GPUS, "0"))
 
     @property
-    def port(self) -> int:
-        """The port at which the driver listens, or 0 for any free port."""
+    def ports(self) -> tuple[int, ...]:
+        """The ports of which this process listens at the first free one. 0 stands for any port."""
         text = self.setting(PORT, "0")
-        port = whole_number(text, 0, _LAST_PORT)
-        if port is None:
-            raise DistributedError(f"{PORT} is '{text}'; give a port up to {_LAST_PORT}, or 0 for any")
-        return port
+        if text == "0":
+            return (0,)
+        try:
+            ports = Ports.parse(text)
+        except DistributedError:
+            raise DistributedError(
+                f"{PORT} is '{text}'; give a port up to {_LAST_PORT}, a range such as 5000-5010, or 0 for any"
+            ) from None
+        return tuple(range(ports.first, ports.last + 1))
 
     def await_slots(self, count: int) -> None:
         """Wait until Spark can run `count` tasks at once, since executors start one by one.
@@ -117,16 +106,14 @@ class Cluster:
             return None if cores is None else cores // self.task_cores
         return None if instances is None or each is None else instances * (each // self.task_cores)
 
-    def submit(self, size: int, work: Work, group: str) -> BarrierJob:
+    def submit(self, size: int, work: Work, name: str) -> BarrierJob:
         """Begin a job of `size` tasks that run at once. Each task receives its number."""
-        return BarrierJob(self._context, size, work, group)
+        return BarrierJob(self._session, size, work, name)
 
     def slots(self) -> int:
-        """Return the number of tasks that all present executors, busy or not, can run at once. Only the JVM knows
-        it."""
+        """Return the number of tasks that all present executors, busy or not, can run at once."""
         try:
-            spark: Any = self._context._jsc.sc()
-            return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
+            return self._kind.cores() // self.task_cores
         except Exception as problem:
             raise DistributedError(
                 f"Spark doesn't answer: {first_line(problem)}; check its address, and that its page at port 8080 opens"
@@ -136,11 +123,12 @@ class Cluster:
 class BarrierJob:
     """A barrier job, and the thread that waits for it."""
 
-    def __init__(self, context: SparkContext, size: int, work: Work, group: str) -> None:
-        self._context, self._size, self._work, self._group = context, size, work, group
+    def __init__(self, session: SparkSession, size: int, work: Work, name: str) -> None:
+        self._session, self._size, self._work = session, size, work
+        self._tag = name.replace(",", " ")  # Spark's tags have no commas
         self._problem: Exception | None = None
-        self._results: list[Any] = []
-        self._thread = threading.Thread(target=self._run_job, name=group, daemon=True)
+        self._results: list[str] = []
+        self._thread = threading.Thread(target=self._run_job, name=name, daemon=True)
         self._thread.start()
 
     def has_ended(self, timeout: float = 0.0) -> bool:
@@ -152,7 +140,7 @@ class BarrierJob:
         """Return the reason that the job failed, in Spark's words. Returns an empty string if it hasn't failed."""
         return "" if self._problem is None else reason_of(self._problem)
 
-    def results(self) -> list[Any]:
+    def results(self) -> list[str]:
         """Return the results of all tasks of a successful job."""
         return self._results
 
@@ -161,21 +149,23 @@ class BarrierJob:
         until = time.monotonic() + _CANCEL
         while self._thread.is_alive() and time.monotonic() < until:
             with suppress(Exception):  # Spark may have stopped
-                self._context.cancelJobGroup(self._group)
+                self._session.interruptTag(self._tag)
             self._thread.join(_POLL)
 
     def _run_job(self) -> None:
         try:
-            self._context.setJobGroup(self._group, self._group, interruptOnCancel=True)
-            parts = self._context.parallelize(range(self._size), self._size)
-            self._results = parts.barrier().mapPartitions(self._work).collect()
+            self._session.addTag(self._tag)  # to the jobs of this thread
+            numbers = self._session.range(0, self._size, numPartitions=self._size)
+            rows = numbers.mapInArrow(partial(_run_in_task, self._work), _FIELDS, barrier=True).collect()
+            self._results = [row["result"] for row in rows]
         except Exception as problem:  # whatever it is, `problem` reports it
             self._problem = problem
 
 
-def _without_brackets(host: str) -> str:
-    """Return an address without the brackets in which Spark puts IPv6."""
-    return host.removeprefix("[").removesuffix("]")
+def _run_in_task(work: Work, batches: Iterable[Any]) -> Iterator[Any]:
+    """Do the work of a task, whose only row is its number."""
+    (rank,) = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+    yield arrow().RecordBatch.from_pydict({"result": arrow().array(list(work(rank)), arrow().string())})
 
 
 def first_line(problem: object) -> str:
@@ -194,7 +184,7 @@ def reason_of(problem: Exception) -> str:
         if line.startswith(("at ", "SQLSTATE")):
             break
         reason = line or reason
-    return reason[:300]
+    return reason.partition(" Consider setting '")[0][:300]  # what Spark suggests for debugging
 
 
 def local_rank(context: BarrierTaskContext, rank: int) -> int:

@@ -106,9 +106,8 @@ class SparkWorkers(Workers):
         self._job.cancel()
 
 
-def run_task(work: Callable[[WorkerSpec], object], text: str, ranks: Iterable[int]) -> Iterator[int]:
+def run_task(work: Callable[[WorkerSpec], object], text: str, rank: int) -> Iterable[str]:
     """Run a worker. It reports its errors to the supervisor, and only a crash also fails the task."""
-    (rank,) = ranks
     context = BarrierTaskContext.get()
     place, gpus = local_rank(context, rank), assigned_gpus(context)
     spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=place, gpus=gpus)
@@ -118,7 +117,7 @@ def run_task(work: Callable[[WorkerSpec], object], text: str, ranks: Iterable[in
         except Exception as problem:
             if not isinstance(problem, CaffeError) and user_code_problem(problem) is None:
                 raise
-    yield rank
+    return ()
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from netdsl.solver.settings import SolverSettings, seed
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.spark.backend import new_folder
 from netdsl.spark.cluster import Cluster, reason_of
+from netdsl.spark.kinds import kind_of
 from netdsl.spark.net_rows import check_rows, inputs_from_rows, session_of, store_inputs
 from netdsl.spark.turns import WEIGHTS, TurnResult, WorkersTurn
 from netdsl.training.callbacks import History
@@ -68,6 +69,7 @@ class NetRDD(ClosedAtEnd):
         device: str | None,
     ) -> None:
         session = session_of(data)
+        context = kind_of(session).context("net.on(...) trains with an RDD")
         cluster = Cluster(session)
         cluster.await_slots(1)
         self._net, self._form, self._device = net, net.form, device
@@ -83,7 +85,7 @@ class NetRDD(ClosedAtEnd):
             self._open_layout(run)
             self._flat = FlatWeights(self._built)  # the same layout as the workers' weights
             # This RDD is cached, so Spark prefers the executor that ran a worker before.
-            self._places = session.sparkContext.parallelize([*range(self.workers)], self.workers).cache()
+            self._places = context.parallelize([*range(self.workers)], self.workers).cache()
             self.set_weights(net.get_weights())
         except BaseException:
             self.close()

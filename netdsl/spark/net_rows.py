@@ -21,7 +21,7 @@ from netdsl.net.graph import Phase
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_from_outside
 from netdsl.spark.backend import new_folder
-from netdsl.spark.cluster import run_in_this_python
+from netdsl.spark.kinds import kind_of
 from netdsl.spark.tables.store import BINDINGS, RENAMING, StoredTable, store_rows
 
 Data = DataFrame | RDD[Any]
@@ -80,7 +80,7 @@ def store_columns(data: Data, inputs: Sequence[NetInput], folder: Path) -> str:
     For data without bindings. Raises a `DataError` for data without rows.
     """
     check_rows(data)
-    run_in_this_python(session_of(data).sparkContext)
+    kind_of(session_of(data)).run_in_this_python()
     return store_inputs(inputs, data, folder, hint=RENAMING).source
 
 

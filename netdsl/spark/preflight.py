@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,8 +21,7 @@ from netdsl.distributed.supervisor import RETRIES
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster, assigned_gpus, local_rank
 
-Problems = Iterator[str]
-Task = Callable[[str, Iterable[int]], Problems]
+Task = Callable[[str, int], Iterator[str]]
 
 _LIMIT = 300.0  # seconds for the examinations of all tasks
 _BEAT = 1.0
@@ -97,14 +96,13 @@ def _answers_of(job: BarrierJob, size: int) -> list[str]:
 
 
 def examine_task(
-    examine: Callable[[str, Versions, int], Problems],
+    examine: Callable[[str, Versions, int], Iterator[str]],
     versions: Versions,
     devices: Sequence[torch.device],
     text: str,
-    ranks: Iterable[int],
-) -> Problems:
+    rank: int,
+) -> Iterator[str]:
     """Yield the problems of a task's machine, and of the device that its worker would use there."""
-    (rank,) = ranks
     yield from examine(text, versions, rank)
     context = BarrierTaskContext.get()
     number = local_rank(context, rank)
@@ -114,7 +112,7 @@ def examine_task(
         yield str(problem)
 
 
-def examine(text: str, versions: Versions, rank: int) -> Problems:
+def examine(text: str, versions: Versions, rank: int) -> Iterator[str]:
     """Yield the problems of a task's machine."""
     spec, host = WorkerSpec.of(text), socket.gethostname()
     unlike = differences({"the driver": versions, host: Versions.here()}).serious
@@ -125,6 +123,7 @@ def examine(text: str, versions: Versions, rank: int) -> Problems:
             pass
     except PeerLostError as problem:
         way = (
-            "open the network from executors to the driver, or set spark.driver.host to an address that they can reach"
+            "open the network from executors to the driver, or set spark.driver.host, or with Spark Connect "
+            "spark.netdsl.host, to an address that they can reach"
         )
         yield f"{host}: {problem}; {way}"

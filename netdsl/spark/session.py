@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from caffe_proto.errors import import_extra
 from netdsl.errors import DistributedError
-from netdsl.spark.cluster import first_line, run_in_this_python
+from netdsl.spark.cluster import first_line
 from netdsl.spark.java import JavaOrigin, find_java
 
 _log = logging.getLogger(__name__)
@@ -25,7 +25,8 @@ _log = logging.getLogger(__name__)
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PROBE = 3.0  # seconds for a standalone master to accept a connection
+_PROBE = 3.0  # seconds for a standalone master, or a server of Spark Connect, to accept a connection
+_CONNECT_PORT = 15002  # by default
 
 SETTINGS: Mapping[str, str] = {
     "spark.executorEnv.PYTHONSAFEPATH": "1",  # prevents imports of Python files in the current folder
@@ -38,21 +39,37 @@ SETTINGS: Mapping[str, str] = {
 
 
 @contextmanager
-def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterator[SparkSession]:
-    """Open a session at a master, which may be empty under `spark-submit`, since that sets one.
+def open_session(
+    master: str, settings: Mapping[str, str] = SETTINGS, *, remote: str | None = None
+) -> Iterator[SparkSession]:
+    """Open a session at a master, which may be empty under `spark-submit`, since that sets one. With `remote`, open a
+    session at a server of Spark Connect, which has settings of its own.
 
     Executors use this Python unless PYSPARK_PYTHON names another one. An open session of this process is reused and
     stays open. If it runs on this machine and the user named no Python, its workers use this one too.
     """
-    spark_session = _pyspark().sql.SparkSession
+    spark_session = _pyspark(connects=remote is not None).sql.SparkSession
     existing: SparkSession | None = spark_session.getActiveSession()
-    _log.info("using Spark at master '%s'", master if existing is None else existing.sparkContext.master)
+    address = f"master '{master}'" if remote is None else f"remote '{_without_options(remote)}'"
+    _log.info("using Spark at %s", address if existing is None else f"master '{existing.conf.get('spark.master')}'")
     if existing is not None:
-        run_in_this_python(existing.sparkContext)
         yield existing
         return
+    if remote is None:
+        session = _start_classic(spark_session.builder, master, settings)
+    else:
+        with _connection_errors(remote):
+            session = spark_session.builder.remote(remote).getOrCreate()
+    try:
+        yield session
+    finally:
+        with suppress(Exception):  # Spark may have stopped
+            session.stop()
+
+
+def _start_classic(builder: Any, master: str, settings: Mapping[str, str]) -> SparkSession:
     _check_standalone(master)
-    builder = spark_session.builder.appName("netdsl")
+    builder = builder.appName("netdsl")
     if master:
         builder = builder.master(master)
     for name, value in settings.items():
@@ -60,12 +77,38 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with _start_errors(f"at master '{master}'"):
         session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")  # the supervisor reports why workers end
+    return session
+
+
+@contextmanager
+def _connection_errors(remote: str) -> Iterator[None]:
+    """Turn the errors of connecting into one with advice. A client would try to connect for minutes."""
+    host, port = _server_of(remote)
+    problem = _why_nothing_listens(host, port) if host else ""
+    if problem:
+        raise DistributedError(
+            f"no server of Spark Connect listens at {_without_options(remote)} ({problem}); start it with "
+            "sbin/start-connect-server.sh of Spark, or name one that is running"
+        )
     try:
-        session.sparkContext.setLogLevel("OFF")  # the supervisor reports why workers end
-        yield session
-    finally:
-        with suppress(Exception):  # Spark may have stopped
-            session.stop()
+        yield
+    except Exception as error:
+        raise DistributedError(
+            f"Spark Connect at {_without_options(remote)} doesn't open a session: {first_line(error)}; check the "
+            "address, and that the server's Spark has the version of pyspark here"
+        ) from None
+
+
+def _without_options(remote: str) -> str:
+    """Return the address of a server of Spark Connect without its options, which can contain a token."""
+    return remote.partition("/;")[0]
+
+
+def _server_of(remote: str) -> tuple[str, int]:
+    """Return the host and the port in sc://host:port/;options. The host is empty in other forms."""
+    match = re.match(r"sc://(\[[^]]+\]|[^:/;]+)(?::([0-9]{1,5}))?(?=[/;]|$)", remote)
+    return ("", 0) if match is None else (match[1].strip("[]"), int(match[2] or _CONNECT_PORT))
 
 
 def _check_standalone(master: str) -> None:
@@ -111,8 +154,11 @@ def _start_errors(where: str) -> Iterator[None]:
             ) from None
 
 
-def _pyspark() -> Any:
+def _pyspark(*, connects: bool = False) -> Any:
     import_extra("pyspark.sql", "spark", "the spark backend needs pyspark")
+    if connects:
+        for module in ("grpc_status", "google.rpc", "zstandard"):
+            import_extra(module, "connect", "Spark Connect needs grpcio-status, googleapis-common-protos and zstandard")
     return import_module("pyspark")
 
 

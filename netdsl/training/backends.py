@@ -38,7 +38,7 @@ PATIENCE, _NAP = 60.0, 0.05  # seconds to wait for other processes, and between 
 class Backend:
     """The place where the workers of a run train. In this base class, workers are processes on this machine."""
 
-    remote: ClassVar[bool] = False  # whether the workers' devices can belong to other machines
+    on_other_machines: ClassVar[bool] = False  # whether the workers' devices can belong to other machines
     name: str
 
     @property

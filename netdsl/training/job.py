@@ -135,7 +135,7 @@ def _begin_in_folder(run: Run, folder: Path, backend: Backend, weights: Sequence
 def _run_in_new_folder(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None) -> Run:
     if weights is None:
         weights = open_files(find_weights(run.weights, run.folder), run.solver.trained)
-    if backend.remote:  # this machine may not have the data; if they are missing, the workers report it
+    if backend.on_other_machines:  # this machine may not have the data; if they are missing, the workers report it
         for model in (run.solver.trained, *run.solver.tested):
             resolve_own_state(model.net)
         with suppress(DataError, FileError, MissingExtraError):

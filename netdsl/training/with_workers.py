@@ -134,8 +134,8 @@ def _devices_for(device: torch.device, workers: int, backend: Backend) -> tuple[
 
     These are all GPUs of this machine if several workers train on GPUs.
     """
-    if device.type != "cuda" or workers == 1 or backend.remote:
-        return () if backend.remote else (device,)
+    if device.type != "cuda" or workers == 1 or backend.on_other_machines:
+        return () if backend.on_other_machines else (device,)
     return tuple(torch.device("cuda", number) for number in range(torch.cuda.device_count()))
 
 

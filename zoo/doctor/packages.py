@@ -19,10 +19,23 @@ from netdsl.plugins import Plugin
 from netdsl.spark.java import java_of_machine
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
-EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # the extras for users
+EXTRAS = (
+    "data",
+    "onnx",
+    "convert",
+    "spark",
+    "connect",
+    "mpi",
+    "logs",
+    "hub",
+    "planner",
+    "serve",
+)  # the extras for users
 
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;.*?extra\s*==\s*['\"](\w+)['\"])?")
 _MODULES = {  # the modules of packages with another name
+    "googleapis-common-protos": "google.rpc",
+    "grpcio": "grpc",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
     "protobuf": "google.protobuf",

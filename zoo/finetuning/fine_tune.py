@@ -118,7 +118,8 @@ def finetune(
         if team.backend.supervises:
             here = team.backend.workers_here(team.workers.most)
             name = None if device is None else str(device)
-            devices = training_devices(name, None, pb.SolverParameter(), here, remote=team.backend.remote, listen=hear)
+            remote = team.backend.on_other_machines
+            devices = training_devices(name, None, pb.SolverParameter(), here, remote=remote, listen=hear)
             with team.backend.leading(first_run(folder, folds)):
                 begun = load(folder) if resume else begin(asked, team.backend, devices)
             for notice in begun[0].notices:

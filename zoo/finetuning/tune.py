@@ -71,7 +71,7 @@ def _start_fine_tuning(request: TuneRequest, output: Path, backend: Backend, lis
         None,
         pb.SolverParameter(),
         backend.workers_here(request.workers.most if request.workers else None),
-        remote=backend.remote,
+        remote=backend.on_other_machines,
         listen=listen,
     )
     with work(listen, "", 0) as advance:

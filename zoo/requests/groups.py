@@ -19,6 +19,7 @@ StoredType = Literal["float32", "float16", "bfloat16"]
 ComputeType = Literal["exact", "tf32", "bf16", "fp16"]
 
 DATA_HELP = "Data to read instead of the net's own: digits, mnist:FOLDER, folder:PATH, parquet:PATH, ..."
+ONE_SPARK = "--master and --remote name two different Sparks; remove one of them."
 ALLOW_PYTHON = "NETDSL_ALLOW_PYTHON"
 SKIP_BAD_HELP = "Skip items that can't be read, and report them."
 
@@ -194,6 +195,12 @@ class OnSpark(Request):
         metavar="URL",
         address="other",
     )
+    remote: str | None = option(
+        "Server of Spark Connect: sc://host:15002; by default the one in SPARK_REMOTE, if it is set.",
+        default=None,
+        metavar="URL",
+        address="other",
+    )
     workers: int | None = option(
         "Number of parallel tasks, if Spark runs on this machine.", default=None, least=1, metavar="K"
     )
@@ -207,13 +214,15 @@ class OnSpark(Request):
         """Refuse Spark settings for another backend."""
         super().check()
         if self.backend == "spark":
-            if self.master is not None and self.workers is not None:
+            if self.master is not None and self.remote is not None:
+                raise RequestError(ONE_SPARK)
+            if (self.master or self.remote) is not None and self.workers is not None:
                 raise RequestError(
-                    "--workers is for Spark on this machine; remove it, since the cluster at --master sets its own "
-                    "number of tasks."
+                    "--workers is for Spark on this machine; remove it, since the cluster at --master or --remote sets "
+                    "its own number of tasks."
                 )
-        elif self.master is not None or self.workers is not None:
-            raise RequestError("--master and --workers need --backend spark; add --backend spark.")
+        elif (self.master, self.remote, self.workers) != (None, None, None):
+            raise RequestError("--master, --remote and --workers need --backend spark; add --backend spark.")
 
 
 @request

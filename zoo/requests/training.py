@@ -16,15 +16,24 @@ from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.ranks import ranks_apart, started_by_mpiexec
 from netdsl.training.backends import EXTERNAL, LOCAL, MPI, NAMES, SPARK
-from zoo.requests.groups import DATA_HELP, SKIP_BAD_HELP, AboutNet, ComputeType, OfSolver, WithPython, transport_names
+from zoo.requests.groups import (
+    DATA_HELP,
+    ONE_SPARK,
+    SKIP_BAD_HELP,
+    AboutNet,
+    ComputeType,
+    OfSolver,
+    WithPython,
+    transport_names,
+)
 from zoo.requests.request import NotesCommand, Request, RequestError, argument, option, request
 
 # Only for type checking, since importing torch would slow down --help.
 STRATEGIES = ("averaging", "allreduce", "outer", "elastic", "elastic-sync", "mpca")
 ActionName = Literal["none", "stop", "snapshot"]
 NEEDS_MACHINES = (
-    "--address and --port are for workers on several machines; add --backend external or --backend mpi. For Spark, set "
-    "spark.driver.host and spark.netdsl.port."
+    "--address and --port are for workers on several machines; add --backend external, --backend mpi or --remote. For "
+    "another Spark, set spark.driver.host and spark.netdsl.port."
 )
 
 
@@ -152,6 +161,12 @@ class ByWorkers(AboutNet, NotesCommand):
         metavar="URL",
         address="other",
     )
+    remote: str | None = option(
+        "Server of Spark Connect: sc://host:15002; by default the one in SPARK_REMOTE, if it is set.",
+        default=None,
+        metavar="URL",
+        address="other",
+    )
     address: str | None = option(
         "Address or name of the first worker's machine that the other machines reach; by default all are tried.",
         default=None, metavar="HOST",
@@ -174,15 +189,19 @@ class ByWorkers(AboutNet, NotesCommand):
     @property
     def meets_other_machines(self) -> bool:
         """Whether the workers can be on other machines than the first one, and meet at an address of its machine."""
-        return self.backend in (EXTERNAL, MPI) or (self.backend is None and ranks_apart(os.environ) is not None)
+        if self.backend is None:
+            return ranks_apart(os.environ) is not None
+        return self.backend in (EXTERNAL, MPI) or (self.backend == SPARK and self.remote is not None)
 
     def check(self) -> None:
         """Refuse a Spark master for another backend, and an address for workers of one machine."""
         super().check()
         if (self.address or self.ports) and not self.meets_other_machines:
             raise RequestError(NEEDS_MACHINES)
-        if self.master is not None and self.backend != SPARK:
-            raise RequestError("--master needs --backend spark; add --backend spark.")
+        if (self.master or self.remote) is not None and self.backend != SPARK:
+            raise RequestError("--master and --remote need --backend spark; add --backend spark.")
+        if self.master is not None and self.remote is not None:
+            raise RequestError(ONE_SPARK)
 
 
 @request

@@ -11,11 +11,11 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyspark import RDD, Broadcast, SparkContext
+from pyspark import RDD
 from pyspark.ml import Model
 from pyspark.ml.functions import array_to_vector
 from pyspark.ml.util import DefaultParamsReader, MLReadable, MLReader, MLWritable, MLWriter
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StringType, StructField, StructType
 
 from netdsl.data.tables.table import check_columns
@@ -27,10 +27,10 @@ from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, 
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import inputs_of
 from netdsl.prediction.predictor import Predictor
-from netdsl.spark.cluster import run_in_this_python
+from netdsl.spark.kinds import kind_of
 from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_of
-from netdsl.spark.pipeline.persistence import download, save_params, set_params, upload
-from netdsl.spark.pipeline.tasks import PredictionTask, ShippedNet, WeightsSource
+from netdsl.spark.pipeline.persistence import save_params, set_params
+from netdsl.spark.pipeline.tasks import PredictionTask, SentNet, ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
 from netdsl.training.net import Net
 
@@ -59,7 +59,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         self.history = tuple(history)
         self._shipped = ShippedNet.of(net_of(net), weights)
         self._token = token_hex(8)
-        self._broadcast = _NetBroadcast(self._shipped)
+        self._sending = _Sending(self._shipped)
         self.setParams(**params)
 
     @classmethod
@@ -87,7 +87,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
 
     def close(self) -> None:
         """Remove the net from the executors. DataFrames that use it can't be computed afterwards."""
-        self._broadcast.destroy()
+        self._sending.undo()
 
     @cached_property
     def _opened(self) -> OpenedModel:
@@ -108,9 +108,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         self._check_columns(dataset, predictor, new_columns)
         new_fields = [StructField(column.name, _TYPES[column.form]) for column in new_columns]
         schema = StructType([*dataset.schema.fields, *new_fields])
-        context = dataset.sparkSession.sparkContext
-        run_in_this_python(context)
-        table = dataset.mapInArrow(partial(task.predict, self._broadcast.in_context(context)), schema)
+        table = dataset.mapInArrow(partial(task.predict, self._sending.to(dataset.sparkSession)), schema)
         names = self._vector_names(new_columns)
         return table.withColumns({name: array_to_vector(table[name]) for name in names}) if names else table
 
@@ -119,10 +117,9 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         check_new_columns((), new_columns)
         self._check_predictions(predictor, new_columns)
         inputs = [net_input.blob.name for net_input in inputs_of(self._opened.graphs[0], self.getBindings())]
-        run_in_this_python(elements.context)
-        shipped = self._broadcast.in_context(elements.context)
+        sent = self._sending.to(SparkSession.builder.getOrCreate())
         return elements.mapPartitions(
-            partial(task.predict_elements, shipped, inputs, self._vector_names(new_columns)), preservesPartitioning=True
+            partial(task.predict_elements, sent, inputs, self._vector_names(new_columns)), preservesPartitioning=True
         )
 
     def _prediction(self) -> tuple[Predictor, list[NewColumn], PredictionTask]:
@@ -167,21 +164,21 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
                 )
 
 
-class _NetBroadcast:
-    """The broadcast of a net to executors, which a model and its copies share."""
+class _Sending:
+    """The sending of a net to the machines of tasks, which a model and its copies share."""
 
     def __init__(self, shipped: ShippedNet) -> None:
         self._shipped = shipped
-        self._current: tuple[SparkContext, Broadcast[ShippedNet]] | None = None
+        self._current: tuple[SparkSession, SentNet] | None = None
 
-    def in_context(self, context: SparkContext) -> Broadcast[ShippedNet]:
-        """Return the broadcast in a context. Tasks receive the net from it."""
-        if self._current is None or self._current[0] is not context:
-            self._current = context, context.broadcast(self._shipped.with_allowed())
+    def to(self, session: SparkSession) -> SentNet:
+        """Return the net for the tasks of a session."""
+        if self._current is None or self._current[0] is not session:
+            self._current = session, self._shipped.sent(kind_of(session))
         return self._current[1]
 
-    def destroy(self) -> None:
-        """Remove the net from the executors."""
+    def undo(self) -> None:
+        """Remove the net from the machines."""
         if self._current is not None:
             self._current[1].destroy()
             self._current = None
@@ -200,7 +197,7 @@ class ModelWriter(MLWriter):
         save_params(self._model, path, self.sparkSession, history=history)
         with self._model.files() as files:
             for file, name in zip(files, _FILES, strict=True):
-                upload(self.sparkSession, file, f"{path}/{name}")
+                kind_of(self.sparkSession).upload(file, f"{path}/{name}")
 
 
 class ModelReader(MLReader["NetModel"]):
@@ -217,7 +214,7 @@ class ModelReader(MLReader["NetModel"]):
         with TemporaryDirectory() as folder:
             files = [Path(folder, name) for name in _FILES]
             for file in files:
-                download(self.sparkSession, f"{path}/{file.name}", file)
+                kind_of(self.sparkSession).download(f"{path}/{file.name}", file)
             model = self._kind(*files, history=history)
         set_params(model, metadata)
         return model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter
@@ -26,27 +25,3 @@ def set_params(instance: PredictionParams, metadata: dict[str, Any]) -> None:
     reading: Any = instance  # pyspark's types know this only for MLReadable classes
     DefaultParamsReader.getAndSetParams(reading, metadata)
     instance.lacks_function = metadata["preprocess"]
-
-
-def upload(session: SparkSession, file: Path, path: str) -> None:
-    """Copy a file of this machine to a path of any of Hadoop's file systems."""
-    system, target = _file_system(session, path)
-    system.copyFromLocalFile(False, True, _hadoop_path(session, f"file://{file}"), target)
-
-
-def download(session: SparkSession, path: str, file: Path) -> None:
-    """Copy a file of one of Hadoop's file systems to this machine."""
-    system, source = _file_system(session, path)
-    system.copyToLocalFile(False, source, _hadoop_path(session, f"file://{file}"), True)
-
-
-def _file_system(session: SparkSession, path: str) -> tuple[Any, Any]:
-    """Return Hadoop's file system of a path, such as a local one or HDFS, and the path in it."""
-    there = _hadoop_path(session, path)
-    context: Any = session.sparkContext
-    return there.getFileSystem(context._jsc.hadoopConfiguration()), there
-
-
-def _hadoop_path(session: SparkSession, path: str) -> Any:
-    context: Any = session.sparkContext
-    return context._jvm.org.apache.hadoop.fs.Path(path)

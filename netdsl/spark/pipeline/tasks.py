@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import torch
 from pyspark import TaskContext
@@ -36,14 +36,11 @@ from netdsl.plugins import plugin_places
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor
 from netdsl.prediction.scoring import RowScore, Scorer, scoring_inputs
-from netdsl.spark.cluster import assigned_gpus, run_in_this_python
+from netdsl.spark.cluster import assigned_gpus
+from netdsl.spark.kinds import Sent, SessionKind, kind_of
 from netdsl.spark.pipeline.params import net_of
 from netdsl.spark.tables.elements import BATCH, element_table, with_values
 from netdsl.spark.tables.parquet import query_errors
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-
 
 T = TypeVar("T")
 
@@ -75,10 +72,12 @@ class ShippedNet(NamedTuple):
             write(file, path, form=Form.BINARY)
             return cls(net, path.read_bytes())
 
-    def with_allowed(self) -> Self:
-        """Return the net for tasks, with the Python modules that the user currently allows."""
+    def sent(self, kind: SessionKind) -> SentNet:
+        """Return the net for tasks of a session, with the Python modules that the user currently allows."""
+        kind.run_in_this_python()
         python, plugins = PYTHON_LAYERS.places(), plugin_places()
-        return self._replace(python=tuple(python.items()), plugins=tuple(plugins.items()))
+        without_weights = self._replace(weights=b"", python=tuple(python.items()), plugins=tuple(plugins.items()))
+        return SentNet(without_weights, kind.send(self.weights, f"netdsl-{token_hex(8)}"))
 
     def model(self) -> Model:
         """Return the net with its weights. They are mapped from a file, and stay valid after its removal."""
@@ -87,12 +86,24 @@ class ShippedNet(NamedTuple):
             path.write_bytes(self.weights)
             return Model(from_text(self.net, pb.NetParameter), open_weights(path).weights)
 
+
+@dataclass(frozen=True)
+class SentNet:
+    """A net whose weights were sent to the machines of tasks."""
+
+    net: ShippedNet  # without weights
+    weights: Sent
+
     def load(self) -> Model:
         """Return the model in a task. From now on, its process allows everything that the user allowed on the
         driver."""
-        PYTHON_LAYERS.allow(dict(self.python))
-        PLUGINS.allow(dict(self.plugins))
-        return self.model()
+        PYTHON_LAYERS.allow(dict(self.net.python))
+        PLUGINS.allow(dict(self.net.plugins))
+        return self.net._replace(weights=self.weights.value).model()
+
+    def destroy(self) -> None:
+        """Remove the weights from the machines."""
+        self.weights.destroy()
 
 
 @contextmanager
@@ -139,13 +150,13 @@ class PredictionTask:
     adder: ColumnAdder
     device: str | None = None  # the GPU that Spark assigned to the task, or otherwise the CPU, if unset
 
-    def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
+    def predict(self, sent: SentNet, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the batches with the new columns."""
         with in_task(self.device) as (part, device):
-            yield from self.adder.add(self._predictor(shipped, device), batches, part)
+            yield from self.adder.add(self._predictor(sent, device), batches, part)
 
     def predict_elements(
-        self, shipped: Broadcast[ShippedNet], inputs: Sequence[str], vectors: Collection[str], elements: Iterable[Any]
+        self, sent: SentNet, inputs: Sequence[str], vectors: Collection[str], elements: Iterable[Any]
     ) -> Iterator[Any]:
         """Yield the elements of an RDD with the new values. A tuple has values for all of `inputs`, or for the needed
         ones.
@@ -153,7 +164,7 @@ class PredictionTask:
         The values of the columns in `vectors` become vectors of pyspark.ml.
         """
         with in_task(self.device) as (part, device):
-            predictor = self._predictor(shipped, device)
+            predictor = self._predictor(sent, device)
             blobs = [net_input.blob for net_input in predictor.inputs]
             names = [column.name for column in self.adder.names.columns(predictor)]
             remaining, first, chunk = iter(elements), 0, list[Any]()
@@ -175,12 +186,10 @@ class PredictionTask:
                 for place, *values in zip(batch.column(_PLACE).to_pylist(), *columns, strict=True):
                     yield with_values(chunk[place], names, values)
 
-    def _predictor(self, shipped: Broadcast[ShippedNet], device: torch.device) -> Predictor:
+    def _predictor(self, sent: SentNet, device: torch.device) -> Predictor:
         blobs = self.adder.names.blobs
         key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
-        return once_per_process(
-            f"{key} {device}", lambda: Predictor(shipped.value.load(), blobs, self.columns).load(device)
-        )
+        return once_per_process(f"{key} {device}", lambda: Predictor(sent.load(), blobs, self.columns).load(device))
 
 
 @dataclass(frozen=True)
@@ -191,12 +200,10 @@ class _ScoringTask:
     columns: dict[str, str]
     device: str | None
 
-    def score(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
+    def score(self, sent: SentNet, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the sums of a partition as a row."""
         with in_task(self.device) as (part, device):
-            scorer = once_per_process(
-                f"{self.token} {device}", lambda: Scorer(shipped.value.load(), self.columns, device)
-            )
+            scorer = once_per_process(f"{self.token} {device}", lambda: Scorer(sent.load(), self.columns, device))
             score = scorer.score(batches, part)
         library = arrow()
         outputs = library.map_(library.string(), library.list_(library.float64()))
@@ -218,15 +225,13 @@ def score_rows(
     """
     names = {net_input.blob.column for net_input in scoring_inputs(model, columns)}
     task = _ScoringTask(token_hex(8), dict(columns), device)
-    context = frame.sparkSession.sparkContext
-    run_in_this_python(context)
-    shipped = context.broadcast(ShippedNet.of(net_of(model.net), model.weights).with_allowed())
+    sent = ShippedNet.of(net_of(model.net), model.weights).sent(kind_of(frame.sparkSession))
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
     try:
         with query_errors("the table", "can't be used for tests"):
-            rows = chosen.mapInArrow(lambda batches: task.score(shipped, batches), _FIELDS).collect()
+            rows = chosen.mapInArrow(lambda batches: task.score(sent, batches), _FIELDS).collect()
     finally:
-        shipped.destroy()
+        sent.destroy()
     scores = (
         RowScore(row.rows, row.loss, {name: tuple(values) for name, values in row.outputs.items()}) for row in rows
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -18,8 +17,13 @@ from pyspark.sql.functions import col
 from netdsl.data.tables.arrow import arrow, is_tensor
 from netdsl.errors import DataError
 from netdsl.spark.cluster import first_line
+from netdsl.spark.kinds import kind_of
 
 _OUR_ERROR = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILINE)  # at the end of a task's traceback
+
+
+class FolderExistsError(DataError):
+    """The folder for a new table exists, and isn't changed."""
 
 
 def read(session: SparkSession, path: str) -> DataFrame:
@@ -29,7 +33,8 @@ def read(session: SparkSession, path: str) -> DataFrame:
         frame = session.read.parquet(path)
         schema = arrow_schema(session, frame)
     tensors = {field.name: field.type for field in schema if is_tensor(field.type) and field.name in frame.columns}
-    return frame.withColumns({name: _nested(col(f"`{name}`"), kind) for name, kind in tensors.items()})
+    nested = {name: _nested(col(f"`{name}`"), kind) for name, kind in tensors.items()}
+    return frame.withColumns(nested) if nested else frame  # Spark Connect refuses to change no columns
 
 
 def arrow_schema(session: SparkSession, frame: DataFrame) -> Any:
@@ -38,14 +43,8 @@ def arrow_schema(session: SparkSession, frame: DataFrame) -> Any:
     files = frame.inputFiles()
     if not files:
         return arrow().schema([])
-    context: Any = session.sparkContext
-    hadoop = context._jvm.org.apache.hadoop.fs
-    parquet = context._jvm.org.apache.parquet.hadoop
-    path = hadoop.Path(context._jvm.java.net.URI(files[0]))
-    file = parquet.util.HadoopInputFile.fromPath(path, context._jsc.hadoopConfiguration())
-    with closing(parquet.ParquetFileReader.open(file)) as reader:
-        text = reader.getFileMetaData().getKeyValueMetaData().get("ARROW:schema")
-    return arrow().ipc.read_schema(arrow().py_buffer(b64decode(text))) if text else arrow().schema([])
+    footer = kind_of(session).arrow_footer(files[0])
+    return arrow().ipc.read_schema(arrow().py_buffer(footer)) if footer else arrow().schema([])
 
 
 def count(frame: DataFrame) -> int:
@@ -82,21 +81,24 @@ def sample(frame: DataFrame, columns: Iterable[str]) -> Any:
 
 
 def write(session: SparkSession, frame: DataFrame, path: str) -> None:
-    """Write rows into a new folder, which is removed on failure."""
-    context: Any = session.sparkContext
-    with query_errors(path, "can't be written"):
-        target = context._jvm.org.apache.hadoop.fs.Path(path)
-        system = target.getFileSystem(context._jsc.hadoopConfiguration())
-        exists = system.exists(target)
-    if exists:
-        raise DataError(
-            f"{path}: the folder already exists, and Spark writes only new folders; name another one, or remove it"
-        )
+    """Write rows into a new folder, which is removed on failure if the session can remove it."""
+    writer = frame.write.mode("error")
     try:
         with query_errors(path, "can't be written"):
-            frame.write.mode("errorifexists").parquet(path)
+            try:
+                writer.parquet(path)
+            except PySparkException as problem:
+                if problem.getCondition() != "PATH_ALREADY_EXISTS":
+                    raise
+                raise FolderExistsError(
+                    f"{path}: the folder already exists, and Spark writes only new folders; name another one, or "
+                    "remove it"
+                ) from None
+    except FolderExistsError:
+        raise
     except BaseException:
-        system.delete(target, True)
+        with suppress(Exception):  # the path may be of no file system
+            kind_of(session).remove(path)
         raise
 
 

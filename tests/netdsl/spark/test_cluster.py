@@ -18,13 +18,13 @@ TRAIN = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--workers", "
 
 def cluster(**settings):
     """Return a cluster that has only settings, whose names are given without dots."""
-    named = {f"spark.{name.replace('_', '.')}": value for name, value in settings.items()}
-    return Cluster(SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: named, master="yarn")))
+    pytest.importorskip("pyspark")
+    from pyspark.sql import SparkSession
 
-
-def test_a_session_starts_without_jobs():
-    with pytest.raises(DistributedError, match=r"need a classic Spark session, but this one is of Spark Connect"):
-        Cluster(object())
+    session = object.__new__(type("Settings", (SparkSession,), {"conf": None, "sparkContext": None}))
+    session.conf = {f"spark.{name.replace('_', '.')}": value for name, value in settings.items()}
+    session.sparkContext = SimpleNamespace(getConf=dict, master="yarn")
+    return Cluster(session)
 
 
 def test_the_drivers_listening_and_public_addresses_may_differ():
@@ -35,11 +35,12 @@ def test_the_drivers_listening_and_public_addresses_may_differ():
 
 
 def test_ports_can_be_chosen():
-    assert cluster().port == 0
-    assert cluster(netdsl_port="7337").port == 7337
+    assert cluster().ports == (0,)
+    assert cluster(netdsl_port="7337").ports == (7337,)
+    assert cluster(netdsl_port="7337-7339").ports == (7337, 7338, 7339)
     for text in ("-1", "65536", "http", "7337.0", ""):
         with pytest.raises(DistributedError, match=rf"spark.netdsl.port is '{text}'; give a port up to 65535"):
-            assert cluster(netdsl_port=text).port
+            assert cluster(netdsl_port=text).ports
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,20 @@ def test_a_missing_master_is_reported_before_java_starts(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_missing_server_of_spark_connect_is_reported_at_once(tmp_path, monkeypatch):
+    pytest.importorskip("grpc_status")
+    monkeypatch.chdir(tmp_path)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        remote = f"sc://127.0.0.1:{closed.getsockname()[1]}/;token=hidden"
+        program = f"import sys; sys.argv = {['zoo', *TRAIN, '--remote', remote]}; from zoo.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"zoo: no server of Spark Connect listens at {remote.partition('/;')[0]} (Connection")
+    assert "hidden" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.spark
 def test_an_existing_session_is_used_and_stays(session):
     with open_session("local[1]") as found:
@@ -107,7 +122,7 @@ def test_workers_of_a_spark_on_this_machine_run_in_this_python(begin, tmp_path):
         "from netdsl.spark.cluster import Cluster\n"
         "from netdsl.spark.session import open_session\n"
         f"with {begin} as session:\n"
-        "    job = Cluster(session).submit(1, lambda ranks: [__import__('sys').executable], 'where')\n"
+        "    job = Cluster(session).submit(1, lambda rank: [__import__('sys').executable], 'where')\n"
         "    print(job.has_ended(60), job.problem(), *job.results())\n"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}

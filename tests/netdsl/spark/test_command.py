@@ -12,7 +12,7 @@ from zoo.cli import zoo
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--workers", "2", "--master", "local"], "--master needs --backend spark"),
+        (["--workers", "2", "--master", "local"], "--master and --remote need --backend spark"),
         (["--workers", "2", "--backend", "spark", "--transport", "pigeon"], "'pigeon' is not one of 'shared-memory',"),
         (["--backend", "spark"], "are for several workers; give --workers too"),
         (["--backend", "spark", "--transport", "relay"], "are for several workers; give --workers too"),
@@ -28,7 +28,8 @@ def test_options_that_require_others_are_checked(words, says, tmp_path, monkeypa
 
 def test_the_address_of_spark_is_found(monkeypatch):
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    assert SparkBackend("yarn", tasks=3).address == "yarn"
-    assert SparkBackend(tasks=3).address == "local[3]"
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    assert SparkBackend("yarn", tasks=3).spark_master == "yarn"
+    assert SparkBackend(tasks=3).spark_master == "local[3]"
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    assert SparkBackend(tasks=3).address == ""
+    assert SparkBackend(tasks=3).spark_master == ""

@@ -99,7 +99,7 @@ def test_the_driver_listens_at_one_port_that_can_be_chosen(
     """Two jobs, the preflight's and the run's, use the same port one after the other."""
     port, host = free_port(), session.sparkContext.getConf().get("spark.driver.host")
     seen: list[bool] = []
-    session.sparkContext._conf.set("spark.netdsl.port", str(port))
+    session.conf.set("spark.netdsl.port", str(port))
     try:
         begin(param, folder, "averaging:tau=3", transport=transport)
         train(folder, SparkLauncher(session), told=after_round(1, lambda: seen.append(is_open(host, port))))
@@ -112,7 +112,7 @@ def test_the_driver_listens_at_one_port_that_can_be_chosen(
         ):
             train(folder, SparkLauncher(session))
     finally:
-        session.sparkContext._conf.set("spark.netdsl.port", "0")
+        session.conf.unset("spark.netdsl.port")
 
 
 def test_an_error_of_a_worker_ends_the_run(session: Any, param: pb.SolverParameter, folder: Path) -> None:

@@ -49,7 +49,7 @@ def test_an_unreachable_driver_is_reported(spec):
         gone = server.address()
     (problem,) = problems_of(msgspec.structs.replace(spec, control=gone))
     assert f"the control server at {gone.place} can't be reached" in problem
-    assert "set spark.driver.host to an address that they can reach" in problem
+    assert "set spark.driver.host, or with Spark Connect spark.netdsl.host, to an address that" in problem
 
 
 def test_dynamic_executors_are_reported(tmp_path):

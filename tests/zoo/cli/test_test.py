@@ -67,7 +67,7 @@ def test_the_loss_is_printed_once_and_distinguished_from_an_output_named_loss(
         (["--backend", "spark"], "name the table with --data, and remove --iterations"),
         (["--backend", "spark", "--data", "digits"], "Spark reads only Parquet tables"),
         (["--column", "data=x"], "--column needs a table; name one in --data"),
-        (["--workers", "3"], "--master and --workers need --backend spark"),
+        (["--workers", "3"], "--master, --remote and --workers need --backend spark"),
     ],
 )
 def test_options_that_require_others_are_checked(words, says, zoo, digits) -> None:
