@@ -98,7 +98,7 @@ def kind_of(session: SparkSession) -> SessionKind:
 
 
 class Classic(SessionKind):
-    """A session whose driver runs in this process, with a JVM beside it."""
+    """A session whose driver runs in this process, with a JVM next to it."""
 
     def context(self, purpose: str) -> SparkContext:
         """Return the context."""
