@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,7 @@ def test_data_at_an_address_are_found_on_another_machine(
     command = start(*words, env=on(tmp_path / "first"))
     await_rounds(bucket)
     command.kill()
+    shutil.rmtree(tmp_path / "first")  # other machines don't have it
     refused = zoo("train", "--resume", RUN, env=on(tmp_path / "second"))
     assert refused.code == 2 and "NETDSL_ALLOW_ADDRESSES=s3://models/" in refused.err, refused.err
     allowed = {**on(tmp_path / "second"), "NETDSL_ALLOW_ADDRESSES": "s3://models/"}
