@@ -159,7 +159,7 @@ class Limit(Enum):
         "pass-memory",
         512 << 20,
         "bytes",
-        "The inputs and outputs of one layer, in the pass that verifies an imported model.",
+        "The inputs and outputs of one layer, in the pass that verifies an import, and that of `zoo check --run`.",
         "Raise it for a net with large images.",
     )
     PASS_OPERATIONS = (

@@ -18,7 +18,7 @@ from netdsl.layer.user_code import RunsUserCode
 from netdsl.net.build import Built, reshape, running
 from netdsl.net.memory import check_weights
 from netdsl.net.module import NetModule
-from netdsl.net.sample_inputs import input_kinds, is_image, sample_input
+from netdsl.net.sample_inputs import input_kinds, is_image, sample_tensors
 from netdsl.net.work import check_run
 
 _TILE = 65521  # the number of different random values, which are then repeated
@@ -77,7 +77,7 @@ def _problem_of_run(module: NetModule) -> Exception | None:
     """Return the problem of a forward pass, or `None`."""
     try:
         with torch.no_grad(), running(module.built):
-            module.run({edge: sample_input(module.built, edge) for edge in module.inputs.values()})
+            module.run(sample_tensors(module.built, module.inputs.values()))
     except Exception as problem:
         expected = isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, NetError))
         if expected or user_code_problem(problem) is not None:

@@ -25,11 +25,15 @@ def sample_inputs(built: Built, shapes: Mapping[str, Shape], seed: int = 0) -> d
     return {name: sample_values(kinds[name], shape, image, random) for name, shape in shapes.items()}
 
 
-def sample_input(built: Built, edge: int) -> Tensor:
-    """Return values for one input, in the net's own shape."""
-    kinds = input_kinds(built)
-    image = _image_size((kind, built.shapes[other]) for other, kind in kinds.items())
-    return torch.from_numpy(sample_values(kinds[edge], built.shapes[edge], image, np.random.default_rng(edge)))
+def sample_tensors(built: Built, edges: Iterable[int]) -> dict[int, Tensor]:
+    """Return values for some inputs, in the net's own shapes."""
+    kinds, shapes = input_kinds(built), built.shapes
+    image = _image_size((kind, shapes[edge]) for edge, kind in kinds.items())
+
+    def sample(edge: int) -> Tensor:
+        return torch.from_numpy(sample_values(kinds[edge], shapes[edge], image, np.random.default_rng(edge)))
+
+    return {edge: sample(edge) for edge in edges}
 
 
 def input_kinds(built: Built) -> dict[int, BlobKind]:

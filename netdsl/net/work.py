@@ -22,8 +22,11 @@ def check_pass(built: Built, stored: int, what: str) -> None:
 
 
 def check_run(built: Built) -> None:
-    """Raise a `LimitError` if a forward pass that the user requested needs too many operations."""
-    Limit.RUN_OPERATIONS.check(_work_of(built)[0], "the forward pass")
+    """Raise a `LimitError` if a forward pass that the user requested needs too many operations, or too much memory for
+    one layer."""
+    operations, largest = _work_of(built)
+    Limit.RUN_OPERATIONS.check(operations, "the forward pass")
+    Limit.PASS_MEMORY.check(_BYTES * largest, "the forward pass")
 
 
 def _work_of(built: Built) -> tuple[int, int]:

@@ -38,7 +38,7 @@ from netdsl.dsl import (
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.net.module import NetModule
-from netdsl.net.sample_inputs import sample_input
+from netdsl.net.sample_inputs import sample_tensors
 from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType
 from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation
 from netdsl.planner.step_time import measured_name, sizes_of, update_operation
@@ -83,7 +83,7 @@ class TrainingStep:
         graph = connect(filter_layers(net, state_of(net, Phase.TRAIN)))
         self.module = NetModule(build(graph)).allocate()
         self.updater = Updater(param, FlatWeights(self.module.built))
-        self._inputs = {edge: sample_input(self.module.built, edge) for edge in self.module.inputs.values()}
+        self._inputs = sample_tensors(self.module.built, self.module.inputs.values())
 
     def differentiate(self) -> None:
         """Compute the gradients of all blobs."""

@@ -25,7 +25,7 @@ from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.memory import check_blobs
 from netdsl.net.memory_format import channels_last_pays, laid_out, wish_of
 from netdsl.net.module import NetModule
-from netdsl.net.sample_inputs import sample_input
+from netdsl.net.sample_inputs import sample_tensors
 from netdsl.planner.layer_costs import layer_costs
 
 
@@ -110,7 +110,7 @@ def time_net(
     module.allocate(device)
     if model.weights:
         copy_model(model, module.built)
-    inputs = {edge: sample_input(module.built, edge).to(device) for edge in module.inputs.values()}
+    inputs = {edge: values.to(device) for edge, values in sample_tensors(module.built, module.inputs.values()).items()}
     with running(module.built):
         passes = []
         for _ in range(iterations + 1):

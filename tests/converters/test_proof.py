@@ -30,7 +30,7 @@ from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
-from netdsl.net.sample_inputs import sample_input
+from netdsl.net.sample_inputs import sample_tensors
 from netdsl.training.net import Net
 
 FOLDER = os.environ.get("NETDSL_CORPUS")
@@ -118,7 +118,7 @@ def _settle(built: Built) -> None:
     with torch.no_grad():
         for node, layer in zip(built.graph.nodes, built.layers, strict=True):
             if isinstance(layer, BringsData):
-                edges |= {edge: sample_input(built, edge) for edge in node.tops}
+                edges |= sample_tensors(built, node.tops)
                 continue
             bottoms = [edges[edge].clone() for edge in node.bottoms]
             if isinstance(layer, BatchNorm):

@@ -8,7 +8,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
-from netdsl.net.sample_inputs import sample_input, sample_inputs
+from netdsl.net.sample_inputs import sample_inputs, sample_tensors
 
 SHAPES = {
     "data": (1, 3, 20, 30),
@@ -66,7 +66,8 @@ def test_inputs_are_the_same_for_a_seed_in_any_batch() -> None:
 
 def test_a_single_input_is_plausible_too() -> None:
     net = built()
-    assert sample_input(net, net.graph.blobs.index("objects"))[0].tolist() == [0, 0, 15, 10, 1]
+    edge = net.graph.blobs.index("objects")
+    assert sample_tensors(net, [edge])[edge][0].tolist() == [0, 0, 15, 10, 1]
 
 
 def test_labels_are_classes_even_if_they_are_reshaped_first() -> None:
