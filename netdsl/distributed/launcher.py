@@ -13,6 +13,7 @@ import msgspec
 
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.distributed.control.address import ControlAddress
+from netdsl.storage.local_copies import allowing_addresses
 
 if TYPE_CHECKING:
     from netdsl.distributed.control.place import NetworkPlace
@@ -38,11 +39,16 @@ class WorkerSpec(msgspec.Struct, frozen=True):
         str, str
     ] = {}  # allowed modules of Python layers, with folders; for workers that find the spec in no file
     plugins: dict[str, str] = {}  # modules that the user allowed as plug-ins, likewise
+    addresses: tuple[str, ...] = ()  # from which the run's data are copied on machines that have no copies
 
     @contextmanager
     def allowing(self) -> Iterator[None]:
-        """Allow the user's modules in this process inside the context."""
-        with PYTHON_LAYERS.allowing(self.python), PLUGINS.allowing(self.plugins):
+        """Allow the user's modules, and the addresses of the run's data, in this process inside the context."""
+        with (
+            PYTHON_LAYERS.allowing(self.python),
+            PLUGINS.allowing(self.plugins),
+            allowing_addresses(self.addresses),
+        ):
             yield
 
     def text(self) -> str:

@@ -184,12 +184,17 @@ class Run:
 
     @classmethod
     def load(
-        cls, path: Path, solver: SolverSettings | None = None, *, moved: Mapping[str, str] = MappingProxyType({})
+        cls,
+        path: Path,
+        solver: SolverSettings | None = None,
+        *,
+        in_worker: bool = False,
+        moved: Mapping[str, str] = MappingProxyType({}),
     ) -> Run:
         """Load the run in a folder. A given `solver` replaces the folder's solver file, which then isn't read.
 
         If the folder was moved or copied, the run's own files are those in the new folder. `moved` contains the new
-        names of other files.
+        names of other files. A worker, and the process that holds the run, copy data at addresses that aren't here.
         """
         file = path / _RUN
         check_folder_name(path.resolve())
@@ -202,8 +207,7 @@ class Run:
                     "and pass the model or the newest snapshot of this one as --weights"
                 )
             _check_plugins(path, head.plugins)
-            # Only the process that holds the run fetches data. Workers find their paths in the run that it saves.
-            copies = head.copies if held_lease(path) is not None else {}
+            copies = head.copies if in_worker or held_lease(path) is not None else {}
             folders = {head.place: str(path.resolve())} | {name: copy_again(name, copies[name]) for name in copies}
             place = _Moved(folders, moved)
             run = msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path, solver, place)).run
@@ -227,6 +231,12 @@ def exists(path: Path) -> bool:
 def forget(path: Path) -> None:
     """Let a folder contain no run, so that another one can begin there. Its other files stay."""
     (path / _RUN).unlink(missing_ok=True)
+
+
+def addresses_of(folder: Path) -> tuple[str, ...]:
+    """Return the addresses from which the data of the run in a folder were copied. This process must have saved the
+    run, since the addresses in other files may be a stranger's."""
+    return tuple(msgspec.json.decode((folder / _RUN).read_bytes(), type=_Head).copies.values())
 
 
 class _Head(msgspec.Struct, frozen=True):

@@ -49,7 +49,7 @@ class RunPlace:
 
     def load(self) -> Run:
         """Load the run."""
-        return Run.load(self.folder)
+        return Run.load(self.folder, in_worker=True)
 
     def journal(self, keeping: Retention) -> Journal:
         """Return the run's journal."""
@@ -84,7 +84,7 @@ class RunCopy(RunPlace):
         """Fetch the files that the run needs, and load the run."""
         for name in RUN_FILES:
             self.fetch(name)
-        run = Run.load(self.folder)
+        run = Run.load(self.folder, in_worker=True)
         for path in run.own_files():
             if path.is_relative_to(self.folder):
                 for name in self._ask(FileRequest(FileOperation.LIST, str(path.relative_to(self.folder)))).names:
@@ -94,7 +94,8 @@ class RunCopy(RunPlace):
         for name, place in missing.items():
             self.fetch(name, place)
         self._known = self._states()
-        return Run.load(self.folder, moved={name: str(self.folder / place) for name, place in missing.items()})
+        moved = {name: str(self.folder / place) for name, place in missing.items()}
+        return Run.load(self.folder, in_worker=True, moved=moved)
 
     def journal(self, keeping: Retention) -> Journal:
         """Return a journal whose files are sent and fetched."""

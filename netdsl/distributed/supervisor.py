@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
 from pathlib import Path
@@ -48,7 +48,7 @@ from netdsl.distributed.journal import (
     note_membership,
 )
 from netdsl.distributed.launcher import Launcher, WorkerSpec
-from netdsl.distributed.run import Run
+from netdsl.distributed.run import Run, addresses_of
 from netdsl.distributed.run_files import RunFiles
 from netdsl.distributed.run_lease import held_lease
 from netdsl.distributed.run_log import RoundRecord, Told, from_plain
@@ -100,9 +100,8 @@ def train(
 
     def attempt(number: int) -> str | None:
         fall_back = use_relay if given.transport is None else None
-        reason = Attempt(
-            folder, prepared, launcher, launcher.room(prepared), attempts, told, fall_back, named=given.named_files()
-        ).follow()
+        room, needs = launcher.room(prepared), Needs(given.named_files(), addresses_of(folder))
+        reason = Attempt(folder, prepared, launcher, room, attempts, told, fall_back, needs=needs).follow()
         if reason is not None and not launcher.restarts and not attempts.stopping():
             command = f"{starter_in(os.environ, prepared.workers)}zoo train --resume {shlex.quote(str(folder))}"
             raise DistributedError(f"{reason}; to continue, start all workers again, as with: {command}")
@@ -210,6 +209,14 @@ class Supervised(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What workers need besides the run's folder and data on their machines: files of this machine, and addresses."""
+
+    files: Sequence[str] = ()
+    addresses: Sequence[str] = ()
+
+
 class Attempt:
     """One attempt at a run, whose launcher has room for `room` workers.
 
@@ -220,7 +227,7 @@ class Attempt:
     Workers on several machines that exchange among themselves first try to reach each other. If some can't, all
     exchange through the relay, and `fall_back` is called. Without it, the user has named the transport, and that is an
     error. `received` gets the contents of workers' reports, which are events and records by default. Workers may fetch
-    the files in the run's folder, and the `named` ones.
+    the files in the run's folder, and what else the run `needs`.
     """
 
     def __init__(
@@ -233,7 +240,7 @@ class Attempt:
         told: Callable[[Told], object],
         fall_back: Callable[[], object] | None,
         received: Callable[[Mapping[str, Any]], object] | None = None,
-        named: Sequence[str] = (),
+        needs: Needs | None = None,
     ) -> None:
         self._received = received or (lambda contents: self._pass_on_report(from_plain(contents)))
         assert run.transport is not None
@@ -242,6 +249,7 @@ class Attempt:
         self._versions = dict[str, Versions]()  # by host
         self._failed = dict[int, str]()  # the reasons of workers that failed, which users must mend, by rank
         self._introduction: Introduction | None = None
+        self._needs = needs or Needs()
         self._folder, self._run, self._retries, self._told = folder, run, retries, told
         self._journal = Journal(folder / ROUNDS, run.keeping)
         self._lease = held_lease(folder)
@@ -263,7 +271,7 @@ class Attempt:
                     run.workers,
                     again=self._elastic,
                     deadline=run.deadline,
-                    serve_files=RunFiles(folder, self._journal, self._lease, named).serve,
+                    serve_files=RunFiles(folder, self._journal, self._lease, self._needs.files).serve,
                 )
             )
             _log.info("starting %d workers of run %s over %s", room, folder, self._transport.value)
@@ -283,6 +291,7 @@ class Attempt:
             lease="" if self._lease is None else self._lease.key,
             python=PYTHON_LAYERS.places(),
             plugins=plugin_places(),
+            addresses=tuple(self._needs.addresses),
         )
 
     def follow(self) -> str | None:

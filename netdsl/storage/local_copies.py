@@ -12,8 +12,9 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from threading import Event
@@ -39,6 +40,7 @@ _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s,?]*?(?=(?::(?:train|test)
 _WEB = re.compile(r"https?://[^\s,]+")  # its query is a part of the address
 
 _opened = dict[Path, str]()  # the copies that this process has checked, and the folders of their addresses
+_allowed = list[str]()  # besides the variable's
 _outgoing = dict[Path, str]()  # folders of files that will be published, and the folders of their addresses
 
 
@@ -79,8 +81,20 @@ def path_in_file(name: str, folder: Path | None) -> Path | None:
 
 
 def allowed_addresses() -> tuple[str, ...]:
-    """Return the beginnings of addresses that the user lets files name."""
-    return tuple(part.strip() for part in os.environ.get(ALLOWED, "").split(",") if "://" in part)
+    """Return the beginnings of addresses that the user lets files name, in this process or in the supervisor's."""
+    named = (part.strip() for part in os.environ.get(ALLOWED, "").split(","))
+    return (*(part for part in named if "://" in part), *_allowed)
+
+
+@contextmanager
+def allowing_addresses(addresses: Iterable[str]) -> Iterator[None]:
+    """Let files name more addresses until the context ends."""
+    earlier = list(_allowed)
+    _allowed.extend(addresses)
+    try:
+        yield
+    finally:
+        _allowed[:] = earlier
 
 
 def addresses_of_copies(text: str) -> dict[str, str]:
