@@ -49,7 +49,7 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
     commands = [command for command in COMMANDS.values() if isinstance(command, Command)]
     fields = [field for each in commands for field in fields_of(loaded(f"zoo.requests.{each.request}"))]
     passed = {field.name for field in fields if takes_text(field) and field.said.get("address") == "other"}
-    assert passed == {"master", "mlflow", "model", "weights", "text", "arguments", "data"}
+    assert passed == {"master", "remote", "mlflow", "model", "weights", "text", "arguments", "data"}
     read = {field.name for field in fields if field.reads_addresses}
     assert {"net", "files", "solver", "source", "data", "inputs", "weights"} < read
     used = {field.name for field in fields if field.said.get("address")}
