@@ -255,7 +255,9 @@ class ControlServer:
         with suppress(*_NONSENSE):
             while isinstance(message := receive_from_worker(connection), Sent):
                 if isinstance(message, Heartbeat):
-                    with self._changing:  # other threads send to this worker too
+                    # Other threads send to this worker too. One that has ended doesn't read the answer, but what it
+                    # has sent still counts.
+                    with self._changing, suppress(OSError):
                         send(connection, Confirmed())
                     if message.sign is None:
                         continue

@@ -213,6 +213,19 @@ def test_a_handshake_has_one_deadline(where, monkeypatch):
         assert server.next(0.0) is None
 
 
+def test_the_end_of_a_worker_counts_although_it_no_longer_reads_answers():
+    heartbeats = 100  # fewer than fit into the connection
+    with ControlServer(None, 1) as server:
+        with connect_to(server) as connection:
+            connection.sendall(server.address().token.encode())
+            send(connection, hello_of(0))
+            assert receive_from_server(connection) == Welcome()
+            for _ in range(heartbeats):
+                send(connection, Heartbeat(None))
+            send(connection, Ended(Ending.DONE))
+        assert [next_event(server, 0) for _ in range(3)] == [hello_of(0), Ended(Ending.DONE), None]
+
+
 def test_an_accepted_worker_may_be_silent(where, monkeypatch):
     monkeypatch.setattr(control_server, "HANDSHAKE", 0.2)
     with ControlServer(where, 1) as server, client_of(server) as client:
