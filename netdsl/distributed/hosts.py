@@ -33,7 +33,7 @@ BUFFER = 1 << 24  # bytes that each worker sends to the next one
 _REQUEST = "examination.json"  # in the folder, with what to examine
 
 
-class Examination(msgspec.Struct, frozen=True):
+class MachineExamination(msgspec.Struct, frozen=True):
     """What to examine, with the number of workers that do so."""
 
     workers: int
@@ -59,7 +59,7 @@ class HostReport(msgspec.Struct, frozen=True):
     seconds: float | None  # to receive the buffer from the worker before it, if there are others
 
 
-def examine_machines(folder: Path, examination: Examination, launcher: Launcher) -> list[HostReport]:
+def examine_machines(folder: Path, examination: MachineExamination, launcher: Launcher) -> list[HostReport]:
     """Let workers examine their machines, and return their reports, by rank.
 
     Raises a `DistributedError` if the workers don't meet.

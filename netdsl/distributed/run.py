@@ -18,7 +18,7 @@ import msgspec
 import torch
 
 from caffe_proto.copies import with_texts
-from caffe_proto.files import CaffeFile, Form, read_solver, write
+from caffe_proto.files import CaffeFile, Form, prototxt, read_solver, write
 from caffe_proto.storage import PRIVATE, create_folder, remove_leftovers, write_pieces
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.tables.table import Table
@@ -154,6 +154,11 @@ class Run:
         tables = [parse_source(table.source).path for table in self.tables.values()]
         return [Path(path) for path in (*self.weights, *tables) if path]
 
+    def copies(self) -> dict[str, str]:
+        """Return the folders of copies of data at addresses that the run reads, with these addresses."""
+        text = msgspec.json.encode(self, enc_hook=_to_plain).decode()
+        return addresses_of_copies(f"{text}\n{prototxt(CaffeFile(self.solver.message, form=Form.TEXT))}")
+
     def named_files(self) -> list[str]:
         """Return the names of the small files besides data that the layers of its nets read, such as means."""
         nets = [model.net for model in (self.solver.net, self.solver.train_net, *self.solver.test_nets) if model]
@@ -172,10 +177,8 @@ class Run:
         remove_leftovers(path)
         write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)
         try:
-            file = _RunFile(_VERSION, self, tuple(allowed_plugins()), str(path.resolve()))
+            file = _RunFile(_VERSION, self, tuple(allowed_plugins()), str(path.resolve()), self.copies())
             data = msgspec.json.encode(file, enc_hook=_to_plain)
-            copies = addresses_of_copies((data + (path / _SOLVER).read_bytes()).decode("utf-8", "replace"))
-            data = msgspec.json.encode(msgspec.structs.replace(file, copies=copies), enc_hook=_to_plain)
         except UnicodeEncodeError as problem:
             raise DistributedError(
                 f"{path}: the run can't be saved, since '{problem.object}' isn't UTF-8; rename the file or folder"
@@ -231,12 +234,6 @@ def exists(path: Path) -> bool:
 def forget(path: Path) -> None:
     """Let a folder contain no run, so that another one can begin there. Its other files stay."""
     (path / _RUN).unlink(missing_ok=True)
-
-
-def addresses_of(folder: Path) -> tuple[str, ...]:
-    """Return the addresses from which the data of the run in a folder were copied. This process must have saved the
-    run, since the addresses in other files may be a stranger's."""
-    return tuple(msgspec.json.decode((folder / _RUN).read_bytes(), type=_Head).copies.values())
 
 
 class _Head(msgspec.Struct, frozen=True):

@@ -221,7 +221,7 @@ def has_lease(folder: Path, key: str) -> bool:
     """Return whether a folder is the one with this lease."""
     try:
         terms = _read(folder / FILE)
-    except (OSError, DistributedError):
+    except OSError:
         return False
     return terms is not None and terms.key == key
 

@@ -94,6 +94,8 @@ class RunCopy(RunPlace):
         for name, place in missing.items():
             self.fetch(name, place)
         self._known = self._states()
+        if not missing:
+            return run
         moved = {name: str(self.folder / place) for name, place in missing.items()}
         return Run.load(self.folder, in_worker=True, moved=moved)
 

@@ -32,6 +32,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.limits import Limit
 from caffe_proto.storage import PRIVATE, create_folder, temporary_folder, write_pieces
 from netdsl.distributed import run_lease
+from netdsl.distributed.journal import ROUNDS, WHOLE
 from netdsl.distributed.run_lease import LeaseTerms, RunLease, is_of_lease
 from netdsl.errors import DistributedError, NotStoredError, StorageError
 from netdsl.storage.cache_folder import cache_folder
@@ -120,7 +121,7 @@ class _Place:
                     status = path.stat()
                     if path.is_file():
                         files[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
-        whole = {"", *(_round_of(name) for name in files if name.endswith("/whole.json"))}
+        whole = {"", *(_round_of(name) for name in files if name.endswith(f"/{WHOLE}"))}
         return {name: signature for name, signature in files.items() if _round_of(name) in whole}
 
 
@@ -146,7 +147,7 @@ def recorded_folder(name: str | Path) -> Path:
         return Path(name)
     place = _Place.of(address, "reading")
     objects = {
-        each: stored for each, stored in _without_leases(place.objects()).items() if not each.startswith("rounds/")
+        each: stored for each, stored in _without_leases(place.objects()).items() if not each.startswith(f"{ROUNDS}/")
     }
     if _RUN not in objects:
         raise StorageError(f"{shown_address(address)}: there is no run at this address; name one that --run wrote to")
@@ -520,7 +521,7 @@ def _is_hidden(name: str) -> bool:
 
 def _round_of(name: str) -> str:
     """Return the folder of a round to which a file belongs, or an empty text."""
-    return name.rpartition("/")[0] if name.startswith("rounds/") else ""
+    return name.rpartition("/")[0] if name.startswith(f"{ROUNDS}/") else ""
 
 
 def _copy_of(source: Path, path: Path) -> None:
@@ -537,6 +538,6 @@ def _rank(name: str) -> int:
     path = PurePosixPath(name)
     if name == _MODEL:
         return 3
-    if path.name == "whole.json" or name.endswith(".resume.json"):
+    if path.name == WHOLE or name.endswith(".resume.json"):
         return 2
     return 1 if name == _RUN else 0

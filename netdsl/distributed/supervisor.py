@@ -48,7 +48,7 @@ from netdsl.distributed.journal import (
     note_membership,
 )
 from netdsl.distributed.launcher import Launcher, WorkerSpec
-from netdsl.distributed.run import Run, addresses_of
+from netdsl.distributed.run import Run
 from netdsl.distributed.run_files import RunFiles
 from netdsl.distributed.run_lease import held_lease
 from netdsl.distributed.run_log import RoundRecord, Told, from_plain
@@ -100,7 +100,7 @@ def train(
 
     def attempt(number: int) -> str | None:
         fall_back = use_relay if given.transport is None else None
-        room, needs = launcher.room(prepared), Needs(given.named_files(), addresses_of(folder))
+        room, needs = launcher.room(prepared), Needs(given.named_files(), tuple(prepared.copies().values()))
         reason = Attempt(folder, prepared, launcher, room, attempts, told, fall_back, needs=needs).follow()
         if reason is not None and not launcher.restarts and not attempts.stopping():
             command = f"{starter_in(os.environ, prepared.workers)}zoo train --resume {shlex.quote(str(folder))}"
@@ -214,7 +214,7 @@ class Needs:
     """What workers need besides the run's folder and data on their machines: files of this machine, and addresses."""
 
     files: Sequence[str] = ()
-    addresses: Sequence[str] = ()
+    addresses: tuple[str, ...] = ()
 
 
 class Attempt:
@@ -291,7 +291,7 @@ class Attempt:
             lease="" if self._lease is None else self._lease.key,
             python=PYTHON_LAYERS.places(),
             plugins=plugin_places(),
-            addresses=tuple(self._needs.addresses),
+            addresses=self._needs.addresses,
         )
 
     def follow(self) -> str | None:

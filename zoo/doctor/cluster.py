@@ -10,7 +10,7 @@ from pathlib import Path
 
 from caffe_proto.storage import create_folder
 from netdsl.distributed.control.versions import differences
-from netdsl.distributed.hosts import BUFFER, Examination, HostReport, examine_machine, examine_machines
+from netdsl.distributed.hosts import BUFFER, HostReport, MachineExamination, examine_machine, examine_machines
 from netdsl.distributed.launcher import Launcher
 from netdsl.distributed.launchers.external import ExternalLauncher, take_part, worker_in
 from netdsl.distributed.transports.transport import Transport
@@ -55,17 +55,17 @@ def _examine_on_spark(request: DoctorRequest, folder: Path) -> Reports:
 
     assert request.workers is not None
     with SparkBackend(request.master, request.workers).session() as session:
-        examination = Examination(request.workers, Transport.GLOO, request.data)
+        examination = MachineExamination(request.workers, Transport.GLOO, request.data)
         return _examine(folder, examination, SparkLauncher(session, examine_machine))
 
 
 def _supervise(
     request: DoctorRequest, folder: Path, transport: Transport, worker: Ranks, launcher: ExternalLauncher
 ) -> Reports:
-    return _examine(folder, Examination(worker.size, transport, request.data), launcher)
+    return _examine(folder, MachineExamination(worker.size, transport, request.data), launcher)
 
 
-def _examine(folder: Path, examination: Examination, launcher: Launcher) -> Reports:
+def _examine(folder: Path, examination: MachineExamination, launcher: Launcher) -> Reports:
     create_folder(folder)
     return examine_machines(folder, examination, launcher)
 

@@ -11,6 +11,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from converters.caffe import DEPLOY, WEIGHTS
+from netdsl.distributed.journal import ROUNDS
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, RECORDS, RoundRecord, read_moments
 from netdsl.distributed.strategies.strategy import Strategy
@@ -44,7 +45,6 @@ from zoo.finetuning.start import FineTuning, begin, holding, load, store, stored
 from zoo.report.tuned_model import REQUEST
 
 _SLOWER = 10.0  # by which the learning rate is divided after a training has diverged
-_ROUNDS = "rounds"  # the folder of saved rounds, in a run's folder
 _UNTRAINED_IS_BEST = (
     "no test during the training was better than the one before it, so the model keeps its first weights, in which "
     "only the new layer is fitted to the data; raise --epochs or lower --base-lr to train further"
@@ -363,7 +363,7 @@ def _begun_slower(
     run = replace(run, weights=weights, solver=run.solver.with_fields(base_lr=lower))
     for path in (*folder.glob("*_iter_*"), folder / EVENTS, folder / RECORDS):
         path.unlink(missing_ok=True)
-    shutil.rmtree(folder / _ROUNDS, ignore_errors=True)
+    shutil.rmtree(folder / ROUNDS, ignore_errors=True)
     run.save(folder, again=True)
     store(tuning)
     return tuning, run

@@ -17,7 +17,7 @@ from netdsl.distributed import run_lease, run_storage
 from netdsl.distributed.control.address import ControlAddress, LocalSocket
 from netdsl.distributed.journal import Journal, Retention
 from netdsl.distributed.launcher import WorkerSpec
-from netdsl.distributed.run import Run, addresses_of
+from netdsl.distributed.run import Run
 from netdsl.distributed.run_lease import VARIABLE
 from netdsl.distributed.run_storage import check_published, hold, recorded_folder, run_folder
 from netdsl.distributed.strategies.settings import parse
@@ -277,14 +277,16 @@ def test_a_worker_elsewhere_copies_the_data_that_the_supervisor_was_given(
     put(address, "a,label\n1,0\n2,1\n")
     machine("first")
     solver = with_data(solver_of("lenet")[0], f"csv:{local_copy(address)}", None)
-    Run(solver).settled().save(folder)
-    assert addresses_of(folder) == (address,)
+    run = Run(solver).settled()
+    run.save(folder)
+    addresses = tuple(run.copies().values())
+    assert addresses == (address,)
     machine("second")
     (tmp_path / "first").rename(tmp_path / "unseen")
     with pytest.raises(StorageError, match="NETDSL_ALLOW_ADDRESSES"):
         Run.load(folder, in_worker=True)
     control = ControlAddress(LocalSocket(""), "")
-    with WorkerSpec(str(folder), "", 1, control, 1.0, addresses=addresses_of(folder)).allowing():
+    with WorkerSpec(str(folder), "", 1, control, 1.0, addresses=addresses).allowing():
         net = Run.load(folder, in_worker=True).solver.net_to_train.net
     sources = [layer.data_param.source.removeprefix("csv:") for layer in net.layer if layer.data_param.source]
     assert sources and all(Path(source).is_relative_to(tmp_path / "second") for source in sources), sources
