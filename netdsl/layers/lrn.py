@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
@@ -47,6 +48,11 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Return the shape of the bottom."""
         return list(bottoms)
+
+    def products(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
+        """Return the number of values in all neighborhoods."""
+        axes = bottoms[0][2:] if self.within else bottoms[0][1:2]
+        return math.prod(min(self.size, length) for length in axes) * math.prod(tops[0])
 
     @in_single
     def forward(self, x: Tensor) -> Tensor:
@@ -94,14 +100,20 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         alpha = self.alpha / self.size
         if torch.compiler.is_compiling():  # the compiler fuses these steps
             return x * _power(self.k + alpha * _neighbors(x * x, self.size), self.beta)
-        top: Tensor = _AcrossChannels.apply(x, self.size // 2, alpha, self.beta, self.k)  # type: ignore[no-untyped-call]
+        top: Tensor = _AcrossChannels.apply(x, _reach(self.size, x), alpha, self.beta, self.k)  # type: ignore[no-untyped-call]
         return top
 
 
 def _neighbors(x: Tensor, size: int) -> Tensor:
     """Return the sums over each channel and the channels near it."""
-    padded = F.pad(x, (0, 0, 0, 0, size // 2, size // 2))
-    return reduce(torch.add, [padded.narrow(1, start, x.shape[1]) for start in range(size)])
+    reach = _reach(size, x)
+    padded = F.pad(x, (0, 0, 0, 0, reach, reach))
+    return reduce(torch.add, [padded.narrow(1, start, x.shape[1]) for start in range(2 * reach + 1)])
+
+
+def _reach(size: int, x: Tensor) -> int:
+    """Return the number of channels on each side that a neighborhood of this size can have."""
+    return min(size // 2, x.shape[1] - 1)
 
 
 class _AcrossChannels(torch.autograd.Function):

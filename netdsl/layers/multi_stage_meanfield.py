@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -16,6 +17,7 @@ from netdsl.layers._permutohedral import Lattice, blurred
 
 _COLORS = 3
 _TINY = 1e-20  # prevents division by 0
+_BLURRED = 30  # products for each value of a step, in both lattices
 
 
 class MultiStageMeanfield(NeedsValues, Layer):
@@ -67,6 +69,10 @@ class MultiStageMeanfield(NeedsValues, Layer):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         _check_shapes(bottoms)
         return [bottoms[0]]
+
+    def products(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
+        """Return about how many products all steps compute."""
+        return self.steps * (len(self.blobs) * bottoms[0][1] + _BLURRED) * math.prod(tops[0])
 
     @not_compiled
     def forward(self, scores: Tensor, first: Tensor, image: Tensor) -> Tensor:

@@ -50,6 +50,16 @@ def test_gradients(settings, region):
     torch.autograd.gradcheck(lrn(f"{settings} norm_region: {region}"), x)
 
 
+@pytest.mark.parametrize("region", ["ACROSS_CHANNELS", "WITHIN_CHANNEL"])
+def test_a_neighborhood_beyond_the_edges_costs_nothing(region):
+    x = torch.randn(1, 4, 2, 3)
+    all_near = lrn(f"local_size: 9 alpha: 9 norm_region: {region}", x.shape)
+    beyond = lrn(f"local_size: 90009 alpha: 90009 norm_region: {region}", x.shape)
+    assert beyond.products([x.shape], [x.shape]) == all_near.products([x.shape], [x.shape])
+    if region == "ACROSS_CHANNELS":
+        torch.testing.assert_close(beyond(x), all_near(x), rtol=0, atol=0)
+
+
 def test_the_input_is_unchanged():
     x = torch.randn(2, 4, 5, 3, requires_grad=True)
     before = x.detach().clone()
