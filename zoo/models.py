@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from caffe_proto.storage import write_pieces
 from netdsl.solver.events import Notice
+from netdsl.storage.local_copies import remove_unused_copies
 from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
 from zoo.names import WeightsPlace, all_cards, card_of, find_model, weights_place
@@ -202,7 +203,9 @@ def check_store(request: StoreCheckRequest, listen: Listen) -> Iterator[CheckedF
 
 @answers(StorePruneRequest)
 def prune_store(request: StorePruneRequest, listen: Listen) -> list[RemovedPath]:
-    """Remove damaged models from the store, or models by name."""
+    """Remove damaged models from the store, models by name, or copies of files at addresses."""
+    if request.copies is not None:
+        return [RemovedPath(path, f"a copy of {origin}") for path, origin in remove_unused_copies(request.copies)]
     return prune(store_here(), request.names, everything=request.everything)
 
 

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ _log = logging.getLogger(__name__)
 ALLOWED = "NETDSL_ALLOW_ADDRESSES"  # the beginnings of addresses that files may name, with commas between them
 _RECORD = ".copy.json"  # in a copy's folder: the address, and the size and SHA-256 of each file
 _DIGITS = 32  # of a hash in a folder's name
+_DAY = 86_400  # seconds
 
 # In names of data, options and a part may follow an address: lmdb:s3://bucket/set:train?items=FILE.
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s,?]*?(?=(?::(?:train|test))?(?:[\s,?]|$))")
@@ -161,8 +163,25 @@ def local_copy(address: str) -> Path:
         if _versions(again) != _versions(objects):
             shutil.rmtree(folder, ignore_errors=True)
             raise StorageError(f"{shown_address(address)}: it changed while it was fetched; run the same command again")
+    os.utime(folder)  # notes the use, for `remove_unused_copies`
     _opened[folder] = _shown_folder(address)
     return folder / name
+
+
+def remove_unused_copies(days: int) -> list[tuple[Path, str]]:
+    """Remove the copies that no process has opened for this many days. Returns their folders, with their addresses."""
+    folder, latest = _copies_folder(), time.time() - days * _DAY
+    removed = list[tuple[Path, str]]()
+    if not folder.is_dir():
+        return removed
+    remove_leftovers(folder)
+    for copy in sorted(folder.iterdir()):
+        record = _read_record(copy)
+        if copy.stat().st_mtime <= latest and record is not None:
+            _discard(copy)
+            _opened.pop(copy, None)
+            removed.append((copy, shown_address(str(record["address"]))))
+    return removed
 
 
 def _versions(objects: Mapping[str, StoredObject]) -> list[tuple[str, str]]:

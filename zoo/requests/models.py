@@ -155,11 +155,15 @@ class StorePruneRequest(Request):
 
     names: tuple[str, ...] = argument("[NAME]...", default=())
     everything: bool = option("Remove all models.", default=False, name="all")
+    copies: int | None = option(
+        "Instead of models, remove copies of files at addresses that no command has opened for N days.",
+        default=None, least=0, metavar="N",
+    )  # fmt: skip
 
     def check(self) -> None:
-        """Refuse names together with `--all`."""
-        if self.names and self.everything:
-            raise RequestError("Give names or --all, but not both.")
+        """Refuse more than one of names, `--all` and `--copies`."""
+        if sum((bool(self.names), self.everything, self.copies is not None)) > 1:
+            raise RequestError("Give names, --all or --copies, but only one of them.")
 
 
 @request

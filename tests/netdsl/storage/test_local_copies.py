@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from netdsl.model import open_model
 from netdsl.solver.settings import open_settings, read_settings
 from netdsl.storage import local_copies, transfers
 from netdsl.storage.drivers import DriverStorage
-from netdsl.storage.local_copies import local_copy, path_in_file, with_local_paths
+from netdsl.storage.local_copies import local_copy, path_in_file, remove_unused_copies, with_local_paths
 from netdsl.storage.schemes import StoredObject
 from tests.memory_storage import Put
 
@@ -59,6 +60,18 @@ def test_a_damaged_copy_is_fetched_again(put: Put, fetched: list[str], monkeypat
     copy.write_text(NET.replace("dim: 2", "dim: 9"))
     monkeypatch.setattr(local_copies, "_opened", {})
     assert local_copy(ADDRESS).read_text() == NET and len(fetched) == 2
+
+
+def test_copies_that_are_no_longer_used_are_removed(put: Put) -> None:
+    addresses = [f"memory://bucket/{name}.prototxt" for name in ("old", "new")]
+    for address in addresses:
+        put(address, NET)
+    old, new = map(local_copy, addresses)
+    os.utime(old.parent, (0, 0))
+    [(removed, origin)] = remove_unused_copies(30)
+    assert (removed, origin) == (old.parent, addresses[0]) and not old.exists() and new.exists()
+    assert [folder for folder, _ in remove_unused_copies(0)] == [new.parent]
+    assert not remove_unused_copies(0)
 
 
 def test_a_folder_is_copied_with_everything_below(put: Put, fetched: list[str]) -> None:
