@@ -30,6 +30,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
 
 BUFFER = 1 << 24  # bytes that each worker sends to the next one
+_SMALL_TIMES, _LARGE_TIMES = 20, 2  # of which the shortest counts; the first one includes the beginning of a connection
 _REQUEST = "examination.json"  # in the folder, with what to examine
 
 
@@ -45,6 +46,13 @@ class MachineExamination(msgspec.Struct, frozen=True):
     keeping: Retention = Retention()
 
 
+class Way(msgspec.Struct, frozen=True):
+    """The way from a worker to the next one."""
+
+    latency: float  # seconds until a small buffer has arrived
+    seconds: float  # until a large one has
+
+
 class HostReport(msgspec.Struct, frozen=True):
     """What a worker found on its machine."""
 
@@ -56,7 +64,7 @@ class HostReport(msgspec.Struct, frozen=True):
     sees_folder: bool
     missing: Mapping[str, str]  # why data can't be found, by their names
     transport: str
-    seconds: float | None  # to receive the buffer from the worker before it, if there are others
+    way: Way | None  # to the next worker, if there are others
 
 
 def examine_machines(folder: Path, examination: MachineExamination, launcher: Launcher) -> list[HostReport]:
@@ -93,7 +101,7 @@ def examine_machine(spec: WorkerSpec, *, connect: Connect = connect) -> None:
                     control.pulse,
                 )
             try:
-                report = _report_of(spec, control, join.transport, seconds_to_receive(communicator))
+                report = _report_of(spec, control, join.transport, way_to_next(communicator))
                 control.report(msgspec.to_builtins(report))
                 communicator.barrier()
             finally:
@@ -107,25 +115,35 @@ def examine_machine(spec: WorkerSpec, *, connect: Connect = connect) -> None:
         control.report_end(Ending.DONE)
 
 
-def seconds_to_receive(communicator: Communicator) -> float | None:
-    """Return the seconds until a buffer from the worker before this one has arrived. Each worker sends in its turn."""
+def way_to_next(communicator: Communicator) -> Way | None:
+    """Measure the way to the next worker, if there is one. Workers take turns, and each buffer is answered."""
     if communicator.size == 1:
         return None
-    buffer, found = torch.zeros(BUFFER // 4), 0.0
+    small, large, way = torch.zeros(1), torch.zeros(BUFFER // 4), None
     for sender in range(communicator.size):
         receiver = (sender + 1) % communicator.size
-        for _ in range(2):  # the first time includes the beginning of a connection
-            communicator.barrier()
-            begun = time.monotonic()
-            if communicator.rank == sender:
-                communicator.send(buffer, to=receiver).wait()
-            elif communicator.rank == receiver:
-                communicator.receive(buffer, source=sender).wait()
-                found = time.monotonic() - begun
-    return found
+        communicator.barrier()
+        if communicator.rank == sender:
+            there_and_back = [_answered(communicator, small, receiver) for _ in range(_SMALL_TIMES)]
+            latency = min(there_and_back) / 2
+            way = Way(latency, min(_answered(communicator, large, receiver) for _ in range(_LARGE_TIMES)) - latency)
+        elif communicator.rank == receiver:
+            for buffer, times in ((small, _SMALL_TIMES), (large, _LARGE_TIMES)):
+                for _ in range(times):
+                    communicator.receive(buffer, source=sender).wait()
+                    communicator.send(small, to=sender).wait()
+    return way
 
 
-def _report_of(spec: WorkerSpec, control: ControlClient, transport: str, seconds: float | None) -> HostReport:
+def _answered(communicator: Communicator, buffer: torch.Tensor, receiver: int) -> float:
+    """Send a buffer, and return the seconds until a small answer has arrived."""
+    begun = time.monotonic()
+    communicator.send(buffer, to=receiver).wait()
+    communicator.receive(torch.empty(1), source=receiver).wait()
+    return time.monotonic() - begun
+
+
+def _report_of(spec: WorkerSpec, control: ControlClient, transport: str, way: Way | None) -> HostReport:
     request = Path(spec.run) / _REQUEST
     sees_folder = request.exists()
     with ExitStack() as stack:
@@ -146,7 +164,7 @@ def _report_of(spec: WorkerSpec, control: ControlClient, transport: str, seconds
         sees_folder,
         missing,
         transport,
-        seconds,
+        way,
     )
 
 

@@ -12,8 +12,9 @@ from caffe_proto.storage import create_folder
 from netdsl.distributed.control.versions import differences
 from netdsl.distributed.hosts import BUFFER, HostReport, MachineExamination, examine_machine, examine_machines
 from netdsl.distributed.launcher import Launcher
-from netdsl.distributed.launchers.external import ExternalLauncher, take_part, worker_in
+from netdsl.distributed.launchers.external import ExternalLauncher, meeting_of_workers, take_part, worker_in
 from netdsl.distributed.transports.transport import Transport
+from netdsl.planner.units import format_seconds
 from netdsl.ranks import Ranks
 from zoo.doctor.results import CheckResult, Diagnosis, Verdict, diagnosis_of
 from zoo.requests.machine import DoctorRequest
@@ -37,7 +38,8 @@ def examine_cluster(request: DoctorRequest) -> Diagnosis | None:
             worker = worker_in(os.environ)
             transport = Transport.GLOO if worker.on_several_machines else Transport.SHARED_MEMORY
             supervise = partial(_supervise, request, folder, transport, worker)
-            reports = take_part(folder, supervise, examine_machine, request.address, request.ports)
+            meeting = meeting_of_workers(folder, request.address, request.ports)
+            reports = take_part(meeting, supervise, examine_machine)
     return None if reports is None else diagnosis_of(_results(reports, request.folder, request.data))
 
 
@@ -117,13 +119,23 @@ def _network_results(reports: Reports) -> Iterator[CheckResult]:
             "network", "transport", Verdict.LIMITED, "some workers can't reach each other, so all use the relay",
             "open all ports between the machines",
         )  # fmt: skip
-    for sender, receiver in zip(reports, [*reports[1:], *reports[:1]], strict=True):
-        if receiver.seconds is not None:
-            speed = BUFFER / receiver.seconds
+    ways = list(zip(reports, [*reports[1:], *reports[:1]], strict=True))
+    for sender, receiver in ways:
+        if sender.way is not None:
+            speed = BUFFER / sender.way.seconds
             verdict = Verdict.LIMITED if sender.host != receiver.host and speed < _SLOW else Verdict.GOOD
-            fact = f"16 MB in {receiver.seconds:.3f} s ({speed / 1e6:.0f} MB/s) over {receiver.transport}"
+            fact = (
+                f"16 MB in {sender.way.seconds:.3f} s ({speed / 1e6:.0f} MB/s) over {sender.transport}, latency "
+                f"{format_seconds(sender.way.latency)}"
+            )
             advice = "" if verdict is Verdict.GOOD else "this is slow; see docs/several_workers.md for large models"
             yield CheckResult("network", f"{_name(sender)} to {_name(receiver)}", verdict, fact, advice)
+    between = [sender.way for sender, receiver in ways if sender.host != receiver.host and sender.way is not None]
+    if between:
+        megabytes = BUFFER / max(way.seconds for way in between) / 1e6
+        latency = max(way.latency for way in between)
+        options = f"--bandwidth {megabytes:.3g}MB --latency {1e6 * latency:.0f}us"
+        yield CheckResult("network", "for zoo plan and zoo simulate", Verdict.GOOD, options)
 
 
 def _name(report: HostReport) -> str:

@@ -31,7 +31,7 @@ class DoctorRequest(Request):
 
     With --cluster, the command examines the machines of a cluster instead. Start it like a training, with mpiexec,
     torchrun or srun, or with --backend spark. It compares versions and devices, finds out who reaches whom, whether all
-    machines share a folder and have the data, and how long 16 MB take from each machine to the next.
+    machines share a folder and have the data, and how fast the network is from each machine to the next.
     """
 
     cluster: bool = option("Examine the machines of a cluster, like a training's workers.", default=False)

@@ -12,16 +12,25 @@ import msgspec
 import pytest
 
 from netdsl.distributed.control.versions import Versions
-from netdsl.distributed.hosts import HostReport
+from netdsl.distributed.hosts import HostReport, Way
 from netdsl.mpi.installation import SETTINGS, mpiexec
 from zoo.doctor.cluster import _results
 from zoo.doctor.results import CheckResult, Verdict
 from zoo.requests.machine import DoctorRequest
 from zoo.requests.request import RequestError
 
+VERSIONS = Versions("3.11.7", "0.1.0", "2.13.0")
 GOOD = [
     HostReport(
-        rank, f"node{rank}", Versions("3.11.7", "0.1.0", "2.13.0"), ("4 cores",), ("10.0.0.1",), True, {}, "gloo", 0.15
+        rank,
+        f"node{rank}",
+        Versions("3.11.7", "0.1.0", "2.13.0"),
+        ("4 cores",),
+        ("10.0.0.1",),
+        True,
+        {},
+        "gloo",
+        Way(2e-4, 0.15),
     )
     for rank in range(3)
 ]
@@ -40,7 +49,10 @@ def test_like_machines_are_good() -> None:
     results = results_of(GOOD)
     assert {result.verdict for result in results.values()} == {Verdict.GOOD}
     assert results["worker 1 on node1"].fact == "Python 3.11.7, netdsl 0.1.0, torch 2.13.0; 4 cores; 10.0.0.1"
-    assert results["worker 2 on node2 to worker 0 on node0"].fact == "16 MB in 0.150 s (112 MB/s) over gloo"
+    assert (
+        results["worker 2 on node2 to worker 0 on node0"].fact
+        == "16 MB in 0.150 s (112 MB/s) over gloo, latency 200 us"
+    )
 
 
 def test_what_only_some_machines_have_is_named_with_the_others() -> None:
@@ -52,9 +64,10 @@ def test_what_only_some_machines_have_is_named_with_the_others() -> None:
 
 
 def test_another_python_and_a_slow_network_are_limits() -> None:
-    results = results_of(with_last(versions=Versions("3.12.1", "0.1.0", "2.13.0"), seconds=1.5))
+    results = results_of(with_last(versions=Versions("3.12.1", "0.1.0", "2.13.0"), way=Way(1e-4, 1.5)))
     assert results["versions"].verdict is Verdict.LIMITED
-    assert results["worker 1 on node1 to worker 2 on node2"].verdict is Verdict.LIMITED
+    assert results["worker 2 on node2 to worker 0 on node0"].verdict is Verdict.LIMITED
+    assert results["for zoo plan and zoo simulate"].fact == "--bandwidth 11.2MB --latency 200us"
 
 
 def test_workers_that_are_apart_are_a_limit() -> None:
