@@ -80,7 +80,7 @@ test-s3: $(READY)  ## Files and data on a server of S3, which runs on this machi
 			> $$($(S3)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth && \
 		$(S3)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/s3.txt && \
 		touch $(S3)/.ready; }
-	@$(S3)/bin/python -m pytest -m s3 tests/s3
+	@PATH="$(abspath $(BIN)):$$PATH" LD_LIBRARY_PATH="$(abspath $(VENV))/lib" $(S3)/bin/python -m pytest -m s3 tests/s3
 
 test-gpu:  ## Numbers on a GPU beside Caffe's, with PYTHON's own packages: make test-gpu, or with NETDSL_DEVICE=cpu
 	@NETDSL_DEVICE=$(DEVICE) $(PYTHON) -m pytest -rs -p no:cacheprovider $(ON_DEVICE)

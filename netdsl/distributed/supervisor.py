@@ -30,6 +30,7 @@ from netdsl.distributed.control.protocol import (
     LeaveAfterRound,
     Left,
     Peer,
+    Posted,
     Purpose,
     StopAfterRound,
     TriedPeers,
@@ -275,7 +276,9 @@ class Attempt:
                 )
             )
             _log.info("starting %d workers of run %s over %s", room, folder, self._transport.value)
-            self._workers = launcher.start(self._worker_spec(room))
+            spec = self._worker_spec(room)
+            self._server.post(Posted(spec.text()))
+            self._workers = launcher.start(spec)
             stack.callback(self._workers.close)
             self._health.hosts = self._workers.hosts()
             self._stack = stack.pop_all()

@@ -21,7 +21,8 @@ import numpy as np
 
 from netdsl.distributed.control.place import NetworkPlace, Ports
 from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_words, log_of
-from netdsl.distributed.launchers.external import UNREACHABLE, ExternalLauncher, lead, place_for, reached
+from netdsl.distributed.launchers.external import ExternalLauncher, lead, place_for
+from netdsl.distributed.launchers.meeting import UNREACHABLE, Meeting, reached
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervisor import End
@@ -198,7 +199,7 @@ class RankLauncher(ExternalLauncher):
     mpi: ClassVar[bool] = True
 
     def __init__(self, worker: Ranks, place: NetworkPlace | None, processes: list[str], hosts: list[str]) -> None:
-        super().__init__(worker, place)
+        super().__init__(worker, Meeting(place))
         self._processes, self._hosts = processes, hosts
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
@@ -219,19 +220,6 @@ class RankLauncher(ExternalLauncher):
     def hosts(self) -> Mapping[int, str]:
         """Return the hosts of the ranks."""
         return dict(enumerate(self._hosts))
-
-    def start(self, spec: WorkerSpec) -> RankLauncher:
-        """Pass the spec to this process's own part, which shares it."""
-        self.published.set_result(spec)
-        return self
-
-    def endings(self) -> Mapping[int, str]:
-        """Return how the first rank ended, if it can't connect to its own supervisor."""
-        return self.ended
-
-    def close(self) -> None:
-        """Let the first worker's own part end, since it still needs its supervisor."""
-        self.await_end()
 
 
 def train_as_rank(

@@ -23,6 +23,7 @@ from netdsl.ranks import Ranks, ranks_apart, share_of_cores, started_by_mpiexec
 
 if TYPE_CHECKING:  # torch isn't needed to name a backend
     from netdsl.distributed.launcher import Launcher
+    from netdsl.distributed.launchers.meeting import Meeting
     from netdsl.distributed.run import Run
     from netdsl.distributed.run_log import Told
     from netdsl.distributed.supervisor import End
@@ -201,20 +202,20 @@ class ExternalBackend(Backend):
         from netdsl.distributed.supervisor import train
 
         return train_as_worker(
-            folder,
+            self._meeting(folder),
             lambda launcher: train(folder, launcher, run=run, told=told, requested=requested),
-            self._address,
-            self._ports,
         )
 
     @contextmanager
     def leading(self, folder: Path) -> Iterator[None]:
-        """Do work inside the context for which the other workers wait. If it fails, they read the reason in the
-        folder."""
-        from netdsl.distributed.launchers.external import publishing_failure
-
-        with publishing_failure(folder):
+        """Do work inside the context for which the other workers wait. If it fails, they get to know the reason."""
+        with self._meeting(folder).leading():
             yield
+
+    def _meeting(self, folder: Path) -> Meeting:
+        from netdsl.distributed.launchers.external import meeting_of_workers
+
+        return meeting_of_workers(folder, self._address, self._ports)
 
 
 def refuse_several_machines(worker: Ranks) -> None:

@@ -199,7 +199,8 @@ def _start(
 def _begin_switch(network: Network, stack: ExitStack) -> int:
     user = [] if _ROOT else ["--user", "--map-root-user"]
     process = _begin([*user, "--net", "sh", "-c", _SWITCH], stack)
-    lines = ["link add br0 type bridge", _assigning(_SWITCH_NUMBER, network, "br0"), "link set br0 up"]
+    lines = ["link set lo up", "link add br0 type bridge"]
+    lines += [_assigning(_SWITCH_NUMBER, network, "br0"), "link set br0 up"]
     _call([*_entering(process, "-n"), "ip", "-batch", "-"], "\n".join(lines) + "\n")
     return process
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from netdsl.distributed.control.identity import SECRET
 from tests.hosts.laboratory import laboratory
 from tests.hosts.trainings import (
     Launcher,
@@ -19,15 +20,16 @@ pytestmark = [pytest.mark.hosts, pytest.mark.usefixtures("possible")]
 _HOSTS, _ITERATIONS = 3, 8
 
 
-@pytest.mark.parametrize("launcher", [Launcher.MPI, Launcher.SPARK])
+@pytest.mark.parametrize("launcher", [Launcher.TORCHRUN, Launcher.MPI, Launcher.SPARK])
 def test_workers_train_without_a_common_folder(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> None:
     expected = train_on_one_machine(tmp_path_factory.mktemp("one"), _HOSTS, iterations=_ITERATIONS)
     with laboratory(_HOSTS) as made:
         first, folder = made.hosts[0], made.folder
         command = training_command(folder, "--run", "/tmp/run", iterations=_ITERATIONS)
-        (program,) = start_training(launcher, made, command)
-        assert program.wait(3 * PATIENCE) == 0, program.text()
-        assert "doesn't see /tmp/run" in program.text()
+        programs = start_training(launcher, made, command, environment={SECRET: "only for workers of this training"})
+        codes = [program.wait(3 * PATIENCE) for program in programs]
+        assert not any(codes), programs[0].text()
+        assert "doesn't see /tmp/run" in programs[0].text()
         first.call("cp", "-r", "/tmp/run", str(folder / "run"))
         assert trained_weights(folder) == expected
         for other in made.hosts[1:]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -58,9 +58,9 @@ def training_command(folder: Path, *options: str, net: str = NET, iterations: in
     return [sys.executable, "-m", "zoo", "train", *words, *options]
 
 
-def train_on_one_machine(folder: Path, workers: int, *, iterations: int) -> dict[str, bytes]:
+def train_on_one_machine(folder: Path, workers: int, *options: str, iterations: int) -> dict[str, bytes]:
     """Train with processes of this machine, and return the weights."""
-    command = training_command(folder, "--backend", "local", "--workers", str(workers), iterations=iterations)
+    command = training_command(folder, "--backend", "local", "--workers", str(workers), *options, iterations=iterations)
     subprocess.run(command, cwd=folder, env={**os.environ, **_SETTINGS}, check=True)
     return trained_weights(folder)
 
@@ -72,21 +72,32 @@ def trained_weights(folder: Path) -> dict[str, bytes]:
 
 
 def start_training(
-    launcher: Launcher, laboratory: Laboratory, command: Sequence[str], spark: Sequence[str] = ()
+    launcher: Launcher,
+    laboratory: Laboratory,
+    command: Sequence[str],
+    spark: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    workers: int | None = None,
 ) -> list[Program]:
-    """Start a training on all hosts, and return its programs. The first one is that of the first worker."""
+    """Start a training on all hosts, and return its programs. The first one is that of the first worker.
+
+    `spark` are Spark's settings, and the environment's variables are set for all workers. Spark starts a worker for
+    each host, unless it is to start fewer.
+    """
+    settings = {**_SETTINGS, **(environment or {})}
     match launcher:
         case Launcher.MPI:
             output = laboratory.folder / "mpiexec.txt"
-            return [start_mpiexec(laboratory, [*command, "--backend", "mpi"], output, _SETTINGS)]
+            return [start_mpiexec(laboratory, [*command, "--backend", "mpi"], output, settings)]
         case Launcher.SPARK:
-            return [_start_spark(laboratory, command, spark)]
+            words = ["--workers", str(workers or len(laboratory.hosts))]
+            return [_start_spark(laboratory, [*command, *words], spark, settings)]
     size = len(laboratory.hosts)
     return [
         host.start(
             [*command, "--backend", "external"],
             laboratory.folder / f"{host.name}.txt",
-            {**_SETTINGS, **_rank_settings(launcher, host.number, size)},
+            {**settings, **_rank_settings(launcher, host.number, size)},
         )
         for host in laboratory.hosts
     ]
@@ -102,11 +113,13 @@ def _rank_settings(launcher: Launcher, rank: int, size: int) -> dict[str, str]:
     return {"MASTER_ADDR": master, **{name: str(value) for name, value in words.items()}}
 
 
-def _start_spark(laboratory: Laboratory, command: Sequence[str], configuration: Sequence[str]) -> Program:
+def _start_spark(
+    laboratory: Laboratory, command: Sequence[str], configuration: Sequence[str], settings: Mapping[str, str]
+) -> Program:
     """Start Spark's master on the first host and a worker on each, then the training as a driver on the first."""
     folder, first = laboratory.folder, laboratory.hosts[0]
     java = Path(find_java().program).parents[1]
-    settings = {**_SETTINGS, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
+    settings = {**settings, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
     words = [f"--conf {setting}" for setting in (f"spark.netdsl.port={MASTER_PORT}", *configuration)]
     settings["PYSPARK_SUBMIT_ARGS"] = " ".join([*words, "pyspark-shell"])
     if ":" in first.address:
@@ -124,7 +137,7 @@ def _start_spark(laboratory: Laboratory, command: Sequence[str], configuration: 
     first.await_listener(_SPARK_PORT, started)
     for host in laboratory.hosts:
         start(host.number, "worker.Worker", "--cores", "1", "--memory", "2g", "--webui-port", "0", master)
-    words = [*command, "--backend", "spark", "--master", master, "--workers", str(len(laboratory.hosts))]
+    words = [*command, "--backend", "spark", "--master", master]
     return first.start(words, folder / "driver.txt", settings)
 
 

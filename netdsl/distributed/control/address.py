@@ -10,6 +10,7 @@ import struct
 import msgspec
 
 from netdsl.distributed.control.encryption import EncryptedSocket, Endpoint, new_context
+from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.interfaces import plain
 from netdsl.distributed.control.reach import PROBE, first_reached
 
@@ -58,6 +59,11 @@ class NetworkPort(msgspec.Struct, frozen=True, tag=True):
     fingerprint: str  # of the certificate
     greeting: str  # what the server expects before the handshake
     silence: float = DEADLINE  # seconds without an answer after which the system ends a connection
+
+    @classmethod
+    def of(cls, identity: Identity, hosts: tuple[str, ...], port: int, silence: float = DEADLINE) -> NetworkPort:
+        """Return the port of a server with an identity."""
+        return cls(hosts, port, identity.fingerprint, identity.greeting, silence)
 
     def __str__(self) -> str:
         host = self.hosts[0]

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
-from netdsl.distributed.control.address import ControlAddress, NetworkPort, is_beside
+from netdsl.distributed.control.address import ControlAddress, LocalSocket, NetworkPort, is_beside
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.heartbeat import Pulse, SupervisorLease
 from netdsl.distributed.control.peers import PeerDoor, exchange_address, unreached
@@ -33,6 +33,7 @@ from netdsl.distributed.control.protocol import (
     LeaveAfterRound,
     Left,
     Peer,
+    Posted,
     Purpose,
     Sent,
     StopAfterRound,
@@ -44,7 +45,7 @@ from netdsl.distributed.control.protocol import (
     receive_from_server,
     send,
 )
-from netdsl.distributed.control.reach import ENDED, UnreachableServerError
+from netdsl.distributed.control.reach import ENDED, PROBE, UnreachableServerError
 from netdsl.distributed.control.versions import Versions
 from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
@@ -297,6 +298,29 @@ class ControlClient:
         self._joins.put(None)
         where = f" on {socket.gethostname()}" if self._lease is not None else ""
         self._leave(f"worker {self._rank}{where}: {self.interruption.reason}")
+
+
+def posted_at(address: ControlAddress, rank: int) -> tuple[Posted, LocalSocket | NetworkPort]:
+    """Return what the first worker tells the others at a control server, and the one way that led there.
+
+    Raises an `OSError` if no server answers.
+    """
+    connection = address.place.connect(PROBE)
+    try:
+        connection.sendall(address.token.encode())
+        send(connection, Hello(rank, socket.gethostname(), Purpose.POSTED))
+        answer = receive_from_server(connection, time.monotonic() + _ANSWER)
+        place = address.place.over(connection)
+    finally:
+        connection.close()
+    if isinstance(answer, Posted):
+        return answer, place
+    if answer is None:
+        raise ConnectionResetError(f"{place} ended the connection without an answer")
+    raise DistributedError(
+        f"the control server at {place} refused worker {rank}, because it expects fewer workers; start all workers "
+        "with the same number of them"
+    )
 
 
 def _close_socket(connection: Endpoint) -> None:

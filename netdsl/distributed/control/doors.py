@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import socket
 import sys
@@ -14,11 +13,11 @@ from ipaddress import ip_network
 from typing import Protocol
 
 from netdsl.distributed.control.address import DEADLINE, LocalSocket, NetworkPort, keep_alive, peer_of_user
-from netdsl.distributed.control.certificate import certified_context
 from netdsl.distributed.control.encryption import EncryptedSocket, Endpoint
+from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.interfaces import as_ip, plain
 from netdsl.distributed.control.place import NetworkPlace
-from netdsl.distributed.control.protocol import TOKEN_BYTES, is_received
+from netdsl.distributed.control.protocol import is_received
 from netdsl.errors import DistributedError
 
 _SOCKET = "control"  # the name of a local socket in its folder
@@ -50,13 +49,13 @@ class Door(Protocol):
         ...
 
 
-def open_door(place: NetworkPlace | None, silence: float = DEADLINE) -> Door:
+def open_door(place: NetworkPlace | None, identity: Identity, silence: float = DEADLINE) -> Door:
     """Listen at a place in the network, or for processes of this machine only if there is none.
 
     The system ends a connection whose other end doesn't confirm data for `silence` seconds.
     """
     if place is not None:
-        return NetworkDoor(place, silence)
+        return NetworkDoor(place, identity, silence)
     try:
         return LocalDoor()
     except OSError as problem:
@@ -128,22 +127,21 @@ class LocalDoor:
 
 
 class NetworkDoor:
-    """Listens at a port, with a certificate of its own. Each address is a peer.
+    """Listens at a port, with a certificate. Each address is a peer.
 
     Workers send a greeting before the handshake, which costs much more time than a comparison. Strangers don't know it,
     unless they read the network's traffic.
     """
 
-    def __init__(self, place: NetworkPlace, silence: float) -> None:
-        self._place, self._silence = place, silence
+    def __init__(self, place: NetworkPlace, identity: Identity, silence: float) -> None:
+        self._place, self._identity, self._silence = place, identity, silence
         self._listener = _listener_at(place)
-        self._context, self._fingerprint = certified_context()
-        self._greeting = secrets.token_hex(TOKEN_BYTES // 2)
+        self._context = identity.context()
 
     def place(self) -> NetworkPort:
         """Return the port at the hosts under which workers may know this machine."""
         port = self._listener.getsockname()[1]
-        return NetworkPort(self._place.hosts, port, self._fingerprint, self._greeting, self._silence)
+        return NetworkPort.of(self._identity, self._place.hosts, port, self._silence)
 
     def accept(self) -> tuple[socket.socket, str]:
         """Wait for a connection."""
@@ -152,7 +150,7 @@ class NetworkDoor:
 
     def is_greeted(self, connection: socket.socket, deadline: float) -> bool:
         """Return whether the greeting arrives before the deadline."""
-        return is_received(connection, self._greeting, deadline)
+        return is_received(connection, self._identity.greeting, deadline)
 
     def secure(self, connection: socket.socket, deadline: float) -> EncryptedSocket:
         """Encrypt the connection."""

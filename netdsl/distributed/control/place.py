@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from caffe_proto.whole_numbers import whole_number
+from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.interfaces import as_ip, is_loopback, own_addresses, own_names
 from netdsl.errors import DistributedError
 
-_LAST = 65535
+LAST_PORT = 65535
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _ANY_PORT = (0,)
-_MASTER_ADDRESS, _MASTER_PORT = "MASTER_ADDR", "MASTER_PORT"  # set by torchrun, Kubernetes' operators and SLURM users
+MASTER_ADDRESS, MASTER_PORT = "MASTER_ADDR", "MASTER_PORT"  # set by torchrun, Kubernetes' operators and SLURM users
 
 
 class Ports(NamedTuple):
@@ -29,9 +30,10 @@ class Ports(NamedTuple):
         """Parse a port such as `5000`, or a range such as `5000-5010`."""
         match = _RANGE.fullmatch(text)
         first, last = (0, 0) if match is None else (int(match[1]), int(match[2] or match[1]))
-        if not 1 <= first <= last <= _LAST:
+        if not 1 <= first <= last <= LAST_PORT:
             raise DistributedError(
-                f"--port {text}: not a port from 1 to {_LAST}; give a number such as 5000, or a range such as 5000-5010"
+                f"--port {text}: not a port from 1 to {LAST_PORT}; give a number such as 5000, or a range such as "
+                "5000-5010"
             )
         return cls(first, last)
 
@@ -47,6 +49,7 @@ class NetworkPlace:
     hosts: tuple[str, ...]
     bound: str | None = None  # the address at which the server listens; all addresses of this machine if unset
     ports: tuple[int, ...] = _ANY_PORT
+    identity: Identity | None = None  # of the server; a new one if unset
 
     @classmethod
     def at(cls, host: str, port: int = 0) -> NetworkPlace:
@@ -62,11 +65,11 @@ class NetworkPlace:
         If the user names no ports, the environment's port is used if it is free. The program that started the workers
         may listen there itself.
         """
-        named = environment.get(_MASTER_ADDRESS, "")
+        named = environment.get(MASTER_ADDRESS, "")
         candidates = [address or "", "" if is_loopback(named) else named, *own_names()]
         candidates += [ip for _, ip in own_addresses()]
         hosts = dict.fromkeys(host for host in candidates if host and (host == address or not is_loopback(host)))
-        port = whole_number(environment.get(_MASTER_PORT, ""), 1, _LAST)
+        port = whole_number(environment.get(MASTER_PORT, ""), 1, LAST_PORT)
         if ports is not None:
             tried = tuple(range(ports.first, ports.last + 1))
         else:

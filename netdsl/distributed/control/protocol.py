@@ -16,7 +16,6 @@ from netdsl.distributed.control.versions import Versions
 from netdsl.distributed.journal import Membership
 from netdsl.errors import DistributedError
 
-TOKEN_BYTES = 32
 HANDSHAKE = 10.0  # seconds for a new connection to send the token and identify its worker
 _LONGEST = 1 << 24  # bytes of a message; the longest record is far shorter
 _LENGTH = struct.Struct(">I")
@@ -49,6 +48,7 @@ class Purpose(Enum):
     STORE = "store"  # a dictionary that all workers share
     RELAY = "relay"  # a lane of the relay
     FILES = "files"  # the run's folder, for a worker that doesn't see it
+    POSTED = "posted"  # what the first worker tells the others at the beginning
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -93,6 +93,14 @@ class Welcome(msgspec.Struct, frozen=True, tag=True):
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
     """The server's answer to a worker that it knows and doesn't admit."""
+
+
+class Posted(msgspec.Struct, frozen=True, tag=True):
+    """What the first worker tells the others at the beginning: the spec as text, or the reason of its failure."""
+
+    spec: str = ""
+    host: str = ""  # of a first worker that has failed
+    reason: str = ""
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -215,7 +223,7 @@ class FileReply(msgspec.Struct, frozen=True, tag=True):
 Sent = Heartbeat | WorkerReport | Introduced | TriedPeers | Left | Ended  # by a worker after its first message
 Instruction = Introduce | TryPeers | Join | LeaveAfterRound | StopAfterRound | Abort  # by the server, at any time
 FromWorker = Hello | Sent | StoreRequest | FileRequest | EntryDone
-ToWorker = Welcome | Refused | Confirmed | Instruction | StoreReply | FileReply
+ToWorker = Welcome | Refused | Posted | Confirmed | Instruction | StoreReply | FileReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 import threading
 import time
@@ -16,17 +15,18 @@ from typing import Self, TypeVar
 from netdsl.distributed.control.address import DEADLINE, ControlAddress, is_beside
 from netdsl.distributed.control.doors import open_door
 from netdsl.distributed.control.encryption import Endpoint
+from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.interfaces import plain
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import (
     HANDSHAKE,
-    TOKEN_BYTES,
     Confirmed,
     Heartbeat,
     Hello,
     Instruction,
     Introduce,
     Join,
+    Posted,
     Purpose,
     Refused,
     Sent,
@@ -70,7 +70,7 @@ class ControlServer:
         deadline: float = DEADLINE,
         serve_files: Serve | None = None,
     ) -> None:
-        self._token = secrets.token_hex(TOKEN_BYTES // 2)
+        self._identity = place.identity if place is not None and place.identity is not None else Identity.new()
         self._size, self._adopt, self._again = size, adopt, again
         self._meeting, self._store, self._serve_files = 0, StoreServer(), serve_files
         self._happened: SimpleQueue[Happened] = SimpleQueue()
@@ -78,8 +78,10 @@ class ControlServer:
         self._served: set[Endpoint] = set()  # connections to the store and to the run's folder
         self._seen: set[int] = set()
         self._changing, self._closed = threading.Lock(), False
+        self._posted: Posted | None = None
+        self._told, self._telling = set[int](), threading.Condition()
         self._reception = Reception()
-        self._door = open_door(place, deadline)
+        self._door = open_door(place, self._identity, deadline)
         threading.Thread(target=self._accept, name="control server", daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -97,7 +99,18 @@ class ControlServer:
 
     def address(self) -> ControlAddress:
         """Return the address for workers."""
-        return ControlAddress(self._door.place(), self._token)
+        return ControlAddress(self._door.place(), self._identity.token)
+
+    def post(self, message: Posted) -> None:
+        """Send a message to each worker that asks for it, now or later."""
+        with self._telling:
+            self._posted = message
+            self._telling.notify_all()
+
+    def await_told(self, number: int, seconds: float) -> bool:
+        """Wait until this many workers know what was posted. Returns whether they do within these seconds."""
+        with self._telling:
+            return self._telling.wait_for(lambda: len(self._told) >= number, seconds)
 
     def next(self, timeout: float) -> Happened | None:
         """Return the next event within this many seconds, or `None` if there is none."""
@@ -199,7 +212,7 @@ class ControlServer:
         """Return a connection with the worker's first message, or `None` for a stranger. Parses nothing before the
         token."""
         endpoint = self._door.secure(connection, deadline)
-        if not is_received(endpoint, self._token, deadline):
+        if not is_received(endpoint, self._identity.token, deadline):
             return None
         hello = receive_from_worker(endpoint, deadline)
         endpoint.settimeout(None)
@@ -215,6 +228,8 @@ class ControlServer:
             send(connection, Refused())
         elif hello.purpose is Purpose.CONTROL:
             self._serve_worker(connection, hello)
+        elif hello.purpose is Purpose.POSTED:
+            self._tell_posted(connection, hello.rank)
         elif hello.purpose is Purpose.FILES and self._serve_files is not None:
             self._happened.put((hello.rank, hello))
             self._serve_requests(connection, self._serve_files)
@@ -227,6 +242,18 @@ class ControlServer:
             adopt(connection, hello.rank, hello.lane)
             return True
         return False
+
+    def _tell_posted(self, connection: Endpoint, rank: int) -> None:
+        with self._telling:
+            self._telling.wait_for(lambda: self._posted is not None, HANDSHAKE)
+            posted = self._posted
+        if posted is None:
+            return
+        connection.settimeout(HANDSHAKE)
+        send(connection, posted)
+        with self._telling:
+            self._told.add(rank)
+            self._telling.notify_all()
 
     def _serve_requests(self, connection: Endpoint, serve: Serve) -> None:
         with self._changing:

@@ -11,8 +11,8 @@ from contextlib import closing
 
 import pytest
 
-from netdsl.distributed.control.certificate import certified_context
 from netdsl.distributed.control.encryption import EncryptedSocket, new_context
+from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.protocol import receive_exactly
 from tests.patience import PATIENCE
 
@@ -26,7 +26,8 @@ def deadline():
 @pytest.fixture
 def ends():
     """Return both ends of an encrypted connection, and the raw connection of a listener between them."""
-    context, fingerprint = certified_context()
+    identity = Identity.new()
+    context, fingerprint = identity.context(), identity.fingerprint
     here, there = socket.socketpair()
     server = EncryptedSocket(here, context, server=True)
     client = EncryptedSocket(there, new_context(ssl.PROTOCOL_TLS_CLIENT), server=False)
@@ -56,7 +57,7 @@ def test_the_end_of_a_connection_is_noticed(ends):
 
 
 def test_a_server_with_another_certificate_is_refused_before_anything_is_sent():
-    context, _ = certified_context()
+    context = Identity.new().context()
     here, there = socket.socketpair()
     with here, there, ThreadPoolExecutor(1) as pool:
         shaking = pool.submit(EncryptedSocket(here, context, server=True).shake_hands, deadline())
@@ -68,7 +69,7 @@ def test_a_server_with_another_certificate_is_refused_before_anything_is_sent():
 
 @pytest.mark.parametrize("data", [b"0" * 32, b"\x16\x03\x01\xff\xff" + bytes(100), b"GET / HTTP/1.1\r\n\r\n"])
 def test_nonsense_ends_a_handshake(data):
-    context, _ = certified_context()
+    context = Identity.new().context()
     here, there = socket.socketpair()
     with here, there:
         there.sendall(data)
@@ -78,7 +79,7 @@ def test_nonsense_ends_a_handshake(data):
 
 
 def test_older_versions_of_tls_are_refused():
-    context, _ = certified_context()
+    context = Identity.new().context()
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname, old.verify_mode, old.maximum_version = False, ssl.CERT_NONE, ssl.TLSVersion.TLSv1_2
     here, there = socket.socketpair()
@@ -91,4 +92,4 @@ def test_older_versions_of_tls_are_refused():
 
 
 def test_each_server_has_its_own_certificate():
-    assert certified_context()[1] != certified_context()[1]
+    assert Identity.new().fingerprint != Identity.new().fingerprint

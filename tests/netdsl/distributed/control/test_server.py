@@ -21,9 +21,9 @@ from netdsl.distributed.control import client as control_client
 from netdsl.distributed.control import server as control_server
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.heartbeat import Pulse
+from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import (
-    TOKEN_BYTES,
     Abort,
     Ended,
     Ending,
@@ -49,6 +49,7 @@ from tests.patience import PATIENCE
 
 HERE = NetworkPlace.at("127.0.0.1")
 BEAT = 0.05
+TOKEN_LENGTH = len(Identity.new().token)
 
 
 @pytest.fixture(params=[None, HERE], ids=["local", "network"])
@@ -133,7 +134,7 @@ def test_heartbeats_show_whether_a_worker_works_or_waits(where):
 
 @pytest.mark.parametrize(
     "token",
-    ["", "0" * (TOKEN_BYTES - 1), "0" * TOKEN_BYTES, "\xff" * TOKEN_BYTES, "GET / HTTP/1.1\r\nHost: driver\r\n\r\n"],
+    ["", "0" * (TOKEN_LENGTH - 1), "0" * TOKEN_LENGTH, "\xff" * TOKEN_LENGTH, "GET / HTTP/1.1\r\nHost: driver\r\n\r\n"],
 )
 def test_an_unauthorized_client_is_refused_without_disturbing_workers(where, token):
     with ControlServer(where, 2, adopt=lambda *connection: pytest.fail("a stranger got in")) as server:
@@ -209,7 +210,7 @@ def test_a_handshake_has_one_deadline(where, monkeypatch):
                 connection.sendall(bytes([byte]))
                 time.sleep(0.1)
         assert is_refused(connection)
-        assert time.monotonic() - begun < 0.1 * TOKEN_BYTES + 5
+        assert time.monotonic() - begun < 0.1 * TOKEN_LENGTH + 5
         assert server.next(0.0) is None
 
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 
-import msgspec
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.control.address import NetworkPort
 from netdsl.distributed.control.place import NetworkPlace, Ports
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.journal import Retention, read_memberships
@@ -27,15 +22,15 @@ from netdsl.distributed.launchers import external
 from netdsl.distributed.launchers.external import (
     ExternalLauncher,
     lead,
-    publishing_failure,
-    train_as_worker,
+    meeting_of_workers,
     worker_in,
 )
+from netdsl.distributed.launchers.meeting_in_folder import FolderMeeting
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
-from netdsl.errors import DataError, DistributedError, PeerLostError
+from netdsl.errors import DistributedError, PeerLostError
 from netdsl.ranks import Ranks
 from netdsl.solver.settings import open_settings
 from tests.patience import PATIENCE
@@ -67,14 +62,15 @@ def test_a_lost_worker_ends_the_run_with_advice_on_how_to_resume(param: pb.Solve
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys, threading, time; from pathlib import Path\n"
-        "from netdsl.distributed.launchers.external import train_as_worker\n"
+        "from netdsl.distributed.launchers.external import meeting_of_workers, train_as_worker\n"
         "from netdsl.distributed.supervisor import train\n"
         "folder = Path(sys.argv[1])\n"
         "def leave():\n"
         "    while not (folder / 'rounds').exists(): time.sleep(0.01)\n"
         "    os._exit(5)\n"
         "if os.environ['RANK'] == '1': threading.Thread(target=leave, daemon=True).start()\n"
-        "try: train_as_worker(folder, lambda launcher: train(folder, launcher))\n"
+        "meeting = meeting_of_workers(folder)\n"
+        "try: train_as_worker(meeting, lambda launcher: train(folder, launcher))\n"
         "except Exception as problem: (folder / 'problem').write_text(str(problem)); raise\n"
     )
     environment = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
@@ -106,120 +102,9 @@ def spec(tmp_path: Path) -> Iterator[WorkerSpec]:
         yield WorkerSpec(str(tmp_path), str(tmp_path), 2, server.address(), 1.0)
 
 
-def with_host(spec: WorkerSpec, host: str) -> WorkerSpec:
-    """Return a spec that names another address of the supervisor."""
-    assert isinstance(spec.control.place, NetworkPort)
-    place = msgspec.structs.replace(spec.control.place, hosts=(host,))
-    return msgspec.structs.replace(spec, control=msgspec.structs.replace(spec.control, place=place))
-
-
-def await_in_thread(folder: Path) -> Future[WorkerSpec]:
-    """Let the second worker wait, and return when it has begun to."""
-    begun, state_of = Event(), external._state_of
-
-    def note_state(file: Path) -> tuple[int, int] | None:
-        state = state_of(file)
-        begun.set()
-        return state
-
-    external._state_of = note_state
-    try:
-        found = ThreadPoolExecutor(1).submit(external._await_spec, folder, 1)
-        assert begun.wait(PATIENCE)
-    finally:
-        external._state_of = state_of
-    return found
-
-
-def test_the_other_workers_end_with_the_reason_of_the_first(tmp_path: Path) -> None:
-    run = tmp_path / "run"  # a mistake in the net leaves none
-    other = await_in_thread(run)
-    with pytest.raises(DataError), publishing_failure(run):
-        raise DataError("digits.csv:7: three columns, and there should be two; correct it")
-    with pytest.raises(
-        DistributedError,
-        match=rf"the first worker, on {socket.gethostname()}, failed: digits.csv:7: .*; correct it; start all ",
-    ):
-        other.result(PATIENCE)
-    assert stat.S_IMODE((run / "control.json").stat().st_mode) == 0o600
-
-
-def test_an_unexpected_failure_is_published_without_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(KeyError), publishing_failure(tmp_path):
-        raise KeyError("a password")
-    monkeypatch.setattr(external, "_LEFTOVER", PATIENCE)  # the file is younger than this process
-    with pytest.raises(DistributedError, match=r"failed: KeyError; its output contains more; start all"):
-        external._await_spec(tmp_path, 1)
-
-
-@pytest.mark.parametrize("job", ["8", "9"])
-def test_a_failure_of_an_earlier_start_is_ignored(
-    tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch, job: str
-) -> None:
-    monkeypatch.setenv("SLURM_JOB_ID", "8")
-    with pytest.raises(DataError), publishing_failure(tmp_path):
-        raise DataError("an earlier mistake; correct it")
-    os.utime(tmp_path / "control.json", (1.0, 1.0))  # long before this process began
-    monkeypatch.setenv("SLURM_JOB_ID", job)
-    other = await_in_thread(tmp_path)
-    with publishing_failure(tmp_path):
-        ExternalLauncher(Ranks(0, 2)).start(spec)
-        assert other.result(PATIENCE).control == spec.control
-
-
-def test_a_worker_that_cannot_reach_the_first_says_why_to_both(
-    tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(external, "_REACH", 0.0)
-    monkeypatch.setattr(external, "_BEAT", 0.05)
-    launcher, here = ExternalLauncher(Ranks(0, 2)), socket.gethostname()
-    launcher.start(with_host(spec, "127.0.0.3"))
-    with pytest.raises(DistributedError) as caught:
-        external._await_spec(tmp_path, 1)
-    said = str(caught.value)
-    assert said.startswith(
-        f"the first worker, on {here}, can't be reached from {here}: 127.0.0.3 refuses the connection (a firewall "
-    )
-    assert said.endswith("with --address, and a port that no firewall closes with --port")
-    until = time.monotonic() + PATIENCE
-    while not launcher.endings() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert launcher.endings() == {1: f"on {here} ended: {said.removesuffix('; ' + external.UNREACHABLE)}"}
-    launcher.finished.set()
-    launcher.close()
-
-
-def test_the_spec_of_a_killed_supervisor_is_ignored(
-    tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(external, "_REACH", 0.0)
-    killed = ExternalLauncher(Ranks(0, 2))
-    killed.finished.set()  # it gives no sign of life
-    killed.start(with_host(spec, "127.0.0.3"))
-    other = await_in_thread(tmp_path)
-    time.sleep(0.5)
-    assert not other.done()
-    launcher = ExternalLauncher(Ranks(0, 2))
-    launcher.start(spec)
-    assert other.result(PATIENCE).control == spec.control
-    launcher.finished.set()
-    launcher.close()
-
-
-def test_a_refused_start_leaves_what_another_process_has_published(tmp_path: Path, spec: WorkerSpec) -> None:
-    launcher = ExternalLauncher(Ranks(0, 2))
-    launcher.start(spec)
-    published = (tmp_path / "control.json").read_bytes()
-    with pytest.raises(DataError), publishing_failure(tmp_path):
-        raise DataError("another process holds the run")
-    assert (tmp_path / "control.json").read_bytes() == published
-    launcher.finished.set()
-    launcher.close()
-
-
 def test_the_supervisor_learns_why_its_own_worker_ended(tmp_path: Path, spec: WorkerSpec) -> None:
     """It would wait for that worker to connect otherwise."""
-    launcher = ExternalLauncher(Ranks(0, 2))
+    launcher = ExternalLauncher(Ranks(0, 2), FolderMeeting(tmp_path))
 
     def supervise(launcher: ExternalLauncher) -> str:
         launcher.start(spec)
@@ -246,7 +131,7 @@ def test_workers_of_one_machine_meet_at_a_local_socket(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("local", "transport"), [(4, Transport.SHARED_MEMORY), (2, Transport.GLOO)])
 def test_the_transport_follows_from_the_machines(param: pb.SolverParameter, local: int, transport: Transport) -> None:
-    launcher = ExternalLauncher(Ranks(0, 4, 0, local))
+    launcher = ExternalLauncher(Ranks(0, 4, 0, local), FolderMeeting(Path("run")))
     assert launcher.prepare(Path("run"), Run(open_settings(param), workers=4), print).transport is transport
 
 
@@ -257,11 +142,11 @@ def test_a_run_without_started_workers_is_refused(monkeypatch: pytest.MonkeyPatc
         DistributedError,
         match=r"RANK and WORLD_SIZE aren't set, .*; start the workers with a launcher that sets them, as in `torchrun",
     ):
-        train_as_worker(Path("run"), lambda launcher: pytest.fail("there is nothing to supervise"))
+        meeting_of_workers(Path("run"))
 
 
 def test_a_different_number_of_workers_is_refused(param: pb.SolverParameter) -> None:
-    launcher = ExternalLauncher(Ranks(0, 2, 0, 2))
+    launcher = ExternalLauncher(Ranks(0, 2, 0, 2), FolderMeeting(Path("run")))
     with pytest.raises(DistributedError, match=r"the run has 3 workers, but 2 were started; .* add --workers 2"):
         launcher.prepare(Path("run"), Run(open_settings(param), workers=3), print)
 
@@ -276,7 +161,7 @@ def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParamete
     program = tmp_path / "program.py"
     program.write_text(
         "import sys; from pathlib import Path\n"
-        "from netdsl.distributed.launchers.external import train_as_worker\n"
+        "from netdsl.distributed.launchers.external import meeting_of_workers, train_as_worker\n"
         "from netdsl.distributed.journal import Journal, Retention\n"
         "from netdsl.distributed.supervisor import train\n"
         "from netdsl.solver.events import Action\n"
@@ -287,7 +172,7 @@ def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParamete
         "    for name, members in {'begun': (0, 1), 'joined': (0, 1, 2)}.items():\n"
         "        if members in seen: folder.with_name(name).touch()\n"
         "    return Action.STOP if {(0, 1, 2), (0, 2)} <= seen else Action.NONE\n"
-        "train_as_worker(folder, lambda launcher: train(folder, launcher, requested=requested))\n"
+        "train_as_worker(meeting_of_workers(folder), lambda launcher: train(folder, launcher, requested=requested))\n"
     )
 
     def start(rank: int) -> subprocess.Popen[bytes]:

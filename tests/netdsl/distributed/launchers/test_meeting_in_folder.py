@@ -1,0 +1,140 @@
+"""Workers meet in a run's folder, where the others also learn why the first one failed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import msgspec
+import pytest
+
+from netdsl.distributed.control.address import NetworkPort
+from netdsl.distributed.control.place import NetworkPlace
+from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.launcher import WorkerSpec
+from netdsl.distributed.launchers import meeting_in_folder
+from netdsl.distributed.launchers.meeting import UNREACHABLE
+from netdsl.distributed.launchers.meeting_in_folder import FolderMeeting
+from netdsl.errors import DataError, DistributedError
+from tests.patience import PATIENCE
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Iterator[WorkerSpec]:
+    """Return the spec of a run whose supervisor listens at 127.0.0.2."""
+    with ControlServer(NetworkPlace.at("127.0.0.2"), 2) as server:
+        yield WorkerSpec(str(tmp_path), str(tmp_path), 2, server.address(), 1.0)
+
+
+def with_host(spec: WorkerSpec, host: str) -> WorkerSpec:
+    """Return a spec that names another address of the supervisor."""
+    assert isinstance(spec.control.place, NetworkPort)
+    place = msgspec.structs.replace(spec.control.place, hosts=(host,))
+    return msgspec.structs.replace(spec, control=msgspec.structs.replace(spec.control, place=place))
+
+
+def await_in_thread(folder: Path) -> Future[WorkerSpec]:
+    """Let the second worker wait, and return when it has begun to."""
+    begun, state_of = Event(), meeting_in_folder._state_of
+
+    def note_state(file: Path) -> tuple[int, int] | None:
+        state = state_of(file)
+        begun.set()
+        return state
+
+    meeting_in_folder._state_of = note_state
+    try:
+        found = ThreadPoolExecutor(1).submit(FolderMeeting(folder).await_spec, 1)
+        assert begun.wait(PATIENCE)
+    finally:
+        meeting_in_folder._state_of = state_of
+    return found
+
+
+def test_the_other_workers_end_with_the_reason_of_the_first(tmp_path: Path) -> None:
+    run = tmp_path / "run"  # a mistake in the net leaves none
+    other = await_in_thread(run)
+    with pytest.raises(DataError), FolderMeeting(run).leading():
+        raise DataError("digits.csv:7: three columns, and there should be two; correct it")
+    with pytest.raises(
+        DistributedError,
+        match=rf"the first worker, on {socket.gethostname()}, failed: digits.csv:7: .*; correct it; start all ",
+    ):
+        other.result(PATIENCE)
+    assert stat.S_IMODE((run / "control.json").stat().st_mode) == 0o600
+
+
+def test_an_unexpected_failure_is_published_without_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyError), FolderMeeting(tmp_path).leading():
+        raise KeyError("a password")
+    monkeypatch.setattr(meeting_in_folder, "_LEFTOVER", PATIENCE)  # the file is younger than this process
+    with pytest.raises(DistributedError, match=r"failed: KeyError; its output contains more; start all"):
+        FolderMeeting(tmp_path).await_spec(1)
+
+
+@pytest.mark.parametrize("job", ["8", "9"])
+def test_a_failure_of_an_earlier_start_is_ignored(
+    tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch, job: str
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "8")
+    with pytest.raises(DataError), FolderMeeting(tmp_path).leading():
+        raise DataError("an earlier mistake; correct it")
+    os.utime(tmp_path / "control.json", (1.0, 1.0))  # long before this process began
+    monkeypatch.setenv("SLURM_JOB_ID", job)
+    other = await_in_thread(tmp_path)
+    with FolderMeeting(tmp_path).leading():
+        FolderMeeting(tmp_path).publish(spec)
+        assert other.result(PATIENCE).control == spec.control
+
+
+def test_a_worker_that_cannot_reach_the_first_says_why_to_both(
+    tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meeting_in_folder, "_REACH", 0.0)
+    monkeypatch.setattr(meeting_in_folder, "_BEAT", 0.05)
+    meeting, here = FolderMeeting(tmp_path), socket.gethostname()
+    meeting.publish(with_host(spec, "127.0.0.3"))
+    with pytest.raises(DistributedError) as caught:
+        FolderMeeting(tmp_path).await_spec(1)
+    said = str(caught.value)
+    assert said.startswith(
+        f"the first worker, on {here}, can't be reached from {here}: 127.0.0.3 refuses the connection (a firewall "
+    )
+    assert said.endswith("with --address, and a port that no firewall closes with --port")
+    until = time.monotonic() + PATIENCE
+    while not (problems := meeting.problems(2)) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert problems == {1: f"on {here} ended: {said.removesuffix('; ' + UNREACHABLE)}"}
+    meeting.close()
+
+
+def test_the_spec_of_a_killed_supervisor_is_ignored(
+    tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meeting_in_folder, "_REACH", 0.0)
+    killed = FolderMeeting(tmp_path)
+    killed._ended.set()  # it gives no sign of life
+    killed.publish(with_host(spec, "127.0.0.3"))
+    other = await_in_thread(tmp_path)
+    time.sleep(0.5)
+    assert not other.done()
+    meeting = FolderMeeting(tmp_path)
+    meeting.publish(spec)
+    assert other.result(PATIENCE).control == spec.control
+    meeting.close()
+
+
+def test_a_refused_start_leaves_what_another_process_has_published(tmp_path: Path, spec: WorkerSpec) -> None:
+    meeting = FolderMeeting(tmp_path)
+    meeting.publish(spec)
+    published = (tmp_path / "control.json").read_bytes()
+    with pytest.raises(DataError), FolderMeeting(tmp_path).leading():
+        raise DataError("another process holds the run")
+    assert (tmp_path / "control.json").read_bytes() == published
+    meeting.close()
