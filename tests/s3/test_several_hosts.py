@@ -23,13 +23,19 @@ from tests.s3.conftest import KEYS, ROOT
 pytestmark = pytest.mark.s3
 
 _WORKERS, _ITERATIONS = 3, 400
+_PORT = 9000
+_AWAIT_SERVER = f"""import socket, sys, time
+while True:
+  try: socket.create_connection((sys.argv[1], {_PORT}), 1).close(); break
+  except OSError: time.sleep(0.1)
+"""
 _RUN = "s3://models/run"
 _GIVEN = ("--solver", "s3://models/given/solver.prototxt", "--weights", "s3://models/given/first.caffemodel")
 _DATA = ("--data", "csv:s3://models/given/numbers.csv?columns=a,b,c&label=label")
-_PORT = 9000
 _BUCKET = """import boto3
 bucket = boto3.resource("s3").Bucket("models")
 """
+_SPARK = ("network.timeout=20s", "network.timeoutInterval=5s", "executor.heartbeatInterval=2s")
 _HOW = ("--strategy", "averaging:tau=2", "--device", "cpu", "--deadline", "6")
 _RENEW = "kill -KILL -1; find /tmp /dev/shm ~ -xdev -mindepth 1 -delete 2>/dev/null; true"
 
@@ -86,6 +92,8 @@ def _renew(made: Laboratory) -> None:
     for host in made.hosts:
         host.call("sh", "-c", _RENEW)
         host.mend()
+    for host in made.hosts:
+        host.call(sys.executable, "-c", _AWAIT_SERVER, made.address)
 
 
 def _on_one_machine(folder: Path) -> dict[str, bytes]:
@@ -113,7 +121,7 @@ def test_a_run_at_an_address_survives_what_happens_to_its_hosts(launcher: Launch
         for name in ("solver.prototxt", "net.prototxt", "numbers.csv", "first.caffemodel"):
             bucket.put(tmp_path / name, f"given/{name}")
         environment = {**bucket.environment, SECRET: "only for workers of this training"}
-        spark = ["spark.network.timeout=20s", "spark.executor.heartbeatInterval=2s"]
+        spark = [f"spark.{name}" for name in _SPARK]
 
         def start(*words: str) -> list[Program]:
             command = [sys.executable, "-m", "zoo", "train", *words]
