@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import ClassVar
@@ -10,16 +11,17 @@ from typing import ClassVar
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import address_in
 from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Intake, Reading
-from netdsl.data.sources.open_source import has_kind_prefix
+from netdsl.data.sources.open_source import find_source, has_kind_prefix
 from netdsl.data.transforms.transform import Transform
 from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer.blobs import Shape
 from netdsl.layer.core import Layer
 from netdsl.layer.samples import BlobKind
-from netdsl.storage.local_copies import path_in_file
+from netdsl.storage.local_copies import is_copy, path_in_file
 
 INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
 UNKNOWN = -1  # a length that the settings don't determine; divided by a stride, it stays unknown
@@ -98,16 +100,30 @@ def with_stored_files(message: pb.LayerParameter) -> pb.LayerParameter:
     """Return the message of a data layer whose files are on this machine.
 
     If its net was copied from a storage, the files that it names may be stored next to the net. Files of these names in
-    the working folder take precedence, as in Caffe. Names that begin with a kind of data stay as they are.
+    the working folder take precedence, as in Caffe. A name may begin with a kind of data.
     """
     place = message.location
-    folder = Path(place.rpartition(":")[0] if place.rpartition(":")[2].isdecimal() else place).parent
+    net = Path(place.rpartition(":")[0] if place.rpartition(":")[2].isdecimal() else place)
     made = copy_of(message)
     for part, name, file in _named_files(made, _FILE_FIELDS):
-        path = None if has_kind_prefix(file) or Path(file).exists() else path_in_file(file, folder)
-        if path is not None:
-            setattr(part, name, str(path))
+        stored = _stored_name(file, net)
+        if stored is not None:
+            setattr(part, name, stored)
     return made
+
+
+def _stored_name(file: str, net: Path) -> str | None:
+    """Return the name of a file's copy on this machine, or `None` if a net names a file that isn't in a storage."""
+    if not has_kind_prefix(file):
+        path = None if Path(file).exists() else path_in_file(file, net.parent)
+        return None if path is None else str(path)
+    if address_in(file) is None and not is_copy(net):
+        return None
+    source = find_source(file)
+    if source is None or not source.path or "*" in source.path or Path(source.path).exists():
+        return None
+    path = path_in_file(source.path, net.parent)
+    return None if path is None else str(replace(source, path=str(path)))
 
 
 def small_files_of(message: pb.LayerParameter) -> list[str]:

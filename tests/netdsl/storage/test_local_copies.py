@@ -14,7 +14,9 @@ import pytest
 from caffe_proto.errors import FileError, LimitError, MissingExtraError
 from netdsl import Net
 from netdsl.data.reader import open_reader
+from netdsl.data.sources.open_source import parse_source
 from netdsl.errors import StorageError
+from netdsl.layer.data import with_stored_files
 from netdsl.model import open_model
 from netdsl.solver.settings import open_settings, read_settings
 from netdsl.storage import local_copies, transfers
@@ -216,3 +218,19 @@ def test_a_net_finds_its_data_and_mean_beside_its_address(put: Put) -> None:
     )
     with pytest.raises(Exception, match=r"list\.txt: the list is empty"):
         Net("memory://bucket/data.prototxt", phase="TRAIN").train(epochs=1)
+
+
+@pytest.mark.parametrize("source", ["csv:rows.csv", "csv:memory://bucket/rows.csv"])
+def test_a_net_names_data_of_a_kind_beside_its_address_or_at_another(
+    put: Put, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    put("memory://bucket/rows.csv", "a,label\n1,0\n")
+    put(ADDRESS, f'layer {{ name: "x" type: "Data" top: "x" data_param {{ source: "{source}?columns=a" }} }}')
+    layer = open_model(ADDRESS).net.layer[0]
+    if "://" in source:
+        with pytest.raises(StorageError, match="NETDSL_ALLOW_ADDRESSES=memory://bucket/"):
+            with_stored_files(layer)
+        monkeypatch.setenv("NETDSL_ALLOW_ADDRESSES", "memory://bucket/")
+    stored = parse_source(with_stored_files(layer).data_param.source)
+    assert (stored.kind, stored.query) == ("csv", "columns=a")
+    assert Path(stored.path) == local_copy("memory://bucket/rows.csv")
