@@ -28,6 +28,9 @@ EXTRAS = (
     "mpi",
     "logs",
     "hub",
+    "s3",
+    "gs",
+    "abfs",
     "planner",
     "serve",
 )  # the extras for users
@@ -36,6 +39,7 @@ _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;.*?extra\s*==\s*['\"](\w+)['\
 _MODULES = {  # the modules of packages with another name
     "googleapis-common-protos": "google.rpc",
     "grpcio": "grpc",
+    "grpcio-status": "grpc_status",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
     "protobuf": "google.protobuf",

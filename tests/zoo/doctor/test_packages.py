@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import invalidate_caches
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,12 @@ def test_the_requirements_are_those_of_the_installed_package() -> None:
     assert Requirement("torch", ">=2.11", "") in needed
     assert {each.extra for each in needed} >= {"", *EXTRAS}
     assert requirements("no-such-package") == []
+
+
+def test_each_installed_package_has_the_module_that_is_imported() -> None:
+    needed = [each for each in requirements() if each.extra in ("", *EXTRAS) and version_of(each)]
+    modules = {each.package: each.module for each in needed if each.module is not None}
+    assert not [package for package, module in modules.items() if find_spec(module.partition(".")[0]) is None]
 
 
 def test_an_extras_missing_packages_are_listed_with_the_command() -> None:
