@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from itertools import product
 
@@ -172,13 +173,16 @@ def test_waiting_for_a_late_worker_counts_once_and_not_as_moving(all_workers, ex
     """The late worker comes when the others have begun to wait, which takes far longer than the exchange."""
     if all_workers is simulated:
         pytest.skip("a simulator has a clock of its own")
-    late = 0.6
+    late, about_to_wait = 0.6, [threading.Event() for _ in range(3)]
 
     def task(communicator):
         traffic = communicator.traffic
-        start, before = time.monotonic(), (traffic.waited, traffic.moved)
         communicator.barrier()
+        start, before = time.monotonic(), (traffic.waited, traffic.moved)
+        about_to_wait[communicator.rank].set()
         if communicator.rank == 1:
+            for event in about_to_wait:
+                event.wait()
             time.sleep(late)
         buffers = {"gather": ([1.0],), "barrier": ()}.get(exchange, (own(communicator.rank, 5_003),))
         handle = getattr(communicator, exchange)(*buffers)

@@ -141,7 +141,7 @@ def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -
         (["push", "lenet", "x", "--private"], "--private is about repositories on the hub"),
         (["store", "check", "gone"], "gone: not in the store; `zoo store list`"),
         (["store", "prune", "gone"], "gone: not in the store"),
-        (["store", "prune", "x", "--all"], "Give names or --all"),
+        (["store", "prune", "x", "--all"], "Give names, --all or --copies"),
         (["store", "path", "../x"], "../x: not in the store"),
     ],
 )
