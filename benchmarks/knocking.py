@@ -28,7 +28,7 @@ from google.protobuf import text_format
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.control.address import LocalSocket, NetworkPort
 from netdsl.distributed.launcher import WorkerSpec
-from netdsl.distributed.launchers.external import meeting_of_workers, train_as_worker
+from netdsl.distributed.launchers.external import rendezvous_of_workers, train_as_worker
 from netdsl.distributed.launchers.local import LocalLauncher, LocalWorkers
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, Told
@@ -177,7 +177,7 @@ def work(folder: Path, seconds: float) -> None:
     def supervise(launcher: object) -> End:
         return train(folder, launcher, **train_for(folder, seconds))  # type: ignore[arg-type]
 
-    train_as_worker(meeting_of_workers(folder), supervise)
+    train_as_worker(rendezvous_of_workers(folder), supervise)
 
 
 def main() -> None:

@@ -27,6 +27,8 @@ _VARIABLES = (
 
 
 _STEP = "SLURM_STEP_ID"  # srun sets it
+_TORCHRUN = "TORCHELASTIC_RUN_ID"
+_JOB = (_TORCHRUN, "SLURM_JOB_ID", _STEP, "MASTER_PORT")  # the same for all workers of a job
 
 
 class Ranks(NamedTuple):
@@ -63,12 +65,22 @@ def started_by_mpiexec(environment: Mapping[str, str]) -> bool:
     return any(environment.keys() >= set(names[:2]) for names in _MPI_VARIABLES)
 
 
+def started_by_torchrun(environment: Mapping[str, str]) -> bool:
+    """Return whether torchrun started the process."""
+    return _TORCHRUN in environment
+
+
+def job_in(environment: Mapping[str, str]) -> str:
+    """Return a name that all workers of a job have in common. Other jobs usually have other names."""
+    return "/".join(environment.get(name, "") for name in _JOB)
+
+
 def starter_in(environment: Mapping[str, str], size: int) -> str:
     """Return the beginning of the command that starts this process's group again, or an empty string if it isn't
     known."""
     if started_by_mpiexec(environment):
         return f"mpiexec -n {size} "
-    if "TORCHELASTIC_RUN_ID" in environment:
+    if started_by_torchrun(environment):
         return "torchrun [OPTIONS] --no-python -- "
     return f"srun --ntasks {size} " if _STEP in environment else ""
 

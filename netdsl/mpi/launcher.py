@@ -22,7 +22,7 @@ import numpy as np
 from netdsl.distributed.control.place import NetworkPlace, Ports
 from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_words, log_of
 from netdsl.distributed.launchers.external import ExternalLauncher, lead, place_for
-from netdsl.distributed.launchers.meeting import UNREACHABLE, Meeting, reached
+from netdsl.distributed.launchers.rendezvous import UNREACHABLE, Rendezvous, reached
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervisor import End
@@ -199,7 +199,7 @@ class RankLauncher(ExternalLauncher):
     mpi: ClassVar[bool] = True
 
     def __init__(self, worker: Ranks, place: NetworkPlace | None, processes: list[str], hosts: list[str]) -> None:
-        super().__init__(worker, Meeting(place))
+        super().__init__(worker, Rendezvous(place))
         self._processes, self._hosts = processes, hosts
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:

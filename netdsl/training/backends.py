@@ -15,15 +15,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from netdsl.distributed.control.place import Ports
+from netdsl.distributed.control.place import MASTER_ADDRESS, Ports
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError
-from netdsl.ranks import Ranks, ranks_apart, share_of_cores, started_by_mpiexec
+from netdsl.ranks import Ranks, job_in, ranks_apart, share_of_cores, started_by_mpiexec
 
 if TYPE_CHECKING:  # torch isn't needed to name a backend
     from netdsl.distributed.launcher import Launcher
-    from netdsl.distributed.launchers.meeting import Meeting
+    from netdsl.distributed.launchers.rendezvous import Rendezvous
     from netdsl.distributed.run import Run
     from netdsl.distributed.run_log import Told
     from netdsl.distributed.supervisor import End
@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # torch isn't needed to name a backend
 LOCAL, SPARK, MPI, EXTERNAL = "local", "spark", "mpi", "external"
 NAMES = (LOCAL, SPARK, MPI, EXTERNAL)  # plug-ins add more
 
-_JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID")
 PATIENCE, _NAP = 60.0, 0.05  # seconds to wait for other processes, and between two checks
 
 
@@ -202,20 +201,20 @@ class ExternalBackend(Backend):
         from netdsl.distributed.supervisor import train
 
         return train_as_worker(
-            self._meeting(folder),
+            self._rendezvous(folder),
             lambda launcher: train(folder, launcher, run=run, told=told, requested=requested),
         )
 
     @contextmanager
     def leading(self, folder: Path) -> Iterator[None]:
         """Do work inside the context for which the other workers wait. If it fails, they get to know the reason."""
-        with self._meeting(folder).leading():
+        with self._rendezvous(folder).leading():
             yield
 
-    def _meeting(self, folder: Path) -> Meeting:
-        from netdsl.distributed.launchers.external import meeting_of_workers
+    def _rendezvous(self, folder: Path) -> Rendezvous:
+        from netdsl.distributed.launchers.external import rendezvous_of_workers
 
-        return meeting_of_workers(folder, self._address, self._ports)
+        return rendezvous_of_workers(folder, self._address, self._ports)
 
 
 def refuse_several_machines(worker: Ranks) -> None:
@@ -229,8 +228,7 @@ def refuse_several_machines(worker: Ranks) -> None:
 
 def _name_of_job(environment: Mapping[str, str]) -> str:
     """Return a name that is the same for all workers of a job and different for each job that runs at the same time."""
-    values = [environment.get(name, "") for name in _JOB_VARIABLES]
-    return sha256("\0".join(values).encode()).hexdigest()[:16]
+    return sha256(f"{environment.get(MASTER_ADDRESS, '')}/{job_in(environment)}".encode()).hexdigest()[:16]
 
 
 def _await_own_folder(folder: Path) -> None:

@@ -19,7 +19,7 @@ from netdsl.distributed.control.place import Ports
 from netdsl.distributed.control.protocol import Ending
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.launcher import WorkerSpec, log_of
-from netdsl.distributed.launchers.external import ExternalLauncher, meeting_of_workers, take_part, worker_in
+from netdsl.distributed.launchers.external import ExternalLauncher, rendezvous_of_workers, take_part, worker_in
 from netdsl.distributed.launchers.local import LocalLauncher, Shown
 from netdsl.distributed.run_worker import compute_threads
 from netdsl.distributed.supervisor import watch
@@ -66,7 +66,7 @@ def run_as_worker(
         plan.save(folder)  # this creates the folder in which the others wait for the launcher's spec
         watch(folder, plan, launcher)
 
-    take_part(meeting_of_workers(folder, address, ports), supervise, partial(run_rank, plan=plan))
+    take_part(rendezvous_of_workers(folder, address, ports), supervise, partial(run_rank, plan=plan))
 
 
 def _transport_between(workers: int, per_machine: int) -> Transport:

@@ -12,7 +12,7 @@ from caffe_proto.storage import create_folder
 from netdsl.distributed.control.versions import differences
 from netdsl.distributed.hosts import BUFFER, HostReport, MachineExamination, examine_machine, examine_machines
 from netdsl.distributed.launcher import Launcher
-from netdsl.distributed.launchers.external import ExternalLauncher, meeting_of_workers, take_part, worker_in
+from netdsl.distributed.launchers.external import ExternalLauncher, rendezvous_of_workers, take_part, worker_in
 from netdsl.distributed.transports.transport import Transport
 from netdsl.planner.units import format_seconds
 from netdsl.ranks import Ranks
@@ -38,8 +38,8 @@ def examine_cluster(request: DoctorRequest) -> Diagnosis | None:
             worker = worker_in(os.environ)
             transport = Transport.GLOO if worker.on_several_machines else Transport.SHARED_MEMORY
             supervise = partial(_supervise, request, folder, transport, worker)
-            meeting = meeting_of_workers(folder, request.address, request.ports)
-            reports = take_part(meeting, supervise, examine_machine)
+            rendezvous = rendezvous_of_workers(folder, request.address, request.ports)
+            reports = take_part(rendezvous, supervise, examine_machine)
     return None if reports is None else diagnosis_of(_results(reports, request.folder, request.data))
 
 

@@ -192,10 +192,9 @@ class ControlClient:
         """Return the server's answer to this worker, or `None` if the server has ended the connection."""
         rank = self._rank_there if purpose is Purpose.RELAY else self._rank
         try:
-            connection.sendall(self._address.token.encode())
             versions = Versions.here() if purpose is Purpose.CONTROL else None
-            send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting, versions))
-            return receive_from_server(connection, time.monotonic() + _ANSWER)
+            hello = Hello(rank, socket.gethostname(), purpose, lane, self._meeting, versions)
+            return _answer_to(hello, connection, self._address)
         except ENDED:
             return None
         except (OSError, DistributedError) as problem:
@@ -300,6 +299,13 @@ class ControlClient:
         self._leave(f"worker {self._rank}{where}: {self.interruption.reason}")
 
 
+def _answer_to(hello: Hello, connection: Endpoint, address: ControlAddress) -> ToWorker | None:
+    """Return the answer of a server to a worker's first message, or `None` if it ended the connection."""
+    connection.sendall(address.token.encode())
+    send(connection, hello)
+    return receive_from_server(connection, time.monotonic() + _ANSWER)
+
+
 def posted_at(address: ControlAddress, rank: int) -> tuple[Posted, LocalSocket | NetworkPort]:
     """Return what the first worker tells the others at a control server, and the one way that led there.
 
@@ -307,9 +313,7 @@ def posted_at(address: ControlAddress, rank: int) -> tuple[Posted, LocalSocket |
     """
     connection = address.place.connect(PROBE)
     try:
-        connection.sendall(address.token.encode())
-        send(connection, Hello(rank, socket.gethostname(), Purpose.POSTED))
-        answer = receive_from_server(connection, time.monotonic() + _ANSWER)
+        answer = _answer_to(Hello(rank, socket.gethostname(), Purpose.POSTED), connection, address)
         place = address.place.over(connection)
     finally:
         connection.close()

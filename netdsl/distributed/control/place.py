@@ -16,7 +16,7 @@ from netdsl.errors import DistributedError
 LAST_PORT = 65535
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _ANY_PORT = (0,)
-MASTER_ADDRESS, MASTER_PORT = "MASTER_ADDR", "MASTER_PORT"  # set by torchrun, Kubernetes' operators and SLURM users
+MASTER_ADDRESS, _MASTER_PORT = "MASTER_ADDR", "MASTER_PORT"  # set by torchrun, Kubernetes' operators and SLURM users
 
 
 class Ports(NamedTuple):
@@ -69,12 +69,17 @@ class NetworkPlace:
         candidates = [address or "", "" if is_loopback(named) else named, *own_names()]
         candidates += [ip for _, ip in own_addresses()]
         hosts = dict.fromkeys(host for host in candidates if host and (host == address or not is_loopback(host)))
-        port = whole_number(environment.get(MASTER_PORT, ""), 1, LAST_PORT)
+        port = master_port(environment)
         if ports is not None:
             tried = tuple(range(ports.first, ports.last + 1))
         else:
             tried = _ANY_PORT if port is None else (port, *_ANY_PORT)
         return cls(tuple(hosts), address if address is not None and _is_own(address) else None, tried)
+
+
+def master_port(environment: Mapping[str, str]) -> int | None:
+    """Return the port in an environment, or `None` if there is no valid one."""
+    return whole_number(environment.get(_MASTER_PORT, ""), 1, LAST_PORT)
 
 
 def _is_own(host: str) -> bool:

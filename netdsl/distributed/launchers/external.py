@@ -19,9 +19,9 @@ import msgspec
 from netdsl.distributed.control.identity import SECRET
 from netdsl.distributed.control.place import NetworkPlace, Ports
 from netdsl.distributed.launcher import Workers, WorkerSpec
-from netdsl.distributed.launchers.meeting import Meeting, reason_of
-from netdsl.distributed.launchers.meeting_at_port import PortMeeting
-from netdsl.distributed.launchers.meeting_in_folder import FolderMeeting
+from netdsl.distributed.launchers.rendezvous import Rendezvous, reason_of
+from netdsl.distributed.launchers.rendezvous_at_port import PortRendezvous
+from netdsl.distributed.launchers.rendezvous_in_folder import FolderRendezvous
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervisor import End
@@ -51,27 +51,27 @@ def place_for(worker: Ranks, address: str | None = None, ports: Ports | None = N
     return NetworkPlace.found(os.environ, address, ports)
 
 
-def meeting_of_workers(folder: Path, address: str | None = None, ports: Ports | None = None) -> Meeting:
-    """Return the meeting of the workers that were started: at a port if they have a secret, or else in a folder.
+def rendezvous_of_workers(folder: Path, address: str | None = None, ports: Ports | None = None) -> Rendezvous:
+    """Return the rendezvous of the workers that were started: at a port if they have a secret, or else in a folder.
 
     The first worker's machine is at the address, if the user names one.
     """
     worker, secret = worker_in(os.environ), os.environ.get(SECRET)
     if secret is not None:
-        return PortMeeting(worker, secret, address, ports)
-    return FolderMeeting(folder, place_for(worker, address, ports))
+        return PortRendezvous(worker, secret, address, ports)
+    return FolderRendezvous(folder, place_for(worker, address, ports))
 
 
 class ExternalLauncher(Workers):
-    """Finds workers instead of starting them. They wait for its spec at their meeting."""
+    """Finds workers instead of starting them. They wait for its spec at their rendezvous."""
 
     name: ClassVar[str] = "external"
     restarts: ClassVar[bool] = False
     regroups: ClassVar[bool] = True
     mpi: ClassVar[bool] = False  # whether the workers are ranks of mpiexec
 
-    def __init__(self, worker: Ranks, meeting: Meeting) -> None:
-        self._worker, self._meeting, self.place = worker, meeting, meeting.place
+    def __init__(self, worker: Ranks, rendezvous: Rendezvous) -> None:
+        self._worker, self._rendezvous, self.place = worker, rendezvous, rendezvous.place
         self.published: Future[WorkerSpec] = Future()
         self.finished = Event()  # set when the first worker's own part has ended
         self.ended = dict[int, str]()  # how workers ended that may not be connected, by rank
@@ -92,37 +92,37 @@ class ExternalLauncher(Workers):
 
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
         """Let the workers know the supervisor's address."""
-        self._meeting.publish(spec)
+        self._rendezvous.publish(spec)
         self.published.set_result(spec)
         return self
 
     def endings(self) -> Mapping[int, str]:
         """Return how workers ended that can't connect, by rank."""
-        self.ended.update(self._meeting.problems(self._worker.size))
+        self.ended.update(self._rendezvous.problems(self._worker.size))
         return self.ended
 
     def close(self) -> None:
         """Let the first worker's own part end, since it still needs its supervisor."""
-        self._meeting.close()
+        self._rendezvous.close()
         self.finished.wait(_GRACE)
 
 
-def train_as_worker(meeting: Meeting, supervise: Callable[[ExternalLauncher], End]) -> End | None:
+def train_as_worker(rendezvous: Rendezvous, supervise: Callable[[ExternalLauncher], End]) -> End | None:
     """Do this process's part of a run. In the first worker, `supervise` watches all workers from a thread."""
-    return take_part(meeting, supervise, run_worker)
+    return take_part(rendezvous, supervise, run_worker)
 
 
 def take_part(
-    meeting: Meeting, supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]
+    rendezvous: Rendezvous, supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]
 ) -> Result | None:
     """Do this process's part of some work. The first worker supervises as well."""
     worker = worker_in(os.environ)
     if worker.rank:
-        spec = meeting.await_spec(worker.rank)
+        spec = rendezvous.await_spec(worker.rank)
         work(msgspec.structs.replace(spec, rank=worker.rank, local_rank=worker.local_rank))
         return None
-    with meeting.leading():
-        return lead(ExternalLauncher(worker, meeting), supervise, work)
+    with rendezvous.leading():
+        return lead(ExternalLauncher(worker, rendezvous), supervise, work)
 
 
 def lead(

@@ -21,17 +21,7 @@ from zoo.requests.request import RequestError
 
 VERSIONS = Versions("3.11.7", "0.1.0", "2.13.0")
 GOOD = [
-    HostReport(
-        rank,
-        f"node{rank}",
-        Versions("3.11.7", "0.1.0", "2.13.0"),
-        ("4 cores",),
-        ("10.0.0.1",),
-        True,
-        {},
-        "gloo",
-        Way(2e-4, 0.15),
-    )
+    HostReport(rank, f"node{rank}", VERSIONS, ("4 cores",), ("10.0.0.1",), True, {}, "gloo", Way(2e-4, 0.15))
     for rank in range(3)
 ]
 
@@ -49,10 +39,8 @@ def test_like_machines_are_good() -> None:
     results = results_of(GOOD)
     assert {result.verdict for result in results.values()} == {Verdict.GOOD}
     assert results["worker 1 on node1"].fact == "Python 3.11.7, netdsl 0.1.0, torch 2.13.0; 4 cores; 10.0.0.1"
-    assert (
-        results["worker 2 on node2 to worker 0 on node0"].fact
-        == "16 MB in 0.150 s (112 MB/s) over gloo, latency 200 us"
-    )
+    way = results["worker 2 on node2 to worker 0 on node0"]
+    assert way.fact == "16 MB in 0.150 s (112 MB/s) over gloo, latency 200 us"
 
 
 def test_what_only_some_machines_have_is_named_with_the_others() -> None:

@@ -22,10 +22,10 @@ from netdsl.distributed.launchers import external
 from netdsl.distributed.launchers.external import (
     ExternalLauncher,
     lead,
-    meeting_of_workers,
+    rendezvous_of_workers,
     worker_in,
 )
-from netdsl.distributed.launchers.meeting_in_folder import FolderMeeting
+from netdsl.distributed.launchers.rendezvous_in_folder import FolderRendezvous
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
@@ -62,15 +62,15 @@ def test_a_lost_worker_ends_the_run_with_advice_on_how_to_resume(param: pb.Solve
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys, threading, time; from pathlib import Path\n"
-        "from netdsl.distributed.launchers.external import meeting_of_workers, train_as_worker\n"
+        "from netdsl.distributed.launchers.external import rendezvous_of_workers, train_as_worker\n"
         "from netdsl.distributed.supervisor import train\n"
         "folder = Path(sys.argv[1])\n"
         "def leave():\n"
         "    while not (folder / 'rounds').exists(): time.sleep(0.01)\n"
         "    os._exit(5)\n"
         "if os.environ['RANK'] == '1': threading.Thread(target=leave, daemon=True).start()\n"
-        "meeting = meeting_of_workers(folder)\n"
-        "try: train_as_worker(meeting, lambda launcher: train(folder, launcher))\n"
+        "rendezvous = rendezvous_of_workers(folder)\n"
+        "try: train_as_worker(rendezvous, lambda launcher: train(folder, launcher))\n"
         "except Exception as problem: (folder / 'problem').write_text(str(problem)); raise\n"
     )
     environment = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
@@ -104,7 +104,7 @@ def spec(tmp_path: Path) -> Iterator[WorkerSpec]:
 
 def test_the_supervisor_learns_why_its_own_worker_ended(tmp_path: Path, spec: WorkerSpec) -> None:
     """It would wait for that worker to connect otherwise."""
-    launcher = ExternalLauncher(Ranks(0, 2), FolderMeeting(tmp_path))
+    launcher = ExternalLauncher(Ranks(0, 2), FolderRendezvous(tmp_path))
 
     def supervise(launcher: ExternalLauncher) -> str:
         launcher.start(spec)
@@ -131,7 +131,7 @@ def test_workers_of_one_machine_meet_at_a_local_socket(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("local", "transport"), [(4, Transport.SHARED_MEMORY), (2, Transport.GLOO)])
 def test_the_transport_follows_from_the_machines(param: pb.SolverParameter, local: int, transport: Transport) -> None:
-    launcher = ExternalLauncher(Ranks(0, 4, 0, local), FolderMeeting(Path("run")))
+    launcher = ExternalLauncher(Ranks(0, 4, 0, local), FolderRendezvous(Path("run")))
     assert launcher.prepare(Path("run"), Run(open_settings(param), workers=4), print).transport is transport
 
 
@@ -142,11 +142,11 @@ def test_a_run_without_started_workers_is_refused(monkeypatch: pytest.MonkeyPatc
         DistributedError,
         match=r"RANK and WORLD_SIZE aren't set, .*; start the workers with a launcher that sets them, as in `torchrun",
     ):
-        meeting_of_workers(Path("run"))
+        rendezvous_of_workers(Path("run"))
 
 
 def test_a_different_number_of_workers_is_refused(param: pb.SolverParameter) -> None:
-    launcher = ExternalLauncher(Ranks(0, 2, 0, 2), FolderMeeting(Path("run")))
+    launcher = ExternalLauncher(Ranks(0, 2, 0, 2), FolderRendezvous(Path("run")))
     with pytest.raises(DistributedError, match=r"the run has 3 workers, but 2 were started; .* add --workers 2"):
         launcher.prepare(Path("run"), Run(open_settings(param), workers=3), print)
 
@@ -161,7 +161,7 @@ def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParamete
     program = tmp_path / "program.py"
     program.write_text(
         "import sys; from pathlib import Path\n"
-        "from netdsl.distributed.launchers.external import meeting_of_workers, train_as_worker\n"
+        "from netdsl.distributed.launchers.external import rendezvous_of_workers, train_as_worker\n"
         "from netdsl.distributed.journal import Journal, Retention\n"
         "from netdsl.distributed.supervisor import train\n"
         "from netdsl.solver.events import Action\n"
@@ -172,7 +172,8 @@ def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParamete
         "    for name, members in {'begun': (0, 1), 'joined': (0, 1, 2)}.items():\n"
         "        if members in seen: folder.with_name(name).touch()\n"
         "    return Action.STOP if {(0, 1, 2), (0, 2)} <= seen else Action.NONE\n"
-        "train_as_worker(meeting_of_workers(folder), lambda launcher: train(folder, launcher, requested=requested))\n"
+        "rendezvous = rendezvous_of_workers(folder)\n"
+        "train_as_worker(rendezvous, lambda launcher: train(folder, launcher, requested=requested))\n"
     )
 
     def start(rank: int) -> subprocess.Popen[bytes]:

@@ -1,8 +1,7 @@
-"""The meeting of workers that another program has started: how the others learn where the supervisor is."""
+"""The rendezvous of workers that another program has started: how the others learn where the supervisor is."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
@@ -18,7 +17,6 @@ UNREACHABLE = (
     "name an address of that worker's machine that this one reaches with --address, and a port that no firewall closes "
     "with --port"
 )
-_JOB = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "MASTER_PORT")  # the same for all workers of a job
 
 
 def first_failed(host: str, reason: str) -> DistributedError:
@@ -33,7 +31,7 @@ def unreachable(reason: str) -> DistributedError:
     return DistributedError(f"{reason}; {UNREACHABLE}")
 
 
-class Meeting:
+class Rendezvous:
     """The way in which the others learn where the first worker's supervisor is.
 
     `place` is where that listens, or `None` if all workers are on one machine. Ranks of mpiexec learn it over MPI, so
@@ -62,7 +60,7 @@ class Meeting:
         return {}
 
     def close(self) -> None:
-        """End the meeting."""
+        """End the rendezvous."""
 
 
 def reached(spec: WorkerSpec) -> WorkerSpec:
@@ -81,8 +79,3 @@ def reason_of(problem: BaseException) -> str:
     if isinstance(problem, CaffeError):
         return str(problem)
     return f"{type(problem).__name__}; its output contains more"
-
-
-def job() -> str:
-    """Return a name that all workers of this job have in common."""
-    return "/".join(os.environ.get(name, "") for name in _JOB)

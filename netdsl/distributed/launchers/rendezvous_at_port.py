@@ -1,4 +1,4 @@
-"""The meeting of workers at a port of the first worker's machine, for workers that share a secret and no folder.
+"""The rendezvous of workers at a port of the first worker's machine, for workers that share a secret and no folder.
 
 Their control server's identity follows from the secret, so that the others recognize it, and it recognizes them.
 """
@@ -14,33 +14,31 @@ from dataclasses import replace
 
 import msgspec
 
-from caffe_proto.whole_numbers import whole_number
 from netdsl.distributed.control.address import ControlAddress, NetworkPort
 from netdsl.distributed.control.client import posted_at
 from netdsl.distributed.control.heartbeat import START
 from netdsl.distributed.control.identity import SECRET, Identity
-from netdsl.distributed.control.place import LAST_PORT, MASTER_ADDRESS, MASTER_PORT, NetworkPlace, Ports
+from netdsl.distributed.control.place import LAST_PORT, MASTER_ADDRESS, NetworkPlace, Ports, master_port
 from netdsl.distributed.control.protocol import Posted
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.launcher import WorkerSpec
-from netdsl.distributed.launchers.meeting import Meeting, first_failed, job, reason_of
+from netdsl.distributed.launchers.rendezvous import Rendezvous, first_failed, reason_of
 from netdsl.errors import DistributedError
-from netdsl.ranks import Ranks
+from netdsl.ranks import Ranks, job_in, started_by_torchrun
 
 _NAP = 0.2  # seconds between two tries to reach the first worker, which may not have begun
 _TELLING = 30.0  # seconds for the others to ask for the reason of the first worker's failure
-_UNDER_TORCHRUN = "TORCHELASTIC_RUN_ID"
 _KNOWN = "_is_known_to_other_workers"  # an attribute of an error that the first worker needn't tell again
 
 
-class PortMeeting(Meeting):
-    """The meeting at a port. The supervisor itself tells the others what they need to know."""
+class PortRendezvous(Rendezvous):
+    """The rendezvous at a port. The supervisor itself tells the others what they need to know."""
 
     def __init__(self, worker: Ranks, secret: str, address: str | None, ports: Ports | None) -> None:
         self._size, self._is_published = worker.size, False
-        identity, port = Identity.of_secret(secret, job()), _port(os.environ, ports)
-        found = NetworkPlace.found(os.environ, address)
-        super().__init__(replace(found, ports=(port,), identity=identity))
+        identity, port = Identity.of_secret(secret, job_in(os.environ)), _port(os.environ, ports)
+        place = NetworkPlace.found(os.environ, address, Ports(port, port))
+        super().__init__(replace(place, identity=identity))
         host = address or os.environ.get(MASTER_ADDRESS)
         if worker.rank and not host:
             raise DistributedError(
@@ -97,9 +95,11 @@ def _port(environment: Mapping[str, str], ports: Ports | None) -> int:
                 f"--port {ports.first}"
             )
         return ports.first
-    port = whole_number(environment.get(MASTER_PORT, ""), 1, LAST_PORT - 1)
-    if port is None:
+    port = master_port(environment)
+    if port is not None and started_by_torchrun(environment):
+        port += 1
+    if port is None or port > LAST_PORT:
         raise DistributedError(
             f"the port at which workers with {SECRET} meet isn't known; name a free one with --port, the same for all"
         )
-    return port + 1 if _UNDER_TORCHRUN in environment else port
+    return port

@@ -18,9 +18,9 @@ from netdsl.distributed.control.address import NetworkPort
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.launcher import WorkerSpec
-from netdsl.distributed.launchers import meeting_in_folder
-from netdsl.distributed.launchers.meeting import UNREACHABLE
-from netdsl.distributed.launchers.meeting_in_folder import FolderMeeting
+from netdsl.distributed.launchers import rendezvous_in_folder
+from netdsl.distributed.launchers.rendezvous import UNREACHABLE
+from netdsl.distributed.launchers.rendezvous_in_folder import FolderRendezvous
 from netdsl.errors import DataError, DistributedError
 from tests.patience import PATIENCE
 
@@ -41,26 +41,26 @@ def with_host(spec: WorkerSpec, host: str) -> WorkerSpec:
 
 def await_in_thread(folder: Path) -> Future[WorkerSpec]:
     """Let the second worker wait, and return when it has begun to."""
-    begun, state_of = Event(), meeting_in_folder._state_of
+    begun, state_of = Event(), rendezvous_in_folder._state_of
 
     def note_state(file: Path) -> tuple[int, int] | None:
         state = state_of(file)
         begun.set()
         return state
 
-    meeting_in_folder._state_of = note_state
+    rendezvous_in_folder._state_of = note_state
     try:
-        found = ThreadPoolExecutor(1).submit(FolderMeeting(folder).await_spec, 1)
+        found = ThreadPoolExecutor(1).submit(FolderRendezvous(folder).await_spec, 1)
         assert begun.wait(PATIENCE)
     finally:
-        meeting_in_folder._state_of = state_of
+        rendezvous_in_folder._state_of = state_of
     return found
 
 
 def test_the_other_workers_end_with_the_reason_of_the_first(tmp_path: Path) -> None:
     run = tmp_path / "run"  # a mistake in the net leaves none
     other = await_in_thread(run)
-    with pytest.raises(DataError), FolderMeeting(run).leading():
+    with pytest.raises(DataError), FolderRendezvous(run).leading():
         raise DataError("digits.csv:7: three columns, and there should be two; correct it")
     with pytest.raises(
         DistributedError,
@@ -71,11 +71,11 @@ def test_the_other_workers_end_with_the_reason_of_the_first(tmp_path: Path) -> N
 
 
 def test_an_unexpected_failure_is_published_without_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(KeyError), FolderMeeting(tmp_path).leading():
+    with pytest.raises(KeyError), FolderRendezvous(tmp_path).leading():
         raise KeyError("a password")
-    monkeypatch.setattr(meeting_in_folder, "_LEFTOVER", PATIENCE)  # the file is younger than this process
+    monkeypatch.setattr(rendezvous_in_folder, "_LEFTOVER", PATIENCE)  # the file is younger than this process
     with pytest.raises(DistributedError, match=r"failed: KeyError; its output contains more; start all"):
-        FolderMeeting(tmp_path).await_spec(1)
+        FolderRendezvous(tmp_path).await_spec(1)
 
 
 @pytest.mark.parametrize("job", ["8", "9"])
@@ -83,58 +83,58 @@ def test_a_failure_of_an_earlier_start_is_ignored(
     tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch, job: str
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "8")
-    with pytest.raises(DataError), FolderMeeting(tmp_path).leading():
+    with pytest.raises(DataError), FolderRendezvous(tmp_path).leading():
         raise DataError("an earlier mistake; correct it")
     os.utime(tmp_path / "control.json", (1.0, 1.0))  # long before this process began
     monkeypatch.setenv("SLURM_JOB_ID", job)
     other = await_in_thread(tmp_path)
-    with FolderMeeting(tmp_path).leading():
-        FolderMeeting(tmp_path).publish(spec)
+    with FolderRendezvous(tmp_path).leading():
+        FolderRendezvous(tmp_path).publish(spec)
         assert other.result(PATIENCE).control == spec.control
 
 
 def test_a_worker_that_cannot_reach_the_first_says_why_to_both(
     tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meeting_in_folder, "_REACH", 0.0)
-    monkeypatch.setattr(meeting_in_folder, "_BEAT", 0.05)
-    meeting, here = FolderMeeting(tmp_path), socket.gethostname()
-    meeting.publish(with_host(spec, "127.0.0.3"))
+    monkeypatch.setattr(rendezvous_in_folder, "_REACH", 0.0)
+    monkeypatch.setattr(rendezvous_in_folder, "_BEAT", 0.05)
+    rendezvous, here = FolderRendezvous(tmp_path), socket.gethostname()
+    rendezvous.publish(with_host(spec, "127.0.0.3"))
     with pytest.raises(DistributedError) as caught:
-        FolderMeeting(tmp_path).await_spec(1)
+        FolderRendezvous(tmp_path).await_spec(1)
     said = str(caught.value)
     assert said.startswith(
         f"the first worker, on {here}, can't be reached from {here}: 127.0.0.3 refuses the connection (a firewall "
     )
     assert said.endswith("with --address, and a port that no firewall closes with --port")
     until = time.monotonic() + PATIENCE
-    while not (problems := meeting.problems(2)) and time.monotonic() < until:
+    while not (problems := rendezvous.problems(2)) and time.monotonic() < until:
         time.sleep(0.01)
     assert problems == {1: f"on {here} ended: {said.removesuffix('; ' + UNREACHABLE)}"}
-    meeting.close()
+    rendezvous.close()
 
 
 def test_the_spec_of_a_killed_supervisor_is_ignored(
     tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meeting_in_folder, "_REACH", 0.0)
-    killed = FolderMeeting(tmp_path)
+    monkeypatch.setattr(rendezvous_in_folder, "_REACH", 0.0)
+    killed = FolderRendezvous(tmp_path)
     killed._ended.set()  # it gives no sign of life
     killed.publish(with_host(spec, "127.0.0.3"))
     other = await_in_thread(tmp_path)
     time.sleep(0.5)
     assert not other.done()
-    meeting = FolderMeeting(tmp_path)
-    meeting.publish(spec)
+    rendezvous = FolderRendezvous(tmp_path)
+    rendezvous.publish(spec)
     assert other.result(PATIENCE).control == spec.control
-    meeting.close()
+    rendezvous.close()
 
 
 def test_a_refused_start_leaves_what_another_process_has_published(tmp_path: Path, spec: WorkerSpec) -> None:
-    meeting = FolderMeeting(tmp_path)
-    meeting.publish(spec)
+    rendezvous = FolderRendezvous(tmp_path)
+    rendezvous.publish(spec)
     published = (tmp_path / "control.json").read_bytes()
-    with pytest.raises(DataError), FolderMeeting(tmp_path).leading():
+    with pytest.raises(DataError), FolderRendezvous(tmp_path).leading():
         raise DataError("another process holds the run")
     assert (tmp_path / "control.json").read_bytes() == published
-    meeting.close()
+    rendezvous.close()

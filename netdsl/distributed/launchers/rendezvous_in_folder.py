@@ -1,4 +1,4 @@
-"""The meeting of workers in a run's folder, which all of them see.
+"""The rendezvous of workers in a run's folder, which all of them see.
 
 The first worker publishes in it where the others reach the supervisor, or why it failed.
 """
@@ -23,9 +23,10 @@ from netdsl.distributed.control.heartbeat import START
 from netdsl.distributed.control.identity import SECRET
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.launcher import WorkerSpec
-from netdsl.distributed.launchers.meeting import Meeting, first_failed, job, reached, reason_of, unreachable
+from netdsl.distributed.launchers.rendezvous import Rendezvous, first_failed, reached, reason_of, unreachable
 from netdsl.distributed.run_lease import LeaseWatcher, held_lease
 from netdsl.errors import DistributedError
+from netdsl.ranks import job_in
 
 _FILE = "control.json"  # in the run's folder; contains a secret, so only the user may read it
 _FILE_OF_OTHER = "control-{}.json"  # with the reason for which another worker can't take part
@@ -47,12 +48,12 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, spec: WorkerSpec) -> Self:
         """Return what this process publishes when its supervisor listens."""
-        return cls(socket.gethostname(), job(), spec)
+        return cls(socket.gethostname(), job_in(os.environ), spec)
 
     @classmethod
     def failure(cls, reason: str) -> Self:
         """Return what this process publishes when it fails."""
-        return cls(socket.gethostname(), job(), reason=reason)
+        return cls(socket.gethostname(), job_in(os.environ), reason=reason)
 
     def write(self, file: Path) -> None:
         """Write it to a file that only this user may read."""
@@ -60,8 +61,8 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
             temporary.write_bytes(msgspec.json.encode(self))
 
 
-class FolderMeeting(Meeting):
-    """The meeting in a folder, in which the first worker also shows that it is alive."""
+class FolderRendezvous(Rendezvous):
+    """The rendezvous in a folder, in which the first worker also shows that it is alive."""
 
     def __init__(self, folder: Path, place: NetworkPlace | None = None) -> None:
         super().__init__(place)
@@ -139,7 +140,7 @@ class FolderMeeting(Meeting):
             is_alive = state != leftover
             if published.spec is None:
                 is_recent = is_alive or now - begun > _LEFTOVER or _is_younger_than_process(self._file)
-                if published.job == job() and is_recent:
+                if published.job == job_in(os.environ) and is_recent:
                     raise first_failed(published.host, published.reason)
                 continue
             try:

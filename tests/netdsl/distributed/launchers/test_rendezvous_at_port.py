@@ -17,8 +17,8 @@ from netdsl.distributed.control.place import Ports
 from netdsl.distributed.control.protocol import Posted
 from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.launcher import WorkerSpec
-from netdsl.distributed.launchers import meeting_at_port
-from netdsl.distributed.launchers.meeting_at_port import PortMeeting
+from netdsl.distributed.launchers import rendezvous_at_port
+from netdsl.distributed.launchers.rendezvous_at_port import PortRendezvous
 from netdsl.errors import DataError, DistributedError
 from netdsl.ranks import Ranks
 from netdsl.training.backends import ExternalBackend
@@ -33,12 +33,12 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def meeting(rank: int, port: int, secret: str = SECRET) -> PortMeeting:
-    return PortMeeting(Ranks(rank, 2, 0, 1), secret, HERE, Ports(port, port))
+def rendezvous(rank: int, port: int, secret: str = SECRET) -> PortRendezvous:
+    return PortRendezvous(Ranks(rank, 2, 0, 1), secret, HERE, Ports(port, port))
 
 
 def test_a_worker_gets_the_spec_of_a_supervisor_that_begins_later() -> None:
-    first, other = meeting(0, port := free_port()), meeting(1, port)
+    first, other = rendezvous(0, port := free_port()), rendezvous(1, port)
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(other.await_spec, 1)
         with ControlServer(first.place, 2) as server:
@@ -56,7 +56,7 @@ def test_the_others_end_with_the_reason_of_the_first_which_is_told_once() -> Non
     with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
             patch.setenv(name, value)
-        found = pool.submit(meeting(1, port).await_spec, 1)
+        found = pool.submit(rendezvous(1, port).await_spec, 1)
         with pytest.raises(DataError), backend.leading(Path("outer")), backend.leading(Path("inner")):
             raise DataError("digits.csv:7: three columns, and there should be two; correct it")
         with pytest.raises(DistributedError, match=rf"the first worker, on {socket.gethostname()}, failed: digits.csv"):
@@ -64,8 +64,8 @@ def test_the_others_end_with_the_reason_of_the_first_which_is_told_once() -> Non
 
 
 def test_workers_with_another_secret_do_not_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meeting_at_port, "START", 0.5)
-    first, other = meeting(0, port := free_port()), meeting(1, port, SECRET + "!")
+    monkeypatch.setattr(rendezvous_at_port, "START", 0.5)
+    first, other = rendezvous(0, port := free_port()), rendezvous(1, port, SECRET + "!")
     with ControlServer(first.place, 2) as server:
         server.post(Posted("{}"))
         with pytest.raises(DistributedError, match=r"worker 1 on .* can't reach .*NETDSL_SECRET is the same"):
@@ -75,7 +75,7 @@ def test_workers_with_another_secret_do_not_meet(monkeypatch: pytest.MonkeyPatch
 
 def test_a_short_secret_is_refused_without_showing_it() -> None:
     with pytest.raises(DistributedError, match=r"NETDSL_SECRET has 8 characters, and needs at least 32") as caught:
-        meeting(0, 5000, "password")
+        rendezvous(0, 5000, "password")
     assert "password" not in str(caught.value)
 
 
@@ -91,16 +91,16 @@ def test_the_port_follows_from_the_launcher(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delenv(name, raising=False)
     worker = Ranks(1, 2, 0, 1)
     with pytest.raises(DistributedError, match=r"port .* isn't known; name a free one with --port"):
-        PortMeeting(worker, SECRET, None, None)
+        PortRendezvous(worker, SECRET, None, None)
     with pytest.raises(DistributedError, match=r"--port 5000-5010: .* meet at one port; name one, such as --port 5000"):
-        PortMeeting(worker, SECRET, None, Ports(5000, 5010))
+        PortRendezvous(worker, SECRET, None, Ports(5000, 5010))
     monkeypatch.setenv("MASTER_PORT", "29500")
     with pytest.raises(DistributedError, match=r"first worker's machine isn't known; name it with --address"):
-        PortMeeting(worker, SECRET, None, None)
+        PortRendezvous(worker, SECRET, None, None)
     monkeypatch.setenv("MASTER_ADDR", HERE)
-    assert (place := PortMeeting(worker, SECRET, None, None).place) is not None and place.ports == (29500,)
+    assert (place := PortRendezvous(worker, SECRET, None, None).place) is not None and place.ports == (29500,)
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "torchrun listens at 29500")
-    assert (place := PortMeeting(worker, SECRET, None, None).place) is not None and place.ports == (29501,)
+    assert (place := PortRendezvous(worker, SECRET, None, None).place) is not None and place.ports == (29501,)
 
 
 def test_workers_without_a_common_folder_train_together(tmp_path: Path) -> None:
