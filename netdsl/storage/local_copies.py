@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from threading import Event
@@ -163,7 +163,8 @@ def local_copy(address: str) -> Path:
         if _versions(again) != _versions(objects):
             shutil.rmtree(folder, ignore_errors=True)
             raise StorageError(f"{shown_address(address)}: it changed while it was fetched; run the same command again")
-    os.utime(folder)  # notes the use, for `remove_unused_copies`
+    with suppress(OSError):  # a cache that another user shares for reading only
+        os.utime(folder)  # notes the use, for `remove_unused_copies`
     _opened[folder] = _shown_folder(address)
     return folder / name
 

@@ -64,6 +64,17 @@ def test_a_damaged_copy_is_fetched_again(put: Put, fetched: list[str], monkeypat
     assert local_copy(ADDRESS).read_text() == NET and len(fetched) == 2
 
 
+def test_a_copy_in_a_cache_that_is_only_for_reading_is_used(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(ADDRESS, NET)
+    copy = local_copy(ADDRESS)
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(local_copies.os, "utime", refuse)
+    assert local_copy(ADDRESS) == copy
+
+
 def test_copies_that_are_no_longer_used_are_removed(put: Put) -> None:
     addresses = [f"memory://bucket/{name}.prototxt" for name in ("old", "new")]
     for address in addresses:
