@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
@@ -30,6 +31,7 @@ from netdsl.distributed.control.address import LocalSocket, NetworkPort
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.launchers.external import rendezvous_of_workers, train_as_worker
 from netdsl.distributed.launchers.local import LocalLauncher, LocalWorkers
+from netdsl.distributed.launchers.rendezvous_in_folder import Published
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, Told
 from netdsl.distributed.strategies.settings import parse
@@ -38,7 +40,7 @@ from netdsl.solver.events import Action
 from netdsl.solver.settings import open_settings
 
 _TURN = 0.5  # seconds with the stranger, then without
-_SPEC, _TIMES = "control.json", "times.txt"
+_PUBLISHED, _TIMES = "control.json", "times.txt"
 _SOLVER = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 100000000 random_seed: 3 snapshot_after_train: false
 net_param {
@@ -156,11 +158,13 @@ def measure_external(folder: Path, seconds: float) -> Turns:
         subprocess.Popen(command, env={**os.environ, **settings, "RANK": str(rank), "LOCAL_RANK": str(rank)})
         for rank in range(2)
     ]
-    while not (folder / _SPEC).exists():
+    while not (folder / _PUBLISHED).exists():
         if any(worker.poll() is not None for worker in workers):
             raise SystemExit("a worker ended; see its error above")
         time.sleep(0.1)
-    ended, turns = threading.Event(), Turns(WorkerSpec.of((folder / _SPEC).read_text()).control.place)
+    published = msgspec.json.decode((folder / _PUBLISHED).read_bytes(), type=Published)
+    assert published.spec is not None, published.reason
+    ended, turns = threading.Event(), Turns(published.spec.control.place)
     knocking = threading.Thread(target=turns.take, args=(ended,))
     knocking.start()
     codes = [worker.wait() for worker in workers]
