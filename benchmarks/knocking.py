@@ -39,6 +39,7 @@ from netdsl.distributed.supervisor import End, train
 from netdsl.solver.events import Action
 from netdsl.solver.settings import open_settings
 
+_ADDRESS = "127.0.0.1"  # named, so that external workers of one machine have a port
 _TURN = 0.5  # seconds with the stranger, then without
 _PUBLISHED, _TIMES = "control.json", "times.txt"
 _SOLVER = """
@@ -63,11 +64,12 @@ class Turns:
     place: LocalSocket | NetworkPort
     changes: list[tuple[float, bool]] = field(default_factory=list)
     knocks: int = 0
+    connected: int = 0  # knocks that the system let through
 
     def take(self, ended: threading.Event) -> None:
         """Let the stranger knock and pause in turns until the event."""
         place = self.place
-        words = [place.name] if isinstance(place, LocalSocket) else [place.host, str(place.port)]
+        words = [place.name] if isinstance(place, LocalSocket) else [place.hosts[0], str(place.port)]
         command = [sys.executable, "-m", "benchmarks.stranger", *words]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as stranger:
             assert stranger.stdout is not None
@@ -79,7 +81,7 @@ class Turns:
                 self.changes.append((time.monotonic(), knocking))
             stranger.send_signal(signal.SIGTERM)
             stranger.send_signal(signal.SIGCONT)
-            self.knocks = int(stranger.stdout.read())
+            self.knocks, self.connected = map(int, stranger.stdout.read().split())
 
     def seconds_of_rounds(self, times: list[float]) -> tuple[list[float], list[float]]:
         """Return the seconds of the rounds that took place with the stranger, and of those without."""
@@ -152,7 +154,7 @@ def measure_local(folder: Path, seconds: float) -> Turns:
 
 def measure_external(folder: Path, seconds: float) -> Turns:
     """Train with two workers of the backend external, whose first one supervises."""
-    settings = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    settings = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": _ADDRESS}
     command = [sys.executable, "-m", "benchmarks.knocking", "--seconds", str(seconds), "--worker", str(folder)]
     workers = [
         subprocess.Popen(command, env={**os.environ, **settings, "RANK": str(rank), "LOCAL_RANK": str(rank)})
@@ -181,7 +183,7 @@ def work(folder: Path, seconds: float) -> None:
     def supervise(launcher: object) -> End:
         return train(folder, launcher, **train_for(folder, seconds))  # type: ignore[arg-type]
 
-    train_as_worker(rendezvous_of_workers(folder), supervise)
+    train_as_worker(rendezvous_of_workers(folder, _ADDRESS), supervise)
 
 
 def main() -> None:
@@ -201,7 +203,8 @@ def main() -> None:
         median = statistics.median(with_stranger) / statistics.median(alone)
         mean = statistics.fmean(with_stranger) / statistics.fmean(alone)
         print(
-            f"{name}: {len(with_stranger)} rounds with {turns.knocks} knocks took {median:.3f} times as long as "
+            f"{name}: {len(with_stranger)} rounds with {turns.knocks} knocks, {turns.connected} of which the system "
+            f"let through, took {median:.3f} times as long as "
             f"{len(alone)} rounds without (medians; means: {mean:.3f}); load {os.getloadavg()[0]:.1f}"
         )
 

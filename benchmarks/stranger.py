@@ -1,7 +1,7 @@
 """A stranger who knocks at a control server as fast as it can: silent, with half a handshake, and with garbage.
 
 It has the lowest priority, because a real one uses the processors of its own machine. If it may, it becomes another
-user. On SIGTERM it prints the number of its connections.
+user. On SIGTERM it prints the number of its knocks, and of those that the system let through.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ _NOBODY = 65534
 
 def knock(family: int, address: str | tuple[str, int]) -> None:
     """Knock until the process is ended."""
-    knocks, held = 0, deque[socket.socket]()
+    knocks, connected, held = 0, 0, deque[socket.socket]()
 
     def leave(number: int, frame: FrameType | None) -> None:
-        print(knocks, flush=True)
+        print(knocks, connected, flush=True)
         os._exit(0)
 
     signal.signal(signal.SIGTERM, leave)
     for words in itertools.cycle((b"", _half_handshake(), os.urandom(99))):
         connection = socket.socket(family)
         connection.settimeout(1)
+        knocks += 1
         with suppress(OSError):
             connection.connect(address)
+            connected += 1
             connection.sendall(words)
-            knocks += 1
         held.append(connection)
         if len(held) > _HELD:
             held.popleft().close()
