@@ -62,6 +62,14 @@ class LeaseTerms(msgspec.Struct, frozen=True):
         host, user, key = socket.gethostname(), _user(), token_hex(8)
         return cls(key, host, machine, process, start, user, time.time(), str(folder), _lease_seconds())
 
+    @classmethod
+    def of(cls, data: bytes) -> LeaseTerms:
+        """Return the terms in the contents of a file. A damaged file has an unknown holder."""
+        try:
+            return msgspec.json.decode(data, type=cls)
+        except msgspec.MsgspecError:
+            return cls(hashlib.sha256(data).hexdigest()[:16], seconds=_lease_seconds())
+
     @property
     def holder(self) -> str:
         """The holder's description in messages."""
@@ -282,15 +290,11 @@ def _claim_on(folder: Path, key: str) -> Path:
 
 
 def _read(path: Path) -> LeaseTerms | None:
-    """Return the terms in a file, or `None` if there is no file. A damaged file has an unknown holder."""
+    """Return the terms in a file, or `None` if there is no file."""
     try:
-        data = path.read_bytes()
+        return LeaseTerms.of(path.read_bytes())
     except FileNotFoundError:
         return None
-    try:
-        return msgspec.json.decode(data, type=LeaseTerms)
-    except msgspec.MsgspecError:
-        return LeaseTerms(hashlib.sha256(data).hexdigest()[:16], seconds=_lease_seconds())
 
 
 def _watch(folder: Path, claims: list[LeaseTerms], note: Callable[[str], object]) -> str:

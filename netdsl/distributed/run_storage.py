@@ -483,7 +483,7 @@ def _fetch(place: _Place, objects: Mapping[str, StoredObject]) -> None:
 
 
 def _read_lease(place: _Place, stored: StoredObject) -> LeaseTerms:
-    """Return the terms of a lease. A damaged one has an unknown holder."""
+    """Return the terms of a lease."""
 
     def read() -> bytes:
         data = b""
@@ -494,13 +494,9 @@ def _read_lease(place: _Place, stored: StoredObject) -> LeaseTerms:
         return data
 
     try:
-        data = within_silence(read, stored.address)
+        return LeaseTerms.of(within_silence(read, stored.address))
     except NotStoredError:
         return LeaseTerms("", released=True)
-    try:
-        return msgspec.json.decode(data, type=LeaseTerms)
-    except msgspec.MsgspecError:
-        return LeaseTerms(hashlib.sha256(data).hexdigest()[:16])
 
 
 def _lease_name(number: int) -> str:

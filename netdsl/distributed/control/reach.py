@@ -28,7 +28,7 @@ class UnreachableServerError(OSError):
         self.was_ended = any(isinstance(problem, ENDED) for problem in problems.values())
 
 
-class _Way(NamedTuple):
+class _Candidate(NamedTuple):
     """An address to try, and its name in messages."""
 
     name: str
@@ -48,13 +48,13 @@ def first_reached(hosts: Sequence[str], port: int, attempt: Attempt, seconds: fl
 class _Race:
     def __init__(self, port: int, attempt: Attempt, seconds: float) -> None:
         self._port, self._attempt, self._seconds = port, attempt, seconds
-        self._happened: SimpleQueue[tuple[str, list[_Way] | EncryptedSocket | OSError]] = SimpleQueue()
+        self._happened: SimpleQueue[tuple[str, list[_Candidate] | EncryptedSocket | OSError]] = SimpleQueue()
         self._changing, self._is_over = threading.Lock(), False
 
     def run(self, hosts: Sequence[str]) -> EncryptedSocket:
         """Look up all names at once, and try the addresses as they become known."""
         order = {host: number for number, host in enumerate(hosts)}
-        ready, problems, tried = list[tuple[bool, int, _Way]](), dict[str, OSError](), set[Any]()
+        ready, problems, tried = list[tuple[bool, int, _Candidate]](), dict[str, OSError](), set[Any]()
         busy, start = len(order), time.monotonic()
         for host in order:
             if as_ip(host) is not None:  # there is nothing to wait for
@@ -77,9 +77,9 @@ class _Race:
                 elif isinstance(what, EncryptedSocket):
                     return what
                 else:
-                    new = [way for way in what if way.address not in tried]
-                    tried.update(way.address for way in new)
-                    ready += [(is_loopback(way.address[0]), order[name], way) for way in new]
+                    new = [candidate for candidate in what if candidate.address not in tried]
+                    tried.update(candidate.address for candidate in new)
+                    ready += [(is_loopback(candidate.address[0]), order[name], candidate) for candidate in new]
         finally:
             self._close_others()
         raise UnreachableServerError(problems)
@@ -93,30 +93,30 @@ class _Race:
         except (OSError, UnicodeError) as problem:
             self._happened.put((host, problem if isinstance(problem, OSError) else OSError(str(problem))))
             return
-        ways = []
+        candidates = []
         for family, _, _, _, address in found:
             ip = str(address[0])
-            ways.append(_Way(ip if ip == host else f"{host} ({ip})", family, address))
-        self._happened.put((host, ways))
+            candidates.append(_Candidate(ip if ip == host else f"{host} ({ip})", family, address))
+        self._happened.put((host, candidates))
 
-    def _try(self, way: _Way) -> None:
+    def _try(self, candidate: _Candidate) -> None:
         end = time.monotonic() + self._seconds
-        connection = socket.socket(way.family, socket.SOCK_STREAM)
+        connection = socket.socket(candidate.family, socket.SOCK_STREAM)
         try:
             connection.settimeout(self._seconds)
-            connection.connect(way.address)
+            connection.connect(candidate.address)
             reached = self._attempt(connection, end)
         except OSError as problem:
             connection.close()
-            self._happened.put((way.name, problem))
+            self._happened.put((candidate.name, problem))
             return
         except BaseException:
             connection.close()
-            self._happened.put((way.name, OSError("failed in an unexpected way")))
+            self._happened.put((candidate.name, OSError("failed in an unexpected way")))
             raise
         with self._changing:
             if not self._is_over:
-                self._happened.put((way.name, reached))
+                self._happened.put((candidate.name, reached))
                 return
         reached.close()
 
