@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.chaos.processes import MarkedCommand, MarkedProcess, kill_all, marked_processes
 from tests.chaos.settings import COPY, MOVED, RUN, ZOO, LauncherName
 
-_ROOM = 20_000  # bytes that a file can have on a full disk, at most
+ROOM = 20_000  # bytes that a file can have on a full disk, at most
 _USER_WAITS = 4.0  # seconds that a user watches a hanging supervisor before killing it
 
 
@@ -117,7 +117,7 @@ class Disturbance:
             for process in marked_processes(command.mark):
                 process.limit_files(size)
 
-        limit(int(self.whom * _ROOM))
+        limit(int(self.whom * ROOM))
         return [(self.seconds, lambda: limit(-1))] if math.isfinite(self.seconds) else []
 
 

@@ -169,6 +169,8 @@ def main() -> None:
             print_text(traceback.format_exc(), err=True)
             sys.exit(ExitCode.MISTAKE)
         _fail(sentence)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing is left to clean up, and nothing would catch `_exit`
 
 
 def _sentence(problem: Exception) -> str | None:

@@ -93,3 +93,10 @@ def test_no_partial_file_is_left(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_is_stopped_at_its_very_end_shows_no_traceback() -> None:
+    ending = "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGTERM)"
+    command = [sys.executable, "-c", f"{ending}; from zoo.cli import main; main()", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (-signal.SIGTERM, "")
