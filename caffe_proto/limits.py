@@ -54,7 +54,7 @@ class Limit(Enum):
         "archive-headers",
         8 << 20,
         "bytes",
-        "The headers of a tar file, with long names and comments.",
+        "The headers of a tar file, with long names and comments. In a tar file of data, those of one member.",
         "Unpack the archive yourself, and pull the folder of the model.",
     )
     ARCHIVE_MEMBERS = (
@@ -189,6 +189,13 @@ class Limit(Enum):
         "operations",
         "The multiplications and additions of the pass of `zoo check --run`, with the smallest images that fit.",
         "Raise it for a net with large images.",
+    )
+    SHARD_MEMBERS = (
+        "shard-members",
+        20_000_000,
+        "members",
+        "The entries of all tar files of one data set, with folders and long names.",
+        "Train on a part of a larger data set in each run.",
     )
     SUMMARY_LINES = (
         "summary-lines",

@@ -1,8 +1,10 @@
-"""Small data files for tests: encoded images, and LMDBs from LMDB's own library."""
+"""Small data files for tests: encoded images, tar files, and LMDBs from LMDB's own library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tarfile
+from collections.abc import Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,17 @@ def write_lmdb(path: Path, records: Iterable[tuple[bytes, bytes]]) -> Path:
         for key, value in records:
             transaction.put(key, value)
     (path / "lock.mdb").unlink()
+    return path
+
+
+def write_tar(path: Path, files: Mapping[str, bytes], form: int = tarfile.USTAR_FORMAT) -> Path:
+    """Write files to a tar in a folder that may be new."""
+    path.parent.mkdir(exist_ok=True)
+    with tarfile.open(path, "w", format=form) as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, BytesIO(data))
     return path
 
 

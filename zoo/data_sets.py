@@ -80,7 +80,7 @@ def _convert_items(source: SourceName, request: ConvertDataRequest, listen: List
     if is_annotated_target(request.target):
         problem = (
             f"this format needs images with marked objects, and {request.source} contains none; write it as "
-            "lmdb:PATH, leveldb:PATH, parquet:PATH or folder:PATH"
+            "lmdb:PATH, leveldb:PATH, parquet:PATH, shards:FOLDER or folder:PATH"
         )
         raise DataError(f"{request.target}: {problem}")
     color = Color.GRAY if request.gray else Color.AS_STORED

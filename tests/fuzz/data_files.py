@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import os
 import struct
+import tarfile
 from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
@@ -285,6 +287,28 @@ def make_netcdf(folder: Path) -> None:
                 label = file.createVariable("label", "i2", ("item",))
                 label.scale_factor = 0.5
                 label[:] = np.arange(6)
+
+
+def make_shards(folder: Path) -> None:
+    labels = {"cls": b"7", "json": b'{"label": [1, 2.5], "name": "x"}', "npy": _npy(np.arange(3))}
+    images = {"png": encoded("png", pixels(4, 5)), "npy": _npy(pixels(4, 5))}
+    for form in (tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+        for image, label in (("png", "cls"), ("png", "json"), ("npy", "cls")):
+            path = folder / f"{form}-{image}-{label}"
+            path.mkdir()
+            with tarfile.open(path / "x.tar", "w", format=form) as tar:
+                for number in range(6):
+                    for ending, data in ((image, images[image]), (label, labels[label])):
+                        name = "long/" * (40 * number if form != tarfile.USTAR_FORMAT else number) + f"{number}"
+                        member = tarfile.TarInfo(f"{name}.{ending}")
+                        member.size, member.mtime = len(data), number / 2
+                        tar.addfile(member, io.BytesIO(data))
+
+
+def _npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 def make_images(folder: Path) -> None:

@@ -48,6 +48,7 @@ READERS = {
     "pose-set": FuzzedReader(data_files.make_poses, data_files.read_annotated_set("poses:poses")),
     "joint-lists": FuzzedReader(data_files.make_joint_lists, data_files.read_joint_lists, (".png",)),
     "folder": FuzzedReader(data_files.make_folder, data_files.read_source("folder:.")),
+    "shards": FuzzedReader(data_files.make_shards, data_files.read_source("shards:.")),
     "class-names": FuzzedReader(data_files.make_class_names, data_files.read_class_names_in),
     "proposals": FuzzedReader(data_files.make_proposals, data_files.read_proposals_in),
     "mean": FuzzedReader(data_files.make_mean, data_files.read_mean),

@@ -11,7 +11,7 @@ from zoo.requests.request import Request, RequestError, argument, option, reques
 SOURCES = """\b
 A data set is named by its path, or by its kind and path:
   lmdb:PATH  leveldb:PATH  hdf5:LIST?names=A,B  images:LIST?root=FOLDER
-  folder:PATH (a folder for each class)
+  folder:PATH (a folder for each class)  shards:PATH?image=EXTENSION&label=EXTENSION
   mnist:FOLDER[:test]  cifar10:FOLDER[:test]  cifar100:FOLDER[:test]
   csv:PATH?label=NAME&columns=A,B  parquet:PATH?columns=A,B  arrow:PATH?columns=A,B
   netcdf:PATH?x=VARIABLE&y=VARIABLE  digits[:train|:test]
@@ -40,11 +40,11 @@ def height_and_width(text: str) -> tuple[int, int]:
 
 @request
 class ConvertDataRequest(Request):
-    """Convert a data set to LMDB, LevelDB, Parquet or a folder of images for each class. If the conversion fails,
-    nothing is written.
+    """Convert a data set to LMDB, LevelDB, Parquet, tar files or a folder of images for each class. If the conversion
+    fails, nothing is written.
 
-    The prefix or the suffix of DST selects the format: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH.
-    Databases contain Caffe's records, with the keys that convert_imageset writes.
+    The prefix or the suffix of DST selects the format: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH,
+    shards:FOLDER?samples=N. Databases contain Caffe's records, with the keys that convert_imageset writes.
 
     Images with objects can be written as lmdb:PATH or leveldb:PATH with SSD's records and a label map, as voc:FOLDER,
     as coco:FILE.json with a folder of images next to it, as yolo:FOLDER, or as maps:FOLDER with a list of images and

@@ -82,13 +82,17 @@ def lines_within_limits(file: TextIO) -> Iterator[str]:
 def read_bytes(path: str) -> bytes:
     """Return the bytes of an image file."""
     with file_errors(path):
-        size = regular_file(path).stat().st_size
-        if size > _LARGEST_IMAGE:
-            raise DataError(
-                f"{path}: the file has {size:,} bytes, more than the largest image, {_LARGEST_IMAGE:,}; store the "
-                "image smaller, as JPEG"
-            )
+        check_image_size(f"{path}: the file", regular_file(path).stat().st_size)
         return Path(path).read_bytes()
+
+
+def check_image_size(what: str, size: int) -> None:
+    """Raise a `DataError` about `what` if an image file has too many bytes to be read."""
+    if size > _LARGEST_IMAGE:
+        raise DataError(
+            f"{what} has {size:,} bytes, more than the largest image, {_LARGEST_IMAGE:,}; store the image smaller, as "
+            "JPEG"
+        )
 
 
 def read_text(path: Path, errors: str = "strict") -> str:

@@ -19,7 +19,7 @@ from netdsl.data.transforms.decode import Color, decode, resize
 from netdsl.data.types import Array
 from netdsl.errors import DataError, DataWarning
 
-_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
+IMAGE_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 # Usual names of a data set's parts.
 _TRAIN, _TEST = (("train", "training"), ("val", "valid", "validation", "test", "testing"))
 _SHOWN = 5  # classes that a message lists
@@ -167,7 +167,7 @@ def _images(path: Path, name: str) -> list[str]:
 
 def is_image_file(file: Path) -> bool:
     """Return whether a file's suffix is that of an image."""
-    return file.suffix.lower() in _ENDINGS
+    return file.suffix.lower() in IMAGE_ENDINGS
 
 
 def _check_depth(path: Path, classes: list[str]) -> None:

@@ -28,6 +28,7 @@ from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.netcdf import NetcdfSource
 from netdsl.data.sources.poses import JOINTS, POSES, PoseSet, has_poses
 from netdsl.data.sources.shapes import CLASSES, ShapesSource
+from netdsl.data.sources.shards import ShardSource, looks_like_shards
 from netdsl.data.sources.source import DataSplit, Source
 from netdsl.data.sources.source_name import SourceKind, SourceSpec
 from netdsl.data.sources.tables import ArrowSource, ParquetSource
@@ -96,6 +97,11 @@ def _images(spec: SourceSpec) -> Source:
 
 def _folder(spec: SourceSpec) -> Source:
     return FolderSource(spec.path, spec.file_color)
+
+
+def _shards(spec: SourceSpec) -> Source:
+    images, label = spec.names("image"), spec.options.get("label", "")
+    return ShardSource(spec.path, images=images, label=label, color=spec.file_color)
 
 
 def _records(spec: SourceSpec) -> AnnotatedSet:
@@ -294,6 +300,7 @@ BUILT_IN = {
         lambda path: _first_line(path).rpartition(" ")[2].lstrip("-").isdigit(),
         ("root",),
     ),
+    "shards": SourceKind("shards:PATH?image=EXTENSION&label=EXTENSION", _shards, looks_like_shards, ("image", "label")),
     "folder": SourceKind("folder:PATH", _folder, lambda path: path.is_dir() and bool(class_folders(path))),
     "video": SourceKind("video:PATH", lambda spec: VideoSource(spec.path), lambda path: _ends(path, *VIDEO_ENDINGS)),
     "digits": SourceKind(

@@ -1,17 +1,18 @@
-"""Converts the items of any source to a database, a table or folders, like Caffe's convert_imageset."""
+"""Converts the items of any source to a database, a table, tar files or folders, like Caffe's convert_imageset."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.whole_numbers import whole_number
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.images import ImageFile
+from netdsl.data.sources.shards import ShardSample
 from netdsl.data.sources.source import NamedItems, Source
 from netdsl.data.sources.tables import Cells
 from netdsl.data.transforms.decode import resize, without_color
@@ -21,17 +22,30 @@ from netdsl.data.writing.example import Example, Put
 from netdsl.data.writing.image_files import ImageFormat, encode, folder_writer
 from netdsl.data.writing.map_items import good_results, map_items, writing_order
 from netdsl.data.writing.parquet import parquet_writer
-from netdsl.data.writing.target import new_path, parse_target
+from netdsl.data.writing.shards import shard_writer
+from netdsl.data.writing.target import TargetName, new_path, parse_target
 from netdsl.errors import DataError
 
-# The second argument is the names of classes.
-WriterFactory = Callable[[Path, Sequence[str]], AbstractContextManager[Put]]
+# The second argument is the names of classes. More arguments are the numbers in a target's options.
+WriterFactory = Callable[..., AbstractContextManager[Put]]
 
-_WRITERS: dict[str, WriterFactory] = {
-    "lmdb": lmdb_writer,
-    "leveldb": leveldb_writer,
-    "parquet": parquet_writer,
-    "folder": folder_writer,
+
+@dataclass(frozen=True)
+class _TargetKind:
+    """A kind of target: the form of its names, its writer, and the options whose numbers the writer gets."""
+
+    form: str
+    writer: WriterFactory
+    options: tuple[str, ...] = ()
+    keeps_files: bool = False  # whether encoded images are always stored unchanged, as in the source
+
+
+_KINDS = {
+    "lmdb": _TargetKind("lmdb:PATH", lmdb_writer),
+    "leveldb": _TargetKind("leveldb:PATH", leveldb_writer),
+    "parquet": _TargetKind("parquet:PATH", parquet_writer),
+    "folder": _TargetKind("folder:PATH", folder_writer),
+    "shards": _TargetKind("shards:FOLDER?samples=N", shard_writer, ("samples",), keeps_files=True),
 }
 _CHANNELS = 4  # the most channels of an image
 
@@ -76,14 +90,14 @@ def convert(
     """
     if settings.min_side or settings.max_side:
         raise DataError("--min-dim and --max-dim need images with marked objects; give --resize HxW instead")
-    name = parse_target(target, {kind: f"{kind}:PATH" for kind in _WRITERS})
-    if name.options:
-        raise DataError(f"{target}: {name.kind} accepts no options; write it as {name.kind}:PATH")
+    name = parse_target(target, {kind: form.form for kind, form in _KINDS.items()})
+    kind = _KINDS[name.kind]
+    options = _numbers_in(name, target)
     written, bad = 0, list[str]()
     with (
         new_path(name.path) as path,
-        _WRITERS[name.kind](path, classes_of(source)) as put,
-        closing(_examples(source, settings)) as examples,
+        kind.writer(path, classes_of(source), **options) as put,
+        closing(_examples(source, settings, keeps_files=kind.keeps_files)) as examples,
     ):
         for example in good_results(examples, bad if settings.skip_bad else None, done):
             put(example)
@@ -96,22 +110,39 @@ def convert(
     return ConversionReport(written, bad)
 
 
-def _examples(source: Source, settings: Conversion) -> Generator[Example | DataError]:
+def _numbers_in(name: TargetName, target: str) -> dict[str, int]:
+    """Return the numbers in the options of a target."""
+    kind, numbers = _KINDS[name.kind], dict[str, int]()
+    for option, text in name.options.items():
+        if option not in kind.options:
+            raise DataError(f"{target}: there is no option '{option[:40]}'; write the target as {kind.form}")
+        number = whole_number(text, 1)
+        if number is None:
+            raise DataError(f"{target}: {option} is '{text[:40]}'; set it to a whole number of 1 or more")
+        numbers[option] = number
+    return numbers
+
+
+def _examples(source: Source, settings: Conversion, *, keeps_files: bool) -> Generator[Example | DataError]:
     order = writing_order(len(source), settings.seed)
 
     def example(position: int, fetched: Any) -> Example:
         name = source.name(int(order[position])) if isinstance(source, NamedItems) else ""
-        return _example(source, fetched, settings, position, name)
+        return _example(source, fetched, settings, position, name, keeps_files=keeps_files)
 
     return map_items(source, order.tolist(), example)
 
 
-def _example(source: Source, fetched: Any, settings: Conversion, position: int, name: str) -> Example:
+def _example(
+    source: Source, fetched: Any, settings: Conversion, position: int, name: str, *, keeps_files: bool
+) -> Example:
     image, *others = source.item(fetched)
     image = _converted(image, settings, name or f"item {position}")
-    if settings.encoded is None:
+    if settings.encoded is None and not keeps_files:
         return Example(position, name, (image, *others))
     encoded = None if settings.size or settings.gray else _encoded(fetched)
+    if settings.encoded is None:
+        return Example(position, name, (image, *others), encoded)
     if encoded is None or not settings.encoded.matches(
         encoded
     ):  # as in Caffe, images are only encoded again if they must be
@@ -138,6 +169,8 @@ def _encoded(fetched: Any) -> bytes | None:
         case DatumRecord(value=value):
             datum = pb.Datum.FromString(value)
             return datum.data if datum.encoded else None
+        case ShardSample():
+            return fetched.encoded_image
         case Cells(values=[bytes(data), *_]):
             return data
     return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from netdsl.data.sources.files import file_errors, regular_file
+from netdsl.data.sources.npy import NPY_START, array_in
 from netdsl.errors import DecoderError
 from netdsl.prediction.decoders.boxes import softmax
 from netdsl.prediction.decoders.decoder import Decoder, Numbers, Outputs, Picture, PictureKind, Size
@@ -68,7 +68,7 @@ class ColorizationDecoder(Decoder):
                 "file with a and b in each row"
             )
         try:
-            colors = _array(data) if data.startswith(np.lib.format.MAGIC_PREFIX) else _table(data)
+            colors = np.asarray(array_in(data), np.float64) if data.startswith(NPY_START) else _table(data)
         except ValueError as problem:
             raise DecoderError(
                 f"points: {path} can't be read: {problem}; name a text file or an .npy file with a and b in each row"
@@ -79,18 +79,6 @@ class ColorizationDecoder(Decoder):
                 "in each row"
             )
         return colors
-
-
-def _array(data: bytes) -> Numbers:
-    """Return the array in the bytes of an .npy file. The header is checked before memory is used."""
-    file = BytesIO(data)
-    version = np.lib.format.read_magic(file)
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(file)
-    if dtype.kind not in "fiu" or int(np.prod(shape, dtype=object)) * dtype.itemsize > len(data):
-        raise ValueError("its header doesn't describe the numbers in it")
-    file.seek(0)
-    return np.asarray(np.lib.format.read_array(file, allow_pickle=False), np.float64)
 
 
 def _table(data: bytes) -> Numbers:

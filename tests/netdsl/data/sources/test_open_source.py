@@ -37,7 +37,7 @@ from netdsl.data.writing.sample_files import write_video
 from netdsl.errors import DataError, RegistryError
 from netdsl.registry import register_source
 from tests.leveldb_files import write_tables
-from tests.small_data import png, write_lmdb
+from tests.small_data import png, write_lmdb, write_tar
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
@@ -67,6 +67,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         writer.write_batch(rows)
     Path("class/cat").mkdir(parents=True)
     Path("class/cat/0.png").write_bytes(image)
+    write_tar(Path("tars/a.tar"), {"0.png": image, "0.cls": b"15", "0.json": b'{"n": 16}'})
     Path("list.txt").write_text("cat/0.png 11\n")
     with h5py.File("t.h5", "w") as file:
         file["data"], file["label"], file["other"] = np.zeros((1, 2)), [12], [13]
@@ -99,6 +100,10 @@ CASES = [
     ("t.arrow?columns=image,label", 14),
     ("folder:class", 0),
     ("class", 0),
+    ("shards:tars", 15),
+    ("tars", 15),
+    ("tars/a.tar", 15),
+    ("shards:tars/a.tar?image=png&label=json.n", 16),
     ("images:list.txt?root=class", 11),
     ("list.txt?root=class/", 11),
     ("hdf5:h5list.txt", 12),
