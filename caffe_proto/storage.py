@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from secrets import token_hex
 
 from caffe_proto.addresses import local_path
@@ -23,6 +23,14 @@ MAX_DEFLATION = 1032  # the factor by which deflate can shrink bytes; a file tha
 
 _LONGEST = 40  # letters of a file's name in the name of its temporary file
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)  # the names of temporary files and folders
+
+
+def path_below(folder: Path, name: str) -> Path | None:
+    """Return the path of a file below a folder, or `None` if a name from a stranger leads elsewhere."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or not name.isprintable():
+        return None
+    return folder.joinpath(*parts)
 
 
 def check_regular(path: Path, *, may_be_empty: bool = False) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -81,6 +81,14 @@ def load_plugins() -> None:
             _complete = _allowed()
         finally:
             _loading = False
+
+
+def import_again(tops: Collection[str]) -> None:
+    """Let the plug-ins in these top-level modules be imported again, since other code has taken their place."""
+    global _complete
+    with _lock:
+        _loaded.difference_update([name for name in _loaded if name.partition(".")[0] in tops])
+        _complete = ("never",)
 
 
 def _allowed() -> tuple[str, ...]:

@@ -231,6 +231,8 @@ def _begin_or_find(
         if backend.supervises and not is_at_address(folder):
             Run.load(folder)  # so that a folder without a run stays untouched
         return None, held(folder)
+    if not backend.supervises and request.folder is not None:
+        return None, held(Path(request.folder))  # the first worker begins the run
     if request.replay is not None:
         folder = held(Path(request.folder or f"{request.replay.rstrip('/')}_replay"))
         return job.begin_replay(Path(request.replay), folder, backend), folder

@@ -39,6 +39,7 @@ class WorkerSpec(msgspec.Struct, frozen=True):
         str, str
     ] = {}  # allowed modules of Python layers, with folders; for workers that find the spec in no file
     plugins: dict[str, str] = {}  # modules that the user allowed as plug-ins, likewise
+    ships: bool = False  # whether the supervisor sends the modules that aren't installed to workers that ask
     addresses: tuple[str, ...] = ()  # from which the run's data are copied on machines that have no copies
 
     @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from caffe_proto.errors import CaffeError
-from caffe_proto.storage import PRIVATE, check_regular, create_folder, write_pieces
+from caffe_proto.storage import PRIVATE, check_regular, create_folder, path_below, write_pieces
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.protocol import (
     EntryDone,
@@ -95,13 +95,13 @@ class RunFiles:
 
     def _path(self, name: str) -> Path:
         """Return the path of a file below the folder."""
-        parts = PurePosixPath(name).parts
-        if not parts or name.startswith("/") or ".." in parts or not name.isprintable():
+        path = path_below(self._folder, name)
+        if path is None:
             raise DistributedError(
                 f"a worker asks for a file that isn't below {self._folder}; start all workers with the same version "
                 "of netdsl"
             )
-        return self._folder.joinpath(*parts)
+        return path
 
 
 def send_file(connection: Endpoint, path: Path) -> None:

@@ -21,6 +21,7 @@ from netdsl.distributed.loop import Loop
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, Told, to_plain
 from netdsl.distributed.run_place import RunPlace, run_place
+from netdsl.distributed.shipped_code import advice_on_missing_module, code_in_place, shipped_code
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker import Clock, Worker
@@ -58,6 +59,9 @@ def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[
     ):
         try:
             with control.pulse.waiting():
+                sends_its_own = spec.rank == 0 and shipped_code() is not None  # as the supervisor's own process
+                if spec.ships and not sends_its_own:
+                    stack.enter_context(code_in_place(control.fetch_code()))
                 place = stack.enter_context(run_place(spec, control))
                 run = place.load()
             while (join := control.await_join()) is not None and _take_part(spec, place, run, join, control, connect):
@@ -69,7 +73,8 @@ def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[
             reason = user_code_problem(problem) or (str(problem) if isinstance(problem, CaffeError) else None)
             if reason is not None:
                 diverged = isinstance(problem, DivergedError)
-                control.report_end(Ending.DIVERGED if diverged else Ending.FAILED, reason)
+                advice = advice_on_missing_module(problem, spec.ships)
+                control.report_end(Ending.DIVERGED if diverged else Ending.FAILED, f"{reason}{advice}")
             else:
                 control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
             raise

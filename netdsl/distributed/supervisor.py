@@ -53,6 +53,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_files import RunFiles
 from netdsl.distributed.run_lease import held_lease
 from netdsl.distributed.run_log import RoundRecord, Told, from_plain
+from netdsl.distributed.shipped_code import shipped_code
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import AMONG_WORKERS, Transport
@@ -273,6 +274,7 @@ class Attempt:
                     again=self._elastic,
                     deadline=run.deadline,
                     serve_files=RunFiles(folder, self._journal, self._lease, self._needs.files).serve,
+                    code=shipped_code(),
                 )
             )
             _log.info("starting %d workers of run %s over %s", room, folder, self._transport.value)
@@ -294,6 +296,7 @@ class Attempt:
             lease="" if self._lease is None else self._lease.key,
             python=PYTHON_LAYERS.places(),
             plugins=plugin_places(),
+            ships=shipped_code() is not None,
             addresses=self._needs.addresses,
         )
 

@@ -20,6 +20,7 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_data import AnyData, UserData, begin_again, is_of_spark, user_data_of
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run_log import RoundRecord
+from netdsl.distributed.shipped_code import shipping
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.dsl.constructors import assign
 from netdsl.errors import DataError, GradientWarning, NetError, WeightsError
@@ -272,6 +273,7 @@ class Net(WeightedNet):
         backend: str | Backend | None = None,
         strategy: str | Strategy | None = None,
         run: str | Path | None = None,
+        ship: bool = False,
         callbacks: Sequence[Callback] = (),
         on_round: Callable[[RoundRecord], object] = lambda record: None,
         alone: bool = False,
@@ -301,7 +303,8 @@ class Net(WeightedNet):
         and when, such as "averaging:tau=50" or "allreduce". `backend` names where they run: "local", "spark", "mpi", or
         "external" for processes that torchrun or SLURM has started. `run` is a folder that keeps the run, so that the
         same call resumes it after an interruption. Without `run`, a temporary folder is used. The workers start with
-        the net's weights, and the net gets the trained weights.
+        the net's weights, and the net gets the trained weights. With `ship`, workers on other machines get the modules
+        of allowed Python layers and plug-ins that aren't installed.
 
         A process that mpiexec, torchrun or SLURM started as one of several takes part in one training, at whose end all
         of them have the same weights. With `alone=True`, it trains its own net.
@@ -313,7 +316,8 @@ class Net(WeightedNet):
         if team is not None:
             self._set_new_data(data, test_data, batch, stores=False)
             lesson = self._lesson(Lesson(data, test_data, batch, steps, epochs))
-            return self._train_with_team(lesson, team, settings, Hearing(callbacks), on_round)
+            with shipping(ship):
+                return self._train_with_team(lesson, team, settings, Hearing(callbacks), on_round)
         self._set_new_data(data, test_data, batch)
         self._continue_copied_training()
         if settings:

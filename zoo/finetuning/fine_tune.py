@@ -14,6 +14,7 @@ from converters.caffe import DEPLOY, WEIGHTS
 from netdsl.distributed.journal import ROUNDS
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, RECORDS, RoundRecord, read_moments
+from netdsl.distributed.shipped_code import shipping
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError, DivergedError
 from netdsl.model.model import Model
@@ -72,6 +73,7 @@ def finetune(
     workers: int | str | None = None,
     strategy: str | Strategy | None = None,
     backend: str | Backend | None = None,
+    ship: bool = False,
     dialect: str | None = None,
     resume: bool = False,
     callbacks: Sequence[Callback] = (),
@@ -88,8 +90,8 @@ def finetune(
     form, a card with the measured accuracy, and the run, which `resume` continues. The net's `history` contains the
     losses and tests of the run. `replace_layers` names the layers to replace, each with its number of outputs, or
     `None` for one output per class. `freeze` contains name patterns of layers to leave unchanged. `workers`,
-    `strategy`, `backend`, `callbacks` and `on_round` are as in `Net.train`. Processes that mpiexec or torchrun has
-    started together take part in the same fine-tuning.
+    `strategy`, `backend`, `ship`, `callbacks` and `on_round` are as in `Net.train`. Processes that mpiexec or torchrun
+    has started together take part in the same fine-tuning.
 
     `folds` requests a cross-validation first. Each fold of the data is tested once, with a model that is fine-tuned on
     the other folds, and the card states the accuracy on all of them.
@@ -114,7 +116,7 @@ def finetune(
         dialect=dialect,
     )
     hear, begun = Hearing(callbacks), None
-    with holding(folder, team.backend, resumes=resume, note=lambda text: hear(Notice(text))):
+    with shipping(ship), holding(folder, team.backend, resumes=resume, note=lambda text: hear(Notice(text))):
         if team.backend.supervises:
             here = team.backend.workers_here(team.workers.most)
             name = None if device is None else str(device)

@@ -13,6 +13,7 @@ from caffe_proto.addresses import address_in
 from caffe_proto.whole_numbers import whole_number
 from netdsl.distributed.control.place import Ports
 from netdsl.distributed.launchers import LAUNCHERS
+from netdsl.distributed.shipped_code import shipping
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.ranks import ranks_apart, started_by_mpiexec
 from netdsl.training.backends import EXTERNAL, LOCAL, MPI, NAMES, SPARK
@@ -185,6 +186,15 @@ class ByWorkers(AboutNet, NotesCommand):
         default=None,
         metavar="NAME:SETTINGS",
     )
+    ship: bool = option(
+        "Send the modules of --allow-python and --plugin that aren't installed to the workers.", default=False
+    )
+
+    @contextmanager
+    def meanwhile(self) -> Iterator[None]:
+        """Allow the code of the named modules to run, also in workers that don't have it."""
+        with super().meanwhile(), shipping(self.ship):
+            yield
 
     @property
     def meets_other_machines(self) -> bool:
@@ -339,9 +349,9 @@ class TrainRequest(OfSolver, ByWorkers):
             return True
         if any(part is not None for part in (self.workers, self.folder, self.plan, started)):
             return True
-        if self.strategy or self.transport or self.backend or self.deadline:
+        if self.ship or self.strategy or self.transport or self.backend or self.deadline:
             raise RequestError(
-                "--strategy, --transport, --backend and --deadline are for several workers; give --workers too."
+                "--ship, --strategy, --transport, --backend and --deadline are for several workers; give --workers too."
             )
         return False
 

@@ -9,8 +9,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from queue import SimpleQueue
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from netdsl.distributed.control.heartbeat import Pulse, SupervisorLease
 from netdsl.distributed.control.peers import PeerDoor, exchange_address, unreached
 from netdsl.distributed.control.protocol import (
     Abort,
+    Code,
     Confirmed,
     Ended,
     Ending,
@@ -141,6 +142,17 @@ class ControlClient:
     def open_files(self) -> Endpoint:
         """Return a connection to the run's folder. The caller closes it."""
         return self._connect(Purpose.FILES)
+
+    def fetch_code(self) -> Mapping[str, bytes]:
+        """Return the files of the modules that the supervisor sends."""
+        with closing(self._connect(Purpose.CODE)) as connection:
+            try:
+                answer = receive_from_server(connection)
+            except OSError as problem:
+                raise PeerLostError(f"the supervisor's modules didn't arrive: {problem}") from None
+        if not isinstance(answer, Code):
+            raise PeerLostError("the supervisor's modules didn't arrive, since its connection ended")
+        return answer.files
 
     def open_lane(self, lane: int) -> Endpoint:
         """Return a connection to a lane of the relay."""

@@ -48,6 +48,7 @@ class Purpose(Enum):
     STORE = "store"  # a dictionary that all workers share
     RELAY = "relay"  # a lane of the relay
     FILES = "files"  # the run's folder, for a worker that doesn't see it
+    CODE = "code"  # the modules that the supervisor sends
     POSTED = "posted"  # what the first worker tells the others at the beginning
 
 
@@ -101,6 +102,12 @@ class Posted(msgspec.Struct, frozen=True, tag=True):
     spec: str = ""
     host: str = ""  # of a first worker that has failed
     reason: str = ""
+
+
+class Code(msgspec.Struct, frozen=True, tag=True):
+    """The modules that the supervisor sends: their files, by their paths below a common folder."""
+
+    files: dict[str, bytes]
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -223,7 +230,7 @@ class FileReply(msgspec.Struct, frozen=True, tag=True):
 Sent = Heartbeat | WorkerReport | Introduced | TriedPeers | Left | Ended  # by a worker after its first message
 Instruction = Introduce | TryPeers | Join | LeaveAfterRound | StopAfterRound | Abort  # by the server, at any time
 FromWorker = Hello | Sent | StoreRequest | FileRequest | EntryDone
-ToWorker = Welcome | Refused | Posted | Confirmed | Instruction | StoreReply | FileReply
+ToWorker = Welcome | Refused | Posted | Code | Confirmed | Instruction | StoreReply | FileReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)
 

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -20,6 +20,7 @@ from netdsl.distributed.control.interfaces import plain
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.protocol import (
     HANDSHAKE,
+    Code,
     Confirmed,
     Heartbeat,
     Hello,
@@ -57,7 +58,8 @@ class ControlServer:
     The server listens at a place in the network. Without one, only processes of this machine can connect.
 
     With `again`, a lost worker may connect again. The store and the relay belong to the current meeting of workers, and
-    are replaced when the next meeting begins. `serve_files` serves workers that don't see the run's folder.
+    are replaced when the next meeting begins. `serve_files` serves workers that don't see the run's folder, and `code`
+    contains the files of the modules that workers ask for.
     """
 
     def __init__(
@@ -69,13 +71,15 @@ class ControlServer:
         again: bool = False,
         deadline: float = DEADLINE,
         serve_files: Serve | None = None,
+        code: Mapping[str, bytes] | None = None,
     ) -> None:
         self._identity = place.identity if place is not None and place.identity is not None else Identity.new()
         self._size, self._adopt, self._again = size, adopt, again
         self._meeting, self._store, self._serve_files = 0, StoreServer(), serve_files
+        self._code = Code(dict(code or {}))
         self._happened: SimpleQueue[Happened] = SimpleQueue()
         self._workers: dict[int, Endpoint] = {}
-        self._served: set[Endpoint] = set()  # connections to the store and to the run's folder
+        self._served: set[Endpoint] = set()  # connections for the store, the run's folder and code
         self._seen: set[int] = set()
         self._changing, self._closed = threading.Lock(), False
         self._posted: Posted | None = None
@@ -230,6 +234,8 @@ class ControlServer:
             self._serve_worker(connection, hello)
         elif hello.purpose is Purpose.POSTED:
             self._tell_posted(connection, hello.rank)
+        elif hello.purpose is Purpose.CODE:
+            self._serve_requests(connection, lambda worker: send(worker, self._code))
         elif hello.purpose is Purpose.FILES and self._serve_files is not None:
             self._happened.put((hello.rank, hello))
             self._serve_requests(connection, self._serve_files)

@@ -10,16 +10,21 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from netdsl import Action, EarlyStopping, Net
+from netdsl.allowed_modules import PYTHON_LAYERS
+from netdsl.distributed.launcher import WorkerSpec
+from netdsl.distributed.launchers.local import LocalLauncher, LocalWorkers
 from netdsl.distributed.run_log import RoundRecord
 from netdsl.errors import DataError, DistributedError
 from netdsl.solver import events as tell
 from netdsl.solver.events import Event, TrainingStarted
+from netdsl.training.backends import LocalBackend
 from tests.netdsl.training.program import LABELS, ROWS, net_of
 from tests.patience import PATIENCE
 
@@ -215,3 +220,47 @@ def test_allreduce_computes_the_same_as_one_worker() -> None:
     two.train(PAIR, epochs=3, workers=2, strategy="allreduce", **SETTINGS)
     assert np.allclose(weights_of(alone), weights_of(two), rtol=1e-5)  # sums in another order
     assert torch.tensor(weights_of(two)).isfinite().all()
+
+
+class ElsewhereLauncher(LocalLauncher):
+    """Starts workers that don't find the modules of this process, as on other machines."""
+
+    def start(self, spec: WorkerSpec) -> LocalWorkers:
+        return super().start(msgspec.structs.replace(spec, python=dict.fromkeys(spec.python, "/nowhere")))
+
+
+class ElsewhereBackend(LocalBackend):
+    def launcher(self) -> ElsewhereLauncher:
+        return ElsewhereLauncher()
+
+
+def test_workers_elsewhere_get_the_modules_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("doubling_here.py").write_text(
+        "from pathlib import Path\n"
+        "class Doubling:\n"
+        "    def __init__(self, layer): pass\n"
+        "    def setup(self, bottom, top):\n"
+        "        with Path(self.param_str).open('a') as file: file.write(f'{__file__}\\n')\n"
+        "    def reshape(self, bottom, top): top[0].reshape(*bottom[0].shape)\n"
+        "    def forward(self, bottom, top): top[0].data[...] = 2 * bottom[0].data\n"
+        "    def backward(self, top, down, bottom): bottom[0].diff[...] = 2 * top[0].diff\n"
+    )
+    Path("net.prototxt").write_text(
+        'layer { name: "in" type: "Input" top: "data" top: "label" '
+        "input_param { shape { dim: [8, 3] } shape { dim: [8, 1] } } }"
+        'layer { name: "twice" type: "Python" bottom: "data" top: "twice" '
+        f'python_param {{ module: "doubling_here" layer: "Doubling" param_str: "{tmp_path}/files" }} }}'
+        'layer { name: "ip" type: "InnerProduct" bottom: "twice" top: "ip" inner_product_param { num_output: 2 } }'
+        'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }'
+    )
+    with PYTHON_LAYERS.allowing({"doubling_here": ""}):
+        net = Net("net.prototxt", phase="TRAIN")
+        with pytest.raises(DistributedError, match=r"'doubling_here' can't be imported: .*; or add --ship"):
+            net.train(PAIR, 4, workers=2, backend=ElsewhereBackend())
+        Path("files").unlink()
+        net.train(PAIR, 4, workers=2, backend=ElsewhereBackend(), ship=True)
+    files = set(map(Path, Path("files").read_text().splitlines()))
+    assert len(files - {tmp_path / "doubling_here.py"}) == 2  # one for each worker
+    assert not any(file.parent.exists() for file in files - {tmp_path / "doubling_here.py"})

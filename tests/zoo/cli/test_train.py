@@ -239,6 +239,7 @@ def test_the_final_weights_are_tested_whatever_the_interval(zoo) -> None:
         (["--solver", "missing.prototxt"], "missing.prototxt: can't be opened"),
         (["lenet", "--backend", "local"], "and --deadline are for several workers; give --workers too."),
         (["lenet", "--deadline", "9"], "and --deadline are for several workers; give --workers too."),
+        (["lenet", "--ship"], "and --deadline are for several workers; give --workers too."),
         (
             ["lenet", "--workers", "2-8"],
             "--workers 2-8: not a number of workers; give a number such as 4, or a range such as 2:8",

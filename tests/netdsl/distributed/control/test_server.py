@@ -512,3 +512,11 @@ def test_a_port_can_be_used_once_it_is_free_again():
 def test_an_address_of_another_machine_is_refused():
     with pytest.raises(DistributedError, match=r"can't listen at 203.0.113.7: .*; name an address of this machine"):
         ControlServer(NetworkPlace.at("203.0.113.7"), 1)
+
+
+def test_workers_that_ask_get_the_modules_of_the_command(where):
+    files = {"own_layers.py": b"value = 1", "own_package/table.bin": os.urandom(3 << 20)}
+    with ControlServer(where, 2, code=files) as server, client_of(server, 1) as client:
+        assert client.fetch_code() == files
+        assert next_event(server, 1) == hello_of(1)
+        assert server.next(0.0) is None  # it isn't a worker that doesn't see the run's folder
