@@ -100,6 +100,7 @@ SCENARIOS = {
             launchers=[Launcher.TORCHRUN, Launcher.SLURM, Launcher.SPARK],
             hosts=3,
             options=["--deadline", str(_DEADLINE)],
+            spark=["spark.shuffle.io.connectionCreationTimeout=5s"],  # else Spark's executors wait 120 s for each other
             says=rf"transport relay instead of gloo: {_APART}",
         )
         for verdict in ("drop", "reject")
