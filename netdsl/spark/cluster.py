@@ -89,7 +89,8 @@ class Cluster:
             if time.monotonic() > until:
                 raise DistributedError(
                     f"{count} workers need the same number of tasks at once, but Spark has slots for only "
-                    f"{slots} after {_SLOTS:g} s; give it more executors or cores, or train with fewer workers"
+                    f"{slots} after {_SLOTS:g} s; give it more executors or cores, train with fewer workers, or name "
+                    "an address of the driver that all executors reach in spark.driver.host"
                 )
             time.sleep(_POLL)
 

@@ -32,6 +32,7 @@ _EVERY = (Launcher.TORCHRUN, Launcher.SLURM, Launcher.MPI, Launcher.SPARK)
 _RANKED = (Launcher.TORCHRUN, Launcher.SLURM)
 _HIGH_PORTS = "ct state new tcp dport 1024-65535"
 _APART = r"worker \d on node[12] can't reach worker \d on node[12]: 10\.77\.0\.[23] "  # Spark chooses the ranks
+_DRIVER_AT_ONE_ADDRESS = ("spark.driver.host=10.77.0.1", "spark.driver.bindAddress=0.0.0.0")
 _DEADLINE = 6.0  # seconds
 _SLOWNESS = {Launcher.SPARK: 12.0}  # how many times the seconds of one machine a launcher may need to start
 _USUAL_SLOWNESS = 4.0
@@ -74,7 +75,18 @@ SCENARIOS = {
     "ipv6_only": Scenario(  # MPICH's mpiexec needs IPv4
         Network(ipv6_only=True), launchers=[Launcher.TORCHRUN, Launcher.SLURM, Launcher.SPARK]
     ),
-    "dead_interface": Scenario(Network(dead_interface=True)),
+    "dead_interface": Scenario(
+        Network(dead_interface=True), launchers=[Launcher.TORCHRUN, Launcher.SLURM, Launcher.MPI]
+    ),
+    "the_driver_has_a_dead_interface": Scenario(
+        Network(dead_interface=True),
+        launchers=[Launcher.SPARK],
+        refusal=r"slots for only 1 after.*spark\.driver\.host",
+        seconds=150.0,
+    ),
+    "the_driver_names_its_other_interface": Scenario(
+        Network(dead_interface=True), launchers=[Launcher.SPARK], spark=_DRIVER_AT_ONE_ADDRESS
+    ),
     "gigabit": Scenario(Network(bandwidth="1gbit")),
     "cut_for_a_while": Scenario(
         launchers=[Launcher.TORCHRUN, Launcher.MPI],
@@ -130,7 +142,7 @@ SCENARIOS = {
     ),
     "the_driver_is_reached_at_one_address": Scenario(
         launchers=[Launcher.SPARK],
-        spark=["spark.driver.host=10.77.0.1", "spark.driver.bindAddress=0.0.0.0"],
+        spark=_DRIVER_AT_ONE_ADDRESS,
     ),
     "the_first_worker_is_killed_early": Scenario(
         launchers=_RANKED,
