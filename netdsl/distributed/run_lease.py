@@ -290,7 +290,7 @@ def _claim_on(folder: Path, key: str) -> Path:
 
 
 def _read(path: Path) -> LeaseTerms | None:
-    """Return the terms in a file, or `None` if there is no file."""
+    """Return the terms in a file. Returns `None` if the file doesn't exist."""
     try:
         return LeaseTerms.of(path.read_bytes())
     except FileNotFoundError:

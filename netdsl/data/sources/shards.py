@@ -223,9 +223,9 @@ class ShardSource:
 def looks_like_shards(path: Path) -> bool:
     """Return whether a folder contains only tar files and names of classes, or a tar file contains images."""
     if path.is_dir():
-        files = [file for file in path.iterdir() if not file.name.startswith(".")]
-        tars = [file for file in files if file.suffix == ENDING and file.is_file()]
-        return bool(tars) and all(file in tars or file.name in (LABELS, LABEL_MAP) for file in files)
+        files = (file for file in path.iterdir() if not file.name.startswith("."))
+        kinds = {file.suffix == ENDING and file.is_file() for file in files if file.name not in (LABELS, LABEL_MAP)}
+        return kinds == {True}
     if path.suffix != ENDING or not path.is_file():
         return False
     try:

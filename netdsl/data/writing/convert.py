@@ -138,15 +138,10 @@ def _example(
 ) -> Example:
     image, *others = source.item(fetched)
     image = _converted(image, settings, name or f"item {position}")
-    if settings.encoded is None and not keeps_files:
-        return Example(position, name, (image, *others))
-    encoded = None if settings.size or settings.gray else _encoded(fetched)
-    if settings.encoded is None:
-        return Example(position, name, (image, *others), encoded)
-    if encoded is None or not settings.encoded.matches(
-        encoded
-    ):  # as in Caffe, images are only encoded again if they must be
-        encoded = encode(image, settings.encoded, name or f"item {position}")
+    is_changed = settings.size is not None or settings.gray
+    encoded = _encoded(fetched) if not is_changed and (keeps_files or settings.encoded is not None) else None
+    if settings.encoded is not None and (encoded is None or not settings.encoded.matches(encoded)):
+        encoded = encode(image, settings.encoded, name or f"item {position}")  # as in Caffe, only if it must be
     return Example(position, name, (image, *others), encoded)
 
 

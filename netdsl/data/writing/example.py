@@ -55,6 +55,17 @@ def datum_of(example: Example) -> pb.Datum:
     return datum
 
 
+def image_and_class(example: Example, where: str, stored_in: str) -> tuple[Array, int]:
+    """Return the image and the number of the class of an item for a form of data that stores nothing else."""
+    if len(example.item) != 2:
+        raise DataError(
+            f"{where}: {stored_in} stores images and their classes, but an item has {len(example.item)} arrays; write "
+            "a table instead, as in parquet:PATH"
+        )
+    image, values = example.item
+    return image, label_of(values, where)
+
+
 def label_of(values: Array, where: str) -> int:
     """Return the label of an item as a whole number."""
     number = float(values.item()) if values.size == 1 else 0.5

@@ -12,7 +12,7 @@ import numpy as np
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.transforms.decode import opencv
 from netdsl.data.types import Array
-from netdsl.data.writing.example import Example, Put, label_of
+from netdsl.data.writing.example import Example, Put, image_and_class
 from netdsl.errors import DataError
 
 
@@ -24,11 +24,28 @@ class ImageFormat(Enum):
 
     def matches(self, data: bytes) -> bool:
         """Return whether an encoded image has this format."""
-        return data.startswith(_SIGNATURES[self])
+        return image_extension(data) == self.value
 
 
-_SIGNATURES = {ImageFormat.JPG: b"\xff\xd8\xff", ImageFormat.PNG: b"\x89PNG\r\n\x1a\n"}
+# The first bytes of image files, and their extensions.
+_STARTS = {
+    b"\xff\xd8\xff": "jpg",
+    b"\x89PNG\r\n\x1a\n": "png",
+    b"BM": "bmp",
+    b"II*\0": "tif",
+    b"MM\0*": "tif",
+    b"P5": "pgm",
+    b"P6": "ppm",
+}
+_WEBP = b"RIFF", b"WEBP"  # at bytes 0 and 8
 _CHANNELS = (1, 3, 4)
+
+
+def image_extension(data: bytes) -> str | None:
+    """Return the usual extension of files with this encoded image. Returns `None` for formats that aren't known."""
+    if data.startswith(_WEBP[0]) and data[8:12] == _WEBP[1]:
+        return "webp"
+    return next((extension for start, extension in _STARTS.items() if data.startswith(start)), None)
 
 
 def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:
@@ -58,13 +75,7 @@ def folder_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
 
     def put(example: Example) -> None:
         where = example.key.decode("utf-8", "replace")
-        if len(example.item) != 2:
-            raise DataError(
-                f"{where}: a folder stores images and their classes, but an item has {len(example.item)} "
-                "arrays; write a table instead, as in parquet:PATH"
-            )
-        image, values = example.item
-        label = label_of(values, where)
+        image, label = image_and_class(example, where, "a folder")
         folder = path / _folder_name(classes[label] if 0 <= label < len(classes) else str(label))
         folder.mkdir(exist_ok=True)
         kinds = [kind for kind in ImageFormat if example.encoded is not None and kind.matches(example.encoded)]

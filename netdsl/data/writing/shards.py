@@ -10,23 +10,10 @@ from pathlib import Path
 
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.sources.shards import CLASS, ENDING
-from netdsl.data.writing.example import Example, Put, label_of
-from netdsl.data.writing.image_files import ImageFormat, encode
-from netdsl.errors import DataError
+from netdsl.data.writing.example import Example, Put, image_and_class
+from netdsl.data.writing.image_files import ImageFormat, encode, image_extension
 
 SAMPLES = 10_000  # in a tar, unless the target's name sets another number
-
-# The first bytes of image files, and their extensions.
-_STARTS = {
-    b"\xff\xd8\xff": "jpg",
-    b"\x89PNG\r\n\x1a\n": "png",
-    b"BM": "bmp",
-    b"II*\0": "tif",
-    b"MM\0*": "tif",
-    b"P5": "pgm",
-    b"P6": "ppm",
-}
-_WEBP = b"RIFF", b"WEBP"  # at bytes 0 and 8
 
 
 @contextmanager
@@ -53,15 +40,11 @@ class _Shards:
     def put(self, example: Example) -> None:
         """Add an image and its class."""
         where = example.name or f"item {example.position}"
-        if len(example.item) != 2:
-            raise DataError(
-                f"{where}: a shard stores images and their classes, but an item has {len(example.item)} arrays; write "
-                "a table instead, as in parquet:PATH"
-            )
-        label = label_of(example.item[1], where)
-        extension, data = _extension(example.encoded), example.encoded
+        image, label = image_and_class(example, where, "a shard")
+        data = example.encoded
+        extension = None if data is None else image_extension(data)
         if extension is None or data is None:
-            extension, data = ImageFormat.PNG.value, encode(example.item[0], ImageFormat.PNG, where)
+            extension, data = ImageFormat.PNG.value, encode(image, ImageFormat.PNG, where)
         tar = self._open_tar()
         for ending, content in ((extension, data), (CLASS, str(label).encode())):
             member = tarfile.TarInfo(f"{example.position:08}.{ending}")
@@ -82,12 +65,3 @@ class _Shards:
         if self._tar is not None:
             self._tar.close()
             self._tar = None
-
-
-def _extension(data: bytes | None) -> str | None:
-    """Return the extension of an encoded image. Returns `None` if there is no image, or its format is another one."""
-    if data is None:
-        return None
-    if data.startswith(_WEBP[0]) and data[8:12] == _WEBP[1]:
-        return "webp"
-    return next((extension for start, extension in _STARTS.items() if data.startswith(start)), None)
