@@ -79,7 +79,7 @@ class MpiBackend(Backend):
             yield
         except BaseException:
             if self.rank is not None:
-                from netdsl.mpi.launcher import end_all_ranks_at_exit
+                from netdsl.mpi.ending import end_all_ranks_at_exit
 
                 end_all_ranks_at_exit()
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import signal
@@ -28,6 +27,7 @@ from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervisor import End
 from netdsl.errors import DistributedError
 from netdsl.mpi.communicator import connect
+from netdsl.mpi.ending import end_all_ranks_at_exit
 from netdsl.mpi.installation import SETTINGS, mpiexec
 from netdsl.mpi.library import forget_shared_memory, mpi, world
 from netdsl.ranks import Ranks
@@ -38,7 +38,6 @@ _FIRST_LOST = re.compile(r"\bPID (\d+)")  # the process whose end made mpiexec e
 _SIGNAL = re.compile(r"\bsignal (\d+)")  # the signal that ended it
 _LEAVE = 5.0  # seconds for mpiexec to end its ranks
 Result = TypeVar("Result")
-_LAST_WORDS = 1.0  # seconds for mpiexec to pass on a rank's output
 _GRACE = 30.0  # seconds for the first rank to report the problem and end all others
 
 
@@ -254,16 +253,3 @@ def take_part(
             end_all_ranks_at_exit()
         raise
     return None
-
-
-def end_all_ranks_at_exit() -> None:
-    """Let mpiexec end all ranks when this process ends. The process has reported the problem by then."""
-    atexit.register(_end_all_ranks)
-
-
-def _end_all_ranks() -> None:
-    """End all ranks, after a pause in which mpiexec passes on this rank's output. It would drop the rest otherwise."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    time.sleep(_LAST_WORDS)
-    world().Abort(1)

@@ -20,6 +20,7 @@ from caffe_proto.limits import check_limits
 from netdsl import __version__
 from netdsl.allowed_modules import PLUGINS
 from netdsl.log_level import check_log_level
+from netdsl.ranks import started_by_mpiexec
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
 from zoo.cli.output import ExitCode, complain, open_closed_streams, print_text, print_usage_error
 from zoo.cli.request_command import Command, loaded
@@ -152,6 +153,10 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _exit)
+    if started_by_mpiexec(os.environ):
+        from netdsl.mpi.ending import end_with_the_others_at_exit
+
+        end_with_the_others_at_exit()
     if isinstance(sys.stdout, TextIOWrapper):  # names that the terminal can't encode are still printed
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
