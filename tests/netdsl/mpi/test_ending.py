@@ -16,8 +16,9 @@ import signal
 import sys
 import zoo.cli
 from netdsl.mpi import ending
-from netdsl.mpi.library import world
+from netdsl.mpi.library import forget_shared_memory, world
 
+forget_shared_memory()
 rank = world().rank
 
 def stop():
