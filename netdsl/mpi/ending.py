@@ -20,8 +20,8 @@ _TRY = 0.01  # seconds between two tries
 def end_with_the_others_at_exit() -> None:
     """Let this process, which is a rank of a user's mpiexec, end with the others.
 
-    All ranks end with the command that they share. MPI alone would wait without end for a rank that is stopped, or whose
-    machine is gone, and say nothing.
+    All ranks end with the command that they share. MPI alone would wait without end for a rank that is stopped, or
+    whose machine is gone, and say nothing.
     """
     atexit.register(_end_with_the_others)
 
