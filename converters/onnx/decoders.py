@@ -23,7 +23,7 @@ from converters.running import Arrays, difference, input_shapes
 from netdsl.errors import ConversionError, DecoderError
 from netdsl.layer import Shape
 from netdsl.layer.onnx_boxes import corners_onnx, decode_onnx, suppressed_onnx
-from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, scaled, transposed
+from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, scaled, smaller, transposed
 from netdsl.net.build import Built
 from netdsl.net.sample_inputs import sample_inputs
 from netdsl.prediction.decoders.attributes import AttributeDecoder
@@ -337,7 +337,7 @@ class _Writer:
         label = g.node("GatherND", g.node("Mod", index, g.constant(classes)), at) if together else group
         label = g.node("Gather", g.constant(list(labels)), reshaped(g, label, UNKNOWN))
         score, box = g.node("GatherND", sure, at), g.node("GatherND", box, at)
-        few = g.node("Min", g.node("Shape", score), g.constant([decoder.most]))
+        few = smaller(g, g.node("Shape", score), g.constant([decoder.most]))
         score, order = g.nodes("TopK", score, few, outputs=2, axis=0)
         box = g.node("Gather", box, order)
         found = {"boxes": g.node("Gather", boxes, box), "scores": score, "labels": g.node("Gather", label, order)}

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from converters.lengths import LengthSource
 from converters.onnx.library import onnx
+from converters.onnx.older_opsets import older_form
 from netdsl.layer import Layer, Shape
 from netdsl.layer.onnx_form import UNKNOWN
 from netdsl.model.weights.files import array_of
@@ -83,10 +84,11 @@ class GraphBuilder:
         self._layer = ""
         self._bottoms: Bottoms = {}
         self._nodes: list[Any] = []
+        self._constants: dict[str, AnyArray] = {}  # those of the layer
 
     def begin(self, layer: str, bottoms: Bottoms) -> None:
         """Begin the nodes of a layer."""
-        self._layer, self._bottoms, self._nodes = layer, bottoms, []
+        self._layer, self._bottoms, self._nodes, self._constants = layer, bottoms, [], {}
 
     def end(self, results: Sequence[str], tops: Sequence[str]) -> None:
         """End the nodes of a layer.
@@ -106,6 +108,7 @@ class GraphBuilder:
                 values[:] = [renamed.get(value, value) for value in values]
             node.name = self._node_names.unique(self._layer if node is main else f"{self._layer}/{node.op_type}")
         self.all_nodes += self._nodes
+        self._remove_unused_constants()
 
     def node(self, op: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one output."""
@@ -113,6 +116,13 @@ class GraphBuilder:
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
         """Add a node with several outputs."""
+        older = older_form(self.opset, op)
+        if older is not None:
+            return older(self, op, inputs, outputs, attributes)
+        return self.add(op, inputs, outputs, attributes)
+
+    def add(self, op: str, inputs: Sequence[str], outputs: int, attributes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Add a node exactly as given."""
         names = [self._value_names.unique(f"{self._layer}/{op}") for _ in range(outputs)]
         self._nodes.append(onnx().helper.make_node(op, inputs, names, **attributes))
         return tuple(names)
@@ -122,7 +132,23 @@ class GraphBuilder:
         array = np.asarray(values)
         whole_dtype = np.dtype(np.bool_) if array.dtype == np.bool_ else np.dtype(np.int64)
         floating = array.dtype.kind == "f" or not array.size
-        return self._initializer(f"{self._layer}/constant", array.astype(self.dtype if floating else whole_dtype))
+        name = self._initializer(f"{self._layer}/constant", array.astype(self.dtype if floating else whole_dtype))
+        self._constants[name] = self.values[-1]
+        return name
+
+    def values_of(self, constant: str) -> list[Any]:
+        """Return the values of one of the layer's constants."""
+        values: list[Any] = self._constants[constant].reshape(-1).tolist()
+        return values
+
+    def _remove_unused_constants(self) -> None:
+        """Remove the layer's constants that no node reads, since an older opset has them as attributes."""
+        read = {value for node in self._nodes for value in node.input}
+        unused = self._constants.keys() - read
+        if unused:
+            kept = [at for at, each in enumerate(self.initializers) if each.name not in unused]
+            self.initializers[:] = [self.initializers[at] for at in kept]
+            self.values[:] = [self.values[at] for at in kept]
 
     def blob(self, layer: Layer, name: str, shape: Sequence[int] | None = None) -> str:
         """Add an initializer for a layer's blob. Layers that share the blob in one shape share the initializer."""
@@ -145,6 +171,10 @@ class GraphBuilder:
         """Return the lengths of a bottom's axes. Lengths that can change are UNKNOWN."""
         lengths, changing = self._bottoms[bottom]
         return tuple(UNKNOWN if axis in changing else length for axis, length in enumerate(lengths))
+
+    def lengths_of(self, value: str) -> tuple[int, ...] | None:
+        """Return the lengths of a value's axes, if it is a bottom of the layer."""
+        return self.shape(value) if value in self._bottoms else None
 
     def length(self, bottom: str, axis: int) -> int:
         """Return the length of an axis, which must stay fixed from now on."""

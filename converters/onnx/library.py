@@ -9,7 +9,7 @@ from typing import Any
 
 from caffe_proto.errors import import_extra
 
-OLDEST_OPSET = 18  # the first opset in which the axes of reductions are inputs
+OLDEST_OPSET = 11  # the first one with CumSum, GatherElements and Range
 
 
 def onnx() -> Any:

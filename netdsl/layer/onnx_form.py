@@ -16,7 +16,8 @@ UNKNOWN = -1  # the length of an axis that is known only when the model runs; in
 class OnnxGraph(Protocol):
     """An ONNX graph under construction. Values are identified by their names.
 
-    `opset` is the version of the operators, 18 or newer.
+    `opset` is the version of the operators in the model. Nodes are written in the forms of opset 18, also if it is
+    older.
     """
 
     opset: int
@@ -85,6 +86,11 @@ def flattened(g: OnnxGraph, x: str, axis: int) -> str:
 def part(g: OnnxGraph, x: str, axis: int, begin: int, end: int, step: int = 1) -> str:
     """Return the range of an axis from `begin` to `end`."""
     return g.node("Slice", x, *(g.constant([each]) for each in (begin, end, axis, step)))
+
+
+def smaller(g: OnnxGraph, a: str, b: str) -> str:
+    """Return the smaller of whole numbers. Min knows them only from opset 12 on."""
+    return g.node("Where", g.node("Less", a, b), a, b)
 
 
 def reversed_along(g: OnnxGraph, x: str, axis: int) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, whole
+from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, smaller, whole
 from netdsl.layers._settings import refuse
 
 _AROUND = 7  # a peak's position is averaged over this many pixels in each direction
@@ -78,7 +78,7 @@ class Nms(HasOnnxForm):
         numbers = g.constant(np.arange(1.0, self.most + 1).reshape(self.most, 1))
         before = g.node("Less", g.node("Unsqueeze", rank, g.constant([2])), numbers)
         place = whole(g, reduced(g, "ReduceSum", g.to_float(before), [3]))
-        place = g.node("Min", place, g.constant(height * width - 1))
+        place = smaller(g, place, g.constant(height * width - 1))
         rows = [reshaped(g, each, 0, 0, UNKNOWN, 1) for each in (*_places_onnx(g, x, height, width), x)]
         peak_rows = g.node("GatherND", g.node("Concat", *rows, axis=3), place, batch_dims=2)
         count = reshaped(g, reduced(g, "ReduceSum", peaks, [2]), 0, 0, 1, 1)

@@ -93,7 +93,7 @@ class PSROIPooling(HasOnnxForm):
         places = g.node(
             "Mul", g.node("Unsqueeze", down, g.constant([2, 3])), g.node("Unsqueeze", across, g.constant([1, 3]))
         )
-        places = g.node("Cast", g.node("Max", places, g.constant(1)), to=_DOUBLE)
+        places = g.node("Cast", clamped(g, g.to_float(places), 1, np.inf), to=_DOUBLE)
         return g.to_float(transposed(g, g.node("Div", total, places), 0, 3, 1, 2))
 
     def _bins_onnx(self, g: OnnxGraph, first: str, last: str, length: int) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_boxes import suppressed_onnx
-from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
+from netdsl.layer.onnx_form import UNKNOWN, part, reshaped, smaller
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.tops import MakesRegions
 from netdsl.layer.user_code import ReplacesUserCode
@@ -104,7 +104,7 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         score = g.node("Squeeze", score, g.constant([2]))
         available = g.node("Shape", score, start=1, end=2)
         most = s.rpn_pre_nms_top_n
-        first = g.node("Min", available, g.constant([most])) if most > 0 else available
+        first = smaller(g, available, g.constant([most])) if most > 0 else available
         score, order = g.nodes("TopK", score, first, outputs=2, axis=1)
         boxes = g.node("GatherND", boxes, g.node("Unsqueeze", order, g.constant([2])), batch_dims=1)
         limit = s.rpn_post_nms_top_n if s.rpn_post_nms_top_n > 0 else np.iinfo(np.int32).max

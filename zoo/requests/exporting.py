@@ -45,7 +45,7 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     tolerance: float | None = option(
         "Tolerance of all comparisons, instead of each one's default.", default=None, least=0, metavar="T"
     )
-    opset: int | None = option("ONNX opset; by default the newest one that runs here.", default=None, metavar="N")
+    opset: int | None = option("ONNX opset, from 11 on; by default the newest one that runs here.", default=None, metavar="N")
     decode: bool = option("Also decode the outputs in the ONNX model, as `zoo predict` does.", default=False)
     batch: int | None = option(
         "Batch size of all inputs; 1 if the net doesn't set it.", default=None, least=1, metavar="N"

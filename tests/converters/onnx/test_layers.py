@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from onnx import checker
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
@@ -21,6 +22,7 @@ from tests.converters.nets import net_of
 
 pytest.importorskip("onnxruntime")
 
+OLDER_OPSETS = (11, 12, 13, 14, 17)  # each lacks a form of the next one that layers use
 IMAGE = "2 6 9 7"  # batch, channels, height and width of most bottoms
 
 # By name: the shapes of the bottoms and the layer's settings. A prefix "dialect: " names the net's dialect where it
@@ -193,6 +195,18 @@ def test_a_model_computes_the_same_as_torch(case: str) -> None:
     assert report.passed, report
 
 
+@pytest.mark.parametrize("opset", OLDER_OPSETS)
+@pytest.mark.parametrize("case", CASES)
+def test_an_older_opset_computes_the_same(case: str, opset: int) -> None:
+    net = net_of_case(case)
+    model = to_onnx(net, opset=opset)
+    checker.check_model(model, full_check=True)
+    report = verify(model, net)
+    assert report.passed, report
+    read = {name for each in model.graph.node for name in each.input}
+    assert not [each.name for each in model.graph.initializer if "/constant" in each.name and each.name not in read]
+
+
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
@@ -251,10 +265,11 @@ def recorded_net(case: str, folder: Path) -> Net:
     return Net(path, weights=weights or None)
 
 
+@pytest.mark.parametrize("opset", [None, 11])
 @pytest.mark.parametrize("case", sorted(RECORDED_TESTS.keys() - WITHOUT_FORM))
-def test_a_model_computes_the_same_as_caffe(case: str, tmp_path: Path) -> None:
+def test_a_model_computes_the_same_as_caffe(case: str, opset: int | None, tmp_path: Path) -> None:
     net, wanted = recorded_net(case, tmp_path), recorded(case)
-    model = to_onnx(net)
+    model = to_onnx(net, opset=opset)
     run = inference_session(model.SerializeToString())
     names = [each.name for each in run.get_outputs()]
     given = {each.name: wanted["in"][each.name] for each in run.get_inputs()}
