@@ -1,5 +1,8 @@
 """Compares rounds of two workers while a stranger knocks at their supervisor with undisturbed rounds, in turns.
 
+A second stranger knocks at an address at which nothing listens, in its own turns. It uses the processor in the same
+way, so its rounds show what the first one costs by that alone.
+
     python -m benchmarks.knocking --seconds 60
 
 Local workers have a local socket, and the stranger is another user if this program runs as root. Workers of the
@@ -9,6 +12,7 @@ backend external have a port with TLS.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import signal
 import statistics
@@ -20,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 
@@ -40,7 +45,8 @@ from netdsl.solver.events import Action
 from netdsl.solver.settings import open_settings
 
 _ADDRESS = "127.0.0.1"  # named, so that external workers of one machine have a port
-_TURN = 0.5  # seconds with the stranger, then without
+_TURN = 0.5  # seconds with a stranger, then without
+_CLOSED_PORT = 9
 _PUBLISHED, _TIMES = "control.json", "times.txt"
 _SOLVER = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 100000000 random_seed: 3 snapshot_after_train: false
@@ -57,41 +63,60 @@ net_param {
 """
 
 
+class Beside(Enum):
+    """What happens beside a round."""
+
+    NOTHING = "nothing"
+    KNOCKING = "knocking"
+    KNOCKING_ELSEWHERE = "knocking elsewhere"
+
+
+_CYCLE = (Beside.KNOCKING, Beside.NOTHING, Beside.KNOCKING_ELSEWHERE, Beside.NOTHING)
+
+
 @dataclass
 class Turns:
-    """The stranger's process, and the times at which it begins or pauses."""
+    """The strangers' processes, and the times at which one begins or pauses."""
 
     place: LocalSocket | NetworkPort
-    changes: list[tuple[float, bool]] = field(default_factory=list)
+    changes: list[tuple[float, Beside]] = field(default_factory=list)
     knocks: int = 0
     connected: int = 0  # knocks that the system let through
 
     def take(self, ended: threading.Event) -> None:
-        """Let the stranger knock and pause in turns until the event."""
+        """Let the strangers knock and pause in turns until the event."""
         place = self.place
-        words = [place.name] if isinstance(place, LocalSocket) else [place.hosts[0], str(place.port)]
-        command = [sys.executable, "-m", "benchmarks.stranger", *words]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as stranger:
-            assert stranger.stdout is not None
-            knocking = True
-            self.changes.append((time.monotonic(), knocking))
-            while not ended.wait(_TURN):
-                knocking = not knocking
-                stranger.send_signal(signal.SIGCONT if knocking else signal.SIGSTOP)
-                self.changes.append((time.monotonic(), knocking))
-            stranger.send_signal(signal.SIGTERM)
-            stranger.send_signal(signal.SIGCONT)
-            self.knocks, self.connected = map(int, stranger.stdout.read().split())
+        here = [place.name] if isinstance(place, LocalSocket) else [place.hosts[0], str(place.port)]
+        elsewhere = [f"{place.name}.closed"] if isinstance(place, LocalSocket) else [_ADDRESS, str(_CLOSED_PORT)]
+        with stranger_at(here) as knocking, stranger_at(elsewhere) as knocking_elsewhere:
+            strangers = {Beside.KNOCKING: knocking, Beside.KNOCKING_ELSEWHERE: knocking_elsewhere}
+            for beside in itertools.cycle(_CYCLE):
+                for kind, stranger in strangers.items():
+                    stranger.send_signal(signal.SIGCONT if kind is beside else signal.SIGSTOP)
+                self.changes.append((time.monotonic(), beside))
+                if ended.wait(_TURN):
+                    break
+            for stranger in strangers.values():
+                stranger.send_signal(signal.SIGTERM)
+                stranger.send_signal(signal.SIGCONT)
+            said = [stranger.communicate()[0] for stranger in strangers.values()]
+            self.knocks, self.connected = map(int, said[0].split())
 
-    def seconds_of_rounds(self, times: list[float]) -> tuple[list[float], list[float]]:
-        """Return the seconds of the rounds that took place with the stranger, and of those without."""
-        seconds: tuple[list[float], list[float]] = [], []
+    def seconds_of_rounds(self, times: list[float]) -> dict[Beside, list[float]]:
+        """Return the seconds of the rounds beside which only one thing happened."""
+        seconds: dict[Beside, list[float]] = {each: [] for each in Beside}
         for begin, end in pairwise(times):
-            states = {knocking for time_, knocking in self.changes if begin < time_ <= end}
-            before = [knocking for time_, knocking in self.changes if time_ <= begin]
-            if not states and before:
-                seconds[0 if before[-1] else 1].append(end - begin)
+            changed = any(begin < time_ <= end for time_, _ in self.changes)
+            before = [beside for time_, beside in self.changes if time_ <= begin]
+            if not changed and before:
+                seconds[before[-1]].append(end - begin)
         return seconds
+
+
+def stranger_at(address: list[str]) -> subprocess.Popen[str]:
+    """Start a stranger that knocks at an address."""
+    command = [sys.executable, "-m", "benchmarks.stranger", *address]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 class KnockedLauncher(LocalLauncher):
@@ -199,14 +224,16 @@ def main() -> None:
         with new_run() as folder:
             turns = measure(folder, arguments.seconds)
             times = [float(line) for line in (folder / _TIMES).read_text().splitlines()]
-        with_stranger, alone = turns.seconds_of_rounds(times)
-        median = statistics.median(with_stranger) / statistics.median(alone)
-        mean = statistics.fmean(with_stranger) / statistics.fmean(alone)
-        print(
-            f"{name}: {len(with_stranger)} rounds with {turns.knocks} knocks, {turns.connected} of which the system "
-            f"let through, took {median:.3f} times as long as "
-            f"{len(alone)} rounds without (medians; means: {mean:.3f}); load {os.getloadavg()[0]:.1f}"
-        )
+        seconds = turns.seconds_of_rounds(times)
+        alone = seconds.pop(Beside.NOTHING)
+        print(f"{name}: {turns.knocks} knocks, {turns.connected} of which the system let through")
+        for beside, disturbed in seconds.items():
+            median = statistics.median(disturbed) / statistics.median(alone)
+            mean = statistics.fmean(disturbed) / statistics.fmean(alone)
+            print(
+                f"  {len(disturbed)} rounds beside {beside.value} took {median:.3f} times as long as {len(alone)} "
+                f"others (medians; means: {mean:.3f})"
+            )
 
 
 if __name__ == "__main__":
