@@ -63,15 +63,15 @@ net_param {
 """
 
 
-class Beside(Enum):
-    """What happens beside a round."""
+class During(Enum):
+    """What happens during a round."""
 
     NOTHING = "nothing"
     KNOCKING = "knocking"
     KNOCKING_ELSEWHERE = "knocking elsewhere"
 
 
-_CYCLE = (Beside.KNOCKING, Beside.NOTHING, Beside.KNOCKING_ELSEWHERE, Beside.NOTHING)
+_CYCLE = (During.KNOCKING, During.NOTHING, During.KNOCKING_ELSEWHERE, During.NOTHING)
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Turns:
     """The strangers' processes, and the times at which one begins or pauses."""
 
     place: LocalSocket | NetworkPort
-    changes: list[tuple[float, Beside]] = field(default_factory=list)
+    changes: list[tuple[float, During]] = field(default_factory=list)
     knocks: int = 0
     connected: int = 0  # knocks that the system let through
 
@@ -89,11 +89,11 @@ class Turns:
         here = [place.name] if isinstance(place, LocalSocket) else [place.hosts[0], str(place.port)]
         elsewhere = [f"{place.name}.closed"] if isinstance(place, LocalSocket) else [_ADDRESS, str(_CLOSED_PORT)]
         with stranger_at(here) as knocking, stranger_at(elsewhere) as knocking_elsewhere:
-            strangers = {Beside.KNOCKING: knocking, Beside.KNOCKING_ELSEWHERE: knocking_elsewhere}
-            for beside in itertools.cycle(_CYCLE):
+            strangers = {During.KNOCKING: knocking, During.KNOCKING_ELSEWHERE: knocking_elsewhere}
+            for during in itertools.cycle(_CYCLE):
                 for kind, stranger in strangers.items():
-                    stranger.send_signal(signal.SIGCONT if kind is beside else signal.SIGSTOP)
-                self.changes.append((time.monotonic(), beside))
+                    stranger.send_signal(signal.SIGCONT if kind is during else signal.SIGSTOP)
+                self.changes.append((time.monotonic(), during))
                 if ended.wait(_TURN):
                     break
             for stranger in strangers.values():
@@ -102,12 +102,12 @@ class Turns:
             said = [stranger.communicate()[0] for stranger in strangers.values()]
             self.knocks, self.connected = map(int, said[0].split())
 
-    def seconds_of_rounds(self, times: list[float]) -> dict[Beside, list[float]]:
-        """Return the seconds of the rounds beside which only one thing happened."""
-        seconds: dict[Beside, list[float]] = {each: [] for each in Beside}
+    def seconds_of_rounds(self, times: list[float]) -> dict[During, list[float]]:
+        """Return the seconds of the rounds during which only one thing happened."""
+        seconds: dict[During, list[float]] = {each: [] for each in During}
         for begin, end in pairwise(times):
             changed = any(begin < time_ <= end for time_, _ in self.changes)
-            before = [beside for time_, beside in self.changes if time_ <= begin]
+            before = [during for time_, during in self.changes if time_ <= begin]
             if not changed and before:
                 seconds[before[-1]].append(end - begin)
         return seconds
@@ -225,13 +225,13 @@ def main() -> None:
             turns = measure(folder, arguments.seconds)
             times = [float(line) for line in (folder / _TIMES).read_text().splitlines()]
         seconds = turns.seconds_of_rounds(times)
-        alone = seconds.pop(Beside.NOTHING)
+        alone = seconds.pop(During.NOTHING)
         print(f"{name}: {turns.knocks} knocks, {turns.connected} of which the system let through")
-        for beside, disturbed in seconds.items():
+        for during, disturbed in seconds.items():
             median = statistics.median(disturbed) / statistics.median(alone)
             mean = statistics.fmean(disturbed) / statistics.fmean(alone)
             print(
-                f"  {len(disturbed)} rounds beside {beside.value} took {median:.3f} times as long as {len(alone)} "
+                f"  {len(disturbed)} rounds during {during.value} took {median:.3f} times as long as {len(alone)} "
                 f"others (medians; means: {mean:.3f})"
             )
 

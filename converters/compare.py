@@ -89,7 +89,7 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
         raise FileError(
             f"{paths[0]}: the file contains weights but no net; name its net too, as in deploy.prototxt,{paths[0]}"
         )
-    model = open_model(paths[0], paths[1:], dialect=dialect)
+    model = open_model(paths[0], paths[1:], dialect=dialect, shapes=shapes)
     try:
         deployed = deploy_model(model, shapes=shapes)
         return Comparable(deployed.module(Phase.TEST), deployed.data(Phase.TEST))

@@ -16,7 +16,7 @@ from netdsl.plugins import load_plugins
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type)
 Function = TypeVar("Function", bound=Callable[..., Any])
-FormatReader = TypeVar("FormatReader", bound=Callable[[Path], Any])
+FormatReader = TypeVar("FormatReader", bound=Callable[..., Any])
 ModelMaker = TypeVar("ModelMaker", bound=Callable[[], Path])
 
 
@@ -144,7 +144,8 @@ def register_transport(name: str) -> Callable[[Function], Function]:
 def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
     """Return a decorator that registers a function that reads files with a suffix, wherever nets or weights are opened.
 
-    The function gets the file's path and returns the file's `netdsl.model.Model`.
+    The function gets the file's path and returns the file's `netdsl.model.Model`. If it has a parameter `shapes`, it
+    also gets the shapes that the user states for inputs, by name and with a batch of 1.
     """
 
     def register(reader: FormatReader) -> FormatReader:

@@ -52,12 +52,13 @@ def convert(request: ConvertRequest, listen: Listen) -> ConvertedFiles:
                 target=_TARGETS[output_kind],
                 output=Path(output),
                 dialect=request.dialect,
+                assume=request.assume,
             ),
             listen,
         )
         return ConvertedFiles(exported.files, exported.proofs, exported.names, data=exported.data)
     if kind == ".onnx" and output_kind in _CAFFE:
-        model = open_model(source)
+        model = open_model(source, shapes=request.assume)
         return ConvertedFiles(write_net(model, output), data=model.data(Phase.TEST))
     if holds_weights(output) and kind != ".pt2":
         return _convert_weights(request)
@@ -75,7 +76,7 @@ def _convert_weights(request: ConvertRequest) -> ConvertedFiles:
         None if request.precision is None else Precision[request.precision.upper()],
     )
     if request.net is not None:
-        model = open_model(request.net, [request.source], dialect=request.dialect)
+        model = open_model(request.net, [request.source], dialect=request.dialect, shapes=request.assume)
         write_weights(model.weights, output, net=model.net, precision=precision)
         data = model.data(model.phases[0], stub_unknown=True) if model.names else {}
         warn_of_guesses(model.net.name, data)

@@ -117,13 +117,14 @@ class Importer:
         sizes = [dim.dim_value or (1 if axis == 0 else 0) for axis, dim in enumerate(dims)]
         if not sizes or 0 in sizes:
             raise ConversionError(
-                f"input '{value.name}' has an open shape; give it in Python, as in from_onnx(model, "
-                f"shapes={{'{value.name}': (1, 3, 224, 224)}})"
+                f"input '{value.name}' has an open shape; state it without the batch, as in --assume "
+                f"{value.name}=3x224x224, or in Python, as in from_onnx(model, shapes={{'{value.name}': (1, 3, 224, "
+                "224)})"
             )
         if min(sizes) < 0 or len(sizes) > MAX_AXES or math.prod(sizes) > Limit.VALUES.most:
             raise ConversionError(
-                f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which a Caffe net can't have; give another "
-                f"shape in Python, as in from_onnx(model, shapes={{'{value.name}': (1, 3, 224, 224)}})"
+                f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which a Caffe net can't have; state "
+                f"another one, as in --assume {value.name}=3x224x224"
             )
         return tuple(sizes)
 

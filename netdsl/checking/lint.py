@@ -122,9 +122,9 @@ def _open_model(path: str | Path, settings: CheckSettings) -> tuple[Model, list[
     """Return the model of a file, and the warnings about fields that the schema doesn't have."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = open_net(path, dialect=settings.dialect, lenient=True)
+        model = open_net(path, dialect=settings.dialect, lenient=True, items=settings.assume)
     skipped = [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
-    return replace(model, items=settings.assume, stages=settings.stages), skipped
+    return replace(model, stages=settings.stages), skipped
 
 
 def _check_layers(model: Model, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph]) -> None:

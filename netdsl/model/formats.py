@@ -103,7 +103,7 @@ class FileModel:
         return class_names_of_model(self.path)
 
 
-FormatReader = Callable[[Path], "Model"]
+FormatReader = Callable[..., "Model"]  # from a path, and the shapes of inputs if it has such a parameter
 
 # The suffixes of files that don't need a reader.
 CAFFE_SUFFIXES = (".prototxt", *WEIGHTS_SUFFIXES, ".solverstate", ".binaryproto")

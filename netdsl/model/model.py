@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -234,24 +236,33 @@ class HasNetMessage(Protocol):
 NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
-def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
+def open_net(
+    net: NetSource, *, dialect: str | None = None, lenient: bool = False, items: Items = MappingProxyType({})
+) -> Model:
     """Return a net of any age with the weights in its own file.
 
     A path can also be a model's folder or name, which stands for the net to train. `dialect` is the fork of Caffe that
     the net is for. It overrides the net's own dialect, which is otherwise inferred from its fields. With `lenient`,
-    fields of a prototxt that the schema doesn't have are skipped, with a warning for each.
+    fields of a prototxt that the schema doesn't have are skipped, with a warning for each. `items` contains shapes,
+    without the batch, for inputs or data layers that have none.
     """
     if isinstance(net, (str, Path)):
-        return open_named(named_model(net), dialect=dialect, lenient=lenient)
-    return _open_source(net, dialect, lenient)
+        return open_named(named_model(net), dialect=dialect, lenient=lenient, items=items)
+    return replace(_open_source(net, dialect, lenient, items), items=items)
 
 
 def open_named(
-    named: NamedModel, *, deployed: bool = False, dialect: str | None = None, lenient: bool = False
+    named: NamedModel,
+    *,
+    deployed: bool = False,
+    dialect: str | None = None,
+    lenient: bool = False,
+    items: Items = MappingProxyType({}),
 ) -> Model:
     """Return the net of a name, a folder or a file. This is the net to train or, with `deployed`, the net to use."""
     net = named.deployed if deployed else named.net
-    return replace(_open_source(net, dialect, lenient), items_beside=lambda images: _items_beside(named, net, images))
+    opened = _open_source(net, dialect, lenient, items)
+    return replace(opened, items=items, items_beside=lambda images: _items_beside(named, net, images))
 
 
 def _items_beside(named: NamedModel, net: Path | pb.NetParameter, images: Collection[str]) -> Items:
@@ -290,9 +301,9 @@ def _deployed_beside(named: NamedModel, net: Path | pb.NetParameter) -> Path | p
     return None if beside is net or (isinstance(net, Path) and beside == net) else beside
 
 
-def _open_source(net: NetSource, dialect: str | None, lenient: bool) -> Model:
+def _open_source(net: NetSource, dialect: str | None, lenient: bool, items: Items) -> Model:
     if isinstance(net, Path):
-        return _open_file(net, dialect, lenient)
+        return _open_file(net, dialect, lenient, items)
     if isinstance(net, CaffeFile):
         return _of_caffe(net, dialect)
     message = getattr(net, "message", net)
@@ -304,10 +315,11 @@ def _open_source(net: NetSource, dialect: str | None, lenient: bool) -> Model:
     return Model(_without_blobs(todays_form(message, dialect)))
 
 
-def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
+def _open_file(path: Path, dialect: str | None, lenient: bool, items: Items) -> Model:
     reader = reader_of(path)
     if reader is not None:
-        model = reader(path)
+        shapes = {name: (1, *item) for name, item in items.items()}
+        model = reader(path, shapes=shapes) if shapes and "shapes" in signature(reader).parameters else reader(path)
         return replace(model, sources=dict.fromkeys(model.weights, path))
     file = None if has_tensors(path) else read_net(path, dialect=dialect, lenient=lenient)
     if file is None or file.form is Form.HDF5:

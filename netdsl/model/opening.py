@@ -53,11 +53,11 @@ def open_model(
     if isinstance(net, (str, Path)):
         named = named_model(net)
         paths = paths or named.weights
-        opened = open_named(named, deployed=deployed, dialect=dialect)
+        opened = open_named(named, deployed=deployed, dialect=dialect, items=shapes or {})
     else:
-        opened = open_net(net, dialect=dialect)
+        opened = open_net(net, dialect=dialect, items=shapes or {})
     _log.info("opened net '%s' with the weights of %s", opened.net.name, ", ".join(map(str, paths)) or "no other file")
-    return add_weights(replace(opened, items=shapes or {}, level=level, stages=stages), paths)
+    return add_weights(replace(opened, level=level, stages=stages), paths)
 
 
 def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:

@@ -45,7 +45,9 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     tolerance: float | None = option(
         "Tolerance of all comparisons, instead of each one's default.", default=None, least=0, metavar="T"
     )
-    opset: int | None = option("ONNX opset, from 11 on; by default the newest one that runs here.", default=None, metavar="N")
+    opset: int | None = option(
+        "ONNX opset, from 11 on; by default the newest one that runs here.", default=None, metavar="N"
+    )
     decode: bool = option("Also decode the outputs in the ONNX model, as `zoo predict` does.", default=False)
     batch: int | None = option(
         "Batch size of all inputs; 1 if the net doesn't set it.", default=None, least=1, metavar="N"
@@ -83,7 +85,7 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
 
 
 @request
-class ConvertRequest(AboutNet):
+class ConvertRequest(AssumesShapes, AboutNet):
     """Convert a model from one format to another. The suffixes of IN and OUT select the formats.
 
     Weights are .caffemodel, .h5, .safetensors, .npz, or .pt and .pth, which contain torch's state_dict; there a blob is
@@ -91,7 +93,7 @@ class ConvertRequest(AboutNet):
     match is printed.
 
     A net with its weights becomes .onnx or torch.export's .pt2. An .onnx model becomes a .prototxt with its .caffemodel
-    after both have computed the same outputs.
+    after both have computed the same outputs. If its inputs have an open shape, --assume states it.
     """
 
     source: str = argument("IN", address="read")

@@ -58,7 +58,9 @@ def test_outputs_that_other_nodes_read_stay_outputs(graph, same) -> None:
 
 def test_dynamic_lengths_can_be_given(graph, same) -> None:
     model = graph("y = Relu (x)", x=("N", 3, "H", "W"))
-    with pytest.raises(ConversionError, match="input 'x' has an open shape; give it in Python"):
+    with pytest.raises(
+        ConversionError, match="input 'x' has an open shape; state it without the batch, as in --assume x=3x224x224"
+    ):
         from_onnx(model)
     with pytest.raises(ConversionError, match=r"the net doesn't have the input 'z'; use one of x"):
         from_onnx(model, shapes={"z": (1,)})

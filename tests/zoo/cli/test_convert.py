@@ -84,6 +84,27 @@ def test_an_onnx_model_becomes_an_equal_net_with_weights(zoo) -> None:
     assert zoo("verify", "a.onnx", "out/b.caffemodel").code == 0
 
 
+@needs_onnx
+def test_an_open_shape_of_an_onnx_model_can_be_stated(zoo) -> None:
+    from onnx import helper
+
+    value, other = (helper.make_tensor_value_info(name, 1, ["N", 3, "H", "W"]) for name in ("images", "y"))
+    graph = helper.make_graph([helper.make_node("Relu", ["images"], ["y"])], "open", [value], [other])
+    Path("open.onnx").write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    )
+    for words in (["convert", "open.onnx", "b.prototxt"], ["check", "open.onnx"]):
+        done = zoo(*words)
+        assert done.code and "--assume images=3x224x224" in done.err + done.out
+    done = zoo("convert", "open.onnx", "b.prototxt", "--assume", "images=3x6x5")
+    assert done.code == 0, done.err
+    assert list(read_net("b.prototxt").message.layer[0].input_param.shape[0].dim) == [1, 3, 6, 5]
+    for words in (["check"], ["time", "--iterations", "1"]):
+        done = zoo(*words, "open.onnx", "--assume", "images=3x6x5")
+        assert done.code == 0 and "no data layer" not in done.err, done.err
+    assert "doesn't have the input 'image'" in zoo("check", "open.onnx", "--assume", "image=3x6x5").out
+
+
 @pytest.mark.slow
 def test_a_net_with_its_weights_becomes_a_torch_program(zoo) -> None:
     assert zoo("convert", "small.caffemodel", "a.pt2").out.splitlines() == [
