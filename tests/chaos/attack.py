@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from netdsl.distributed.control.heartbeat import START
 from tests.chaos.cases import ChaosCase
 from tests.chaos.references import Reference
 from tests.chaos.settings import COPY
@@ -24,7 +25,7 @@ from tests.chaos.verdict import (
     put_back,
 )
 
-_PATIENCE = 240.0  # seconds without any sign of progress; longer than supervisors wait
+_PATIENCE = START + 60.0  # seconds without any sign of progress; longer than supervisors wait for workers to start
 _TIMES = 5.0  # multiples of the time of an undisturbed run, in addition
 _VANISH = 60.0  # seconds for processes to end after their command
 
