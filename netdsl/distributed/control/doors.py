@@ -8,16 +8,14 @@ import shutil
 import socket
 import sys
 import tempfile
-from contextlib import suppress
 from ipaddress import ip_network
-from typing import Protocol
+from typing import Any, Protocol
 
 from netdsl.distributed.control.address import DEADLINE, LocalSocket, NetworkPort, keep_alive, peer_of_user
 from netdsl.distributed.control.encryption import EncryptedSocket, Endpoint
 from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.interfaces import as_ip, plain
 from netdsl.distributed.control.place import NetworkPlace
-from netdsl.distributed.control.protocol import is_received
 from netdsl.errors import DistributedError
 
 _SOCKET = "control"  # the name of a local socket in its folder
@@ -26,18 +24,20 @@ _OF_ONE_MACHINE = 64  # bits of an IPv6 address that its owner can't choose
 
 
 class Door(Protocol):
-    """A place at which a control server listens."""
+    """A place at which a control server listens.
+
+    `greeting` is what processes that belong here send first. It is empty if the system already tells that they do.
+    """
+
+    listener: socket.socket
+    greeting: str
 
     def place(self) -> LocalSocket | NetworkPort:
         """Return the place as workers see it."""
         ...
 
-    def accept(self) -> tuple[socket.socket, str]:
-        """Wait for a connection, and return it with its peer, from which nothing has been read."""
-        ...
-
-    def is_greeted(self, connection: socket.socket, deadline: float) -> bool:
-        """Return whether the peer belongs here, as far as this can be known at no cost, before the deadline."""
+    def peer_of(self, connection: socket.socket, address: Any) -> str | None:
+        """Return the peer of a connection that was accepted, or `None` if it doesn't belong here."""
         ...
 
     def secure(self, connection: socket.socket, deadline: float) -> Endpoint:
@@ -70,18 +70,20 @@ class LocalDoor:
     On Linux, its file is removed and the way to it leads through this process, so a killed process leaves nothing.
     """
 
+    greeting = ""
+
     def __init__(self) -> None:
         self._folder, self._descriptor = tempfile.mkdtemp(prefix="netdsl-"), -1
-        self._listener = socket.socket(socket.AF_UNIX)
+        self.listener = socket.socket(socket.AF_UNIX)
         try:
             self._name = self._bind_without_file() if sys.platform == "linux" else self._bind_file()
-            self._listener.listen(_BACKLOG)
+            self.listener.listen(_BACKLOG)
         except OSError:
             self.close()
             raise
 
     def _bind_file(self) -> str:
-        self._listener.bind(path := f"{self._folder}/{_SOCKET}")
+        self.listener.bind(path := f"{self._folder}/{_SOCKET}")
         return path
 
     def _bind_without_file(self) -> str:
@@ -89,7 +91,7 @@ class LocalDoor:
         a path."""
         folder = os.open(self._folder, os.O_RDONLY)
         try:
-            self._listener.bind(f"/proc/self/fd/{folder}/{_SOCKET}")  # the path of the folder may be too long
+            self.listener.bind(f"/proc/self/fd/{folder}/{_SOCKET}")  # the path of the folder may be too long
             self._descriptor = os.open(_SOCKET, os.O_PATH, dir_fd=folder)
         finally:
             os.close(folder)
@@ -100,18 +102,10 @@ class LocalDoor:
         """Return the socket."""
         return LocalSocket(self._name)
 
-    def accept(self) -> tuple[socket.socket, str]:
-        """Wait for a connection of this user. Those of others are closed at once."""
-        while True:
-            connection, _ = self._listener.accept()
-            peer = peer_of_user(connection)
-            if peer is not None:
-                return connection, str(peer)
-            connection.close()
-
-    def is_greeted(self, connection: socket.socket, deadline: float) -> bool:
-        """Return `True`, since the system has told the user."""
-        return True
+    def peer_of(self, connection: socket.socket, address: Any) -> str | None:
+        """Return the process at the other end, or `None` if it belongs to another user."""
+        process = peer_of_user(connection)
+        return None if process is None else str(process)
 
     def secure(self, connection: socket.socket, deadline: float) -> socket.socket:
         """Return the connection itself, which doesn't leave this machine."""
@@ -119,7 +113,7 @@ class LocalDoor:
 
     def close(self) -> None:
         """Stop listening."""
-        _close_listener(self._listener)
+        self.listener.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -135,22 +129,17 @@ class NetworkDoor:
 
     def __init__(self, place: NetworkPlace, identity: Identity, silence: float) -> None:
         self._place, self._identity, self._silence = place, identity, silence
-        self._listener = _listener_at(place)
-        self._context = identity.context()
+        self.listener = _listener_at(place)
+        self.greeting, self._context = identity.greeting, identity.context()
 
     def place(self) -> NetworkPort:
         """Return the port at the hosts under which workers may know this machine."""
-        port = self._listener.getsockname()[1]
+        port = self.listener.getsockname()[1]
         return NetworkPort.of(self._identity, self._place.hosts, port, self._silence)
 
-    def accept(self) -> tuple[socket.socket, str]:
-        """Wait for a connection."""
-        connection, address = self._listener.accept()
-        return connection, _peer_at(address[0])
-
-    def is_greeted(self, connection: socket.socket, deadline: float) -> bool:
-        """Return whether the greeting arrives before the deadline."""
-        return is_received(connection, self._identity.greeting, deadline)
+    def peer_of(self, connection: socket.socket, address: Any) -> str | None:
+        """Return the address at the other end."""
+        return _peer_at(address[0])
 
     def secure(self, connection: socket.socket, deadline: float) -> EncryptedSocket:
         """Encrypt the connection."""
@@ -161,7 +150,7 @@ class NetworkDoor:
 
     def close(self) -> None:
         """Stop listening."""
-        _close_listener(self._listener)
+        self.listener.close()
 
 
 def _listener_at(place: NetworkPlace) -> socket.socket:
@@ -202,9 +191,3 @@ def _peer_at(address: str) -> str:
     if ip is None or ip.version == 4:
         return plain(address)
     return str(ip_network((ip, _OF_ONE_MACHINE), strict=False))
-
-
-def _close_listener(listener: socket.socket) -> None:
-    with suppress(OSError):
-        listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
-    listener.close()

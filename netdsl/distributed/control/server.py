@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Self, TypeVar
+from typing import Self
 
 from netdsl.distributed.control.address import DEADLINE, ControlAddress, is_beside
 from netdsl.distributed.control.doors import open_door
 from netdsl.distributed.control.encryption import Endpoint
+from netdsl.distributed.control.entrance import Entrance
 from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.interfaces import plain
 from netdsl.distributed.control.place import NetworkPlace
@@ -43,8 +42,6 @@ from netdsl.errors import DistributedError
 
 _MOST_KEYS = 100_000
 _LONGEST = 1 << 20  # bytes of a value
-_RETRY = 0.05  # seconds until a server without free descriptors or threads tries again
-T = TypeVar("T")
 Adopt = Callable[[Endpoint, int, int], object]  # takes over a connection, with its rank and lane
 Serve = Callable[[Endpoint], object]  # answers a worker's requests until its connection ends
 # A rank's message, or its connection's end.
@@ -86,7 +83,7 @@ class ControlServer:
         self._told, self._telling = set[int](), threading.Condition()
         self._reception = Reception()
         self._door = open_door(place, self._identity, deadline)
-        threading.Thread(target=self._accept, name="control server", daemon=True).start()
+        self._entrance = Entrance(self._door, self._reception, self._admit, HANDSHAKE)
 
     def __enter__(self) -> Self:
         return self
@@ -96,6 +93,7 @@ class ControlServer:
             self._closed = True
             connections = [*self._workers.values(), *self._served]
         self._store.close()
+        self._entrance.close()
         self._door.close()
         for connection in connections:
             with suppress(OSError):
@@ -165,52 +163,33 @@ class ControlServer:
             with suppress(OSError):  # if the connection has ended, another thread notices that
                 send(connection, message)
 
-    def _accept(self) -> None:
-        while not self._closed:
-            try:
-                connection, peer = self._door.accept()
-            except OSError:  # the door is closed, or descriptors are scarce for a moment
-                time.sleep(_RETRY)
-                continue
-            self._reception.enter(connection, peer)
-            admission = threading.Thread(
-                target=self._admit, args=(connection, peer), name="control server", daemon=True
-            )
-            try:
-                admission.start()
-            except RuntimeError:  # the user's threads are scarce for a moment
-                self._reception.leave(connection, peer)
-                connection.close()
-                time.sleep(_RETRY)
+    def _admit(self, connection: socket.socket, peer: str, deadline: float) -> None:
+        """Serve a connection with the greeting in a thread of its own."""
+        name = f"{peer} with the greeting"  # it no longer competes with connections of strangers at the same address
+        self._reception.enter(connection, name)
+        admission = threading.Thread(
+            target=self._serve_if_known, args=(connection, name, deadline), name="control server", daemon=True
+        )
+        try:
+            admission.start()
+        except RuntimeError:  # the user's threads are scarce for a moment
+            self._reception.leave(connection, name)
+            connection.close()
 
-    def _admit(self, connection: socket.socket, peer: str) -> None:
-        """Serve a worker. Close the connection if it sends no token or an unknown message.
-
-        A single deadline applies to everything before its service. A connection with a greeting no longer competes with
-        those of strangers at the same address.
-        """
-        deadline, adopted = time.monotonic() + HANDSHAKE, False
-        worker: tuple[Endpoint, Hello] | None = None
+    def _serve_if_known(self, connection: socket.socket, peer: str, deadline: float) -> None:
+        """Serve a worker. Close the connection if it sends no token before the deadline, or an unknown message."""
         connection.settimeout(HANDSHAKE)
-        if self._wait(connection, peer, partial(self._door.is_greeted, connection, deadline)):
-            greeted = f"{peer} with the greeting"
-            self._reception.enter(connection, greeted)
-            worker = self._wait(connection, greeted, partial(self._identify, connection, deadline))
-        if worker is not None:
+        worker, adopted = None, False
+        try:
+            with suppress(*_NONSENSE):
+                worker = self._identify(connection, deadline)
+        finally:
+            waited = self._reception.leave(connection, peer)
+        if worker is not None and waited:
             with suppress(*_NONSENSE):
                 adopted = self._serve_connection(*worker)
         if not adopted:
             connection.close()
-
-    def _wait(self, connection: socket.socket, peer: str, step: Callable[[], T]) -> T | None:
-        """Return the result of a step of the admission, or `None` if it failed or the connection gave way."""
-        result = None
-        try:
-            with suppress(*_NONSENSE):
-                result = step()
-        finally:
-            waited = self._reception.leave(connection, peer)
-        return result if waited else None
 
     def _identify(self, connection: socket.socket, deadline: float) -> tuple[Endpoint, Hello] | None:
         """Return a connection with the worker's first message, or `None` for a stranger. Parses nothing before the

@@ -18,7 +18,6 @@ from netdsl.distributed.control import address as control_address
 from netdsl.distributed.control import doors
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.encryption import new_context
-from netdsl.distributed.control.identity import Identity
 from netdsl.distributed.control.place import NetworkPlace
 from netdsl.distributed.control.server import ControlServer
 from netdsl.errors import DistributedError, PeerLostError
@@ -171,21 +170,3 @@ def test_strangers_with_unfinished_handshakes_do_not_push_out_a_worker():
         finally:
             ended.set()
             stranger.join(PATIENCE)
-
-
-def test_a_closed_door_wakes_the_thread_that_waits_at_it():
-    for place in (None, HERE):
-        door = doors.open_door(place, Identity.new())
-        problems = []
-
-        def wait(door=door, problems=problems):
-            try:
-                door.accept()
-            except OSError as problem:
-                problems.append(problem)
-
-        waiting = threading.Thread(target=wait)
-        waiting.start()
-        door.close()
-        waiting.join(PATIENCE)
-        assert len(problems) == 1
