@@ -13,8 +13,9 @@ from selectors import EVENT_READ, DefaultSelector
 from netdsl.distributed.control.doors import Door
 from netdsl.distributed.control.reception import Reception
 
-_AT_ONCE = 256  # connections that are accepted between two pauses
-_PAUSE = 0.01  # seconds after strangers
+_AT_ONCE = 64  # connections that are accepted between two pauses
+_PAUSE = 0.002  # seconds after a refusal, at least
+_SHARE = 0.05  # of a processor's time, at most, while connections are refused
 _SCARCITY = 0.05  # seconds until a server without free descriptors tries again
 
 
@@ -29,7 +30,7 @@ class Entrance:
     """Lets in each connection that sends the door's greeting within `patience` seconds.
 
     `let_in` gets the connection, its peer, and its deadline. Other connections are closed when they have sent as many
-    bytes. They cost no thread and no handshake, and the entrance pauses after each look at them, because it shares its
+    bytes. They cost no thread, no handshake and only a small share of a processor, because the entrance shares its
     process with a worker.
     """
 
@@ -43,7 +44,7 @@ class Entrance:
         self._door, self._reception, self._let_in, self._patience = door, reception, let_in, patience
         self._greeting = door.greeting.encode()
         self._waiting = dict[socket.socket, _Waiting]()  # the oldest first
-        self._saw_strangers = False
+        self._has_refused = False
         self._end, self._ended = socket.socketpair()
         self._selector = DefaultSelector()
         self._selector.register(self._ended, EVENT_READ)
@@ -60,15 +61,15 @@ class Entrance:
     def _work(self) -> None:
         with self._selector, self._ended:
             while self._ended not in (ready := self._ready()):
-                self._saw_strangers = False
+                self._has_refused, begun = False, time.thread_time()
                 for each in ready:
                     if each is self._door.listener:
                         self._accept()
                     else:
                         self._look_at(each)
                 self._end_late()
-                if self._saw_strangers:
-                    time.sleep(_PAUSE)
+                if self._has_refused:
+                    time.sleep(max(_PAUSE, (time.thread_time() - begun) * (1 / _SHARE - 1)))
             for connection in self._waiting:
                 connection.close()
 
@@ -103,18 +104,16 @@ class Entrance:
         try:
             received = connection.recv(missing) if missing else b""
         except BlockingIOError:
-            self._saw_strangers = True
             return
         except OSError:
             received = b""
         waiting.received += received
         if 0 < len(received) < missing:
-            self._saw_strangers = True
             return
         if self._dismiss(connection) and secrets.compare_digest(waiting.received, self._greeting):
             self._let_in(connection, waiting.peer, waiting.deadline)
         else:
-            self._saw_strangers = True
+            self._has_refused = True
             connection.close()
 
     def _end_late(self) -> None:
