@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import socket
 import tempfile
@@ -190,7 +191,7 @@ class PartitionWriter:
     def _parts(self, batches: Iterator[RowBatch]) -> Iterator[StoredPartition]:
         """Write a partition, and yield the result, perhaps after the pieces of its file."""
         if not self.sends:
-            seen = Path(self.folder).is_dir()
+            seen = os.access(self.folder, os.W_OK)
             yield self._write_partition(batches) if seen else StoredPartition(_partition_number(), unseen=True)
             return
         with tempfile.TemporaryDirectory(prefix="netdsl-rows-") as folder:
