@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from caffe_proto.storage import PRIVATE, create_folder, write_pieces
+from caffe_proto.storage import PRIVATE, create_folder, temporary_folder, write_pieces
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.protocol import (
@@ -227,8 +227,8 @@ def run_place(spec: WorkerSpec, control: ControlClient) -> Iterator[RunPlace]:
 @contextmanager
 def run_copy(connection: Endpoint, original: str) -> Iterator[RunCopy]:
     """Provide an empty copy of a run's folder at the other end of a connection. Both end with the context."""
-    with closing(connection), tempfile.TemporaryDirectory(prefix="netdsl-run-") as temporary:
-        place = RunCopy(connection, Path(temporary).resolve(), original)
+    with closing(connection), temporary_folder(Path(tempfile.gettempdir()), "netdsl-run") as temporary:
+        place = RunCopy(connection, temporary.resolve(), original)
         yield place
 
 

@@ -41,7 +41,7 @@ def test_workers_train_without_a_common_folder(launcher: Launcher, tmp_path_fact
         first.call("cp", "-r", "/tmp/run", str(folder / "run"))
         assert trained_weights(folder) == expected
         for other in made.hosts[1:]:
-            assert not other.call("sh", "-c", "ls -d /tmp/run /tmp/netdsl-run-* 2>/dev/null || true")
+            assert not other.call("sh", "-c", "ls -d /tmp/run /tmp/.netdsl-* 2>/dev/null || true")
 
 
 def test_a_programs_own_loop_runs_without_a_common_folder(tmp_path: Path) -> None:
@@ -56,4 +56,5 @@ def test_a_programs_own_loop_runs_without_a_common_folder(tmp_path: Path) -> Non
         assert expected.files == found.files
         assert [expected[name].tobytes() for name in expected] == [found[name].tobytes() for name in found]
         for host in made.hosts:
-            assert host.call("find", "/tmp", "-maxdepth", "1", "-name", "netdsl-*").split() == [str(made.folder)]
+            left = host.call("find", "/tmp", "-maxdepth", "1", "-name", "netdsl-*", "-o", "-name", ".netdsl-*").split()
+            assert left == [str(made.folder)]

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from caffe_proto.errors import CaffeError, FileError
-from caffe_proto.storage import atomic_path
+from caffe_proto.storage import atomic_path, temporary_folder
 from netdsl.data.tables.arrow import arrow, column_of
 from netdsl.data.tables.columns import Mask, RowRange
 from netdsl.data.tables.table import BlobColumn, arrays_of, check_columns
@@ -194,8 +194,8 @@ class PartitionWriter:
             seen = os.access(self.folder, os.W_OK)
             yield self._write_partition(batches) if seen else StoredPartition(_partition_number(), unseen=True)
             return
-        with tempfile.TemporaryDirectory(prefix="netdsl-rows-") as folder:
-            part = replace(self, folder=folder)._write_partition(batches)
+        with temporary_folder(Path(tempfile.gettempdir()), "netdsl-rows") as folder:
+            part = replace(self, folder=str(folder))._write_partition(batches)
             if part.rows:
                 with Path(folder, part.file).open("rb") as file:
                     while piece := file.read(_SENT):
