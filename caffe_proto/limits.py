@@ -55,7 +55,7 @@ class Limit(Enum):
         8 << 20,
         "bytes",
         "The headers of a tar file, with long names and comments. In a tar file of data, those of one member.",
-        "Unpack the archive yourself, and pull the folder of the model.",
+        "Unpack a model yourself, and pull its folder. Write data again with shorter names and without comments.",
     )
     ARCHIVE_MEMBERS = (
         "archive-members",

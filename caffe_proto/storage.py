@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -148,13 +149,13 @@ def create_folder(folder: Path, mode: int | None = None) -> None:
 
 
 @contextmanager
-def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
-    """Provide a hidden folder inside another one.
+def temporary_folder(folder: Path, name: str, again: Path | None = None) -> Iterator[Path]:
+    """Provide a hidden folder inside another one, which is `again` an earlier one if that is removed by now.
 
     The folder is removed afterwards. Folders that killed processes left are removed first.
     """
     _remove_matching(folder, _shortened(name).__eq__)
-    hidden = _hidden_path(folder / name)
+    hidden = _hidden_path(folder / name) if again is None or again.exists() else again
     handle = _create_locked(hidden, 0o700, folder=True)
     try:
         yield hidden
@@ -172,23 +173,30 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
 
 
 def _remove_matching(folder: Path, matches: Callable[[str], bool]) -> None:
-    """Remove what killed processes left and whose target's shortened name matches."""
+    """Remove what killed processes left and whose target's shortened name matches.
+
+    In a folder like /tmp, in which users can't remove each other's files, this is only what belongs to this user.
+    """
     try:
+        only_own = bool(folder.stat().st_mode & stat.S_ISVTX)
         names = [entry.name for entry in os.scandir(folder) if entry.name.startswith(".")]
     except OSError:
         return
     for hidden in names:
         match = _HIDDEN.fullmatch(hidden)
         if match is not None and matches(match["name"]):
-            _remove_unlocked(folder / hidden)
+            _remove_unlocked(folder / hidden, only_own=only_own)
 
 
-def _remove_unlocked(path: Path) -> None:
+def _remove_unlocked(path: Path, *, only_own: bool = False) -> None:
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
+            found = os.fstat(handle)
+            if only_own and found.st_uid != os.geteuid():
+                return
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not os.path.samestat(os.fstat(handle), path.lstat()):  # another process removed it, and a third wrote it
+            if not os.path.samestat(found, path.lstat()):  # another process removed it, and a third wrote it
                 return
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

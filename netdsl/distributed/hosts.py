@@ -148,7 +148,7 @@ def _report_of(spec: WorkerSpec, control: ControlClient, transport: str, way: Wa
     sees_folder = request.exists()
     with ExitStack() as stack:
         if not sees_folder:
-            copy = stack.enter_context(run_copy(spec, control))
+            copy = stack.enter_context(run_copy(control.open_files(), spec.run))
             copy.fetch(_REQUEST)
             request = copy.folder / _REQUEST
         names = msgspec.json.decode(request.read_bytes(), type=tuple[str, ...])

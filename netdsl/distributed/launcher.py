@@ -30,7 +30,7 @@ class WorkerSpec(msgspec.Struct, frozen=True):
     folder: str  # the current folder in which training was started
     size: int  # the number of workers that are started
     control: ControlAddress
-    beat: float  # seconds between two heartbeats
+    beat: float = 1.0  # seconds between two heartbeats
     rank: int = 0  # its number, which stays the same when others leave or join
     lease: str = ""  # the key of the run's lease, if there is one; the worker writes nothing without it
     local_rank: int = 0  # its rank among the workers of its machine

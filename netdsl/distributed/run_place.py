@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from caffe_proto.storage import PRIVATE, create_folder, write_pieces
+from caffe_proto.storage import PRIVATE, create_folder, temporary_folder, write_pieces
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.encryption import Endpoint
 from netdsl.distributed.control.protocol import (
@@ -58,6 +58,9 @@ class RunPlace:
     def check_writer(self) -> None:
         """Raise a `DistributedError` if another process writes to the folder now."""
         check_lease(self.folder, self._lease)
+
+    def fetch(self, name: str) -> None:
+        """Make sure that a file of the run's folder is in this one."""
 
     def remove(self, name: str) -> None:
         """Remove a file from the folder, if it is there."""
@@ -146,10 +149,6 @@ class RunCopy(RunPlace):
         """Complete an entry of the run's journal."""
         self._ask(entry)
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
     def _states(self) -> dict[str, tuple[int, int]]:
         """Return the times and the sizes of the files that belong directly to the run's folder."""
         files = [path for path in self.folder.iterdir() if path.is_file() and not path.name.startswith(".")]
@@ -221,17 +220,15 @@ def run_place(spec: WorkerSpec, control: ControlClient) -> Iterator[RunPlace]:
         yield RunPlace(folder, spec.lease)
         return
     _log.info("worker %d doesn't see %s, so it fetches and sends the run's files", spec.rank, folder)
-    with run_copy(spec, control) as copy:
+    with run_copy(control.open_files(), spec.run) as copy:
         yield copy
 
 
 @contextmanager
-def run_copy(spec: WorkerSpec, control: ControlClient) -> Iterator[RunCopy]:
-    """Provide an empty copy of the folder of a worker's run, which is removed in the end."""
-    with (
-        tempfile.TemporaryDirectory(prefix="netdsl-run-") as temporary,
-        closing(RunCopy(control.open_files(), Path(temporary).resolve(), spec.run)) as place,
-    ):
+def run_copy(connection: Endpoint, original: str) -> Iterator[RunCopy]:
+    """Provide an empty copy of a run's folder at the other end of a connection. Both end with the context."""
+    with closing(connection), temporary_folder(Path(tempfile.gettempdir()), "netdsl-run") as temporary:
+        place = RunCopy(connection, temporary.resolve(), original)
         yield place
 
 

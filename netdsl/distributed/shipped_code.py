@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import invalidate_caches
 from pathlib import Path
 from types import ModuleType
 
-from caffe_proto.storage import PRIVATE, path_below
+from caffe_proto.storage import path_below, temporary_folder
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, module_file
 from netdsl.errors import DistributedError, NetError
 from netdsl.plugins import allowed_plugins, import_again
@@ -78,8 +77,9 @@ def code_in_place(files: Mapping[str, bytes]) -> Iterator[None]:
 
     The files are in a temporary folder that only this user can open.
     """
-    folder = _new_folder()
-    try:
+    global _folder
+    with temporary_folder(Path(tempfile.gettempdir()).resolve(), "netdsl-code", again=_folder) as folder:
+        _folder = folder
         tops = unpack(files, folder)
         own = _forget_modules(tops)
         import_again(tops)
@@ -91,8 +91,6 @@ def code_in_place(files: Mapping[str, bytes]) -> Iterator[None]:
             sys.path.remove(str(folder))
             _forget_modules(tops)
             sys.modules.update(own)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> set[str]:
@@ -172,17 +170,6 @@ def _files_of(module: Path) -> Iterator[tuple[str, Path]]:
 def _is_left_out(name: str) -> bool:
     """Return whether a file or folder is hidden, a cache, or has a name that can't be sent."""
     return name.startswith(".") or name == "__pycache__" or not name.isprintable()
-
-
-def _new_folder() -> Path:
-    """Return an empty folder that only this user can open."""
-    global _folder
-    if _folder is not None:
-        with suppress(OSError):
-            _folder.mkdir(PRIVATE)
-            return _folder
-    _folder = Path(tempfile.mkdtemp(prefix="netdsl-code-")).resolve()
-    return _folder
 
 
 def _forget_modules(tops: Collection[str]) -> dict[str, ModuleType]:

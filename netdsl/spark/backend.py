@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from caffe_proto.storage import PRIVATE, create_folder
 from netdsl.distributed.control.place import Ports
-from netdsl.errors import DistributedError
 from netdsl.spark.cluster import PORT
 from netdsl.spark.kinds import HOST
 from netdsl.spark.session import SETTINGS, open_session, task_cores
@@ -70,8 +69,7 @@ class SparkBackend(Backend):
 
     @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
-        """Create a folder in the one that Spark's settings name. For Spark on this machine, it is in the folder for
-        temporary files."""
+        """Create a folder in the one that Spark's settings name, or in the folder for temporary files."""
         with self.session() as session, folder_of_one_run(session) as folder:
             yield folder
 
@@ -125,7 +123,7 @@ class SessionBackend(Backend):
 
 @contextmanager
 def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
-    """Create a folder that all executors of a session can access, and remove it afterwards."""
+    """Create a folder for a run of a session, and remove it afterwards."""
     folder = new_folder(session)
     try:
         yield folder
@@ -134,13 +132,8 @@ def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
 
 
 def new_folder(session: SparkSession) -> Path:
-    """Return a new folder that all executors of a session can access. The caller removes it."""
+    """Return a new folder, in the one that Spark's settings name or on this machine. The caller removes it."""
     shared = session.conf.get(FOLDER, "")
-    if not shared and not str(session.conf.get("spark.master", "")).startswith("local"):
-        raise DistributedError(
-            "no folder is set for data and rounds; name one that all machines share in runFolder (run= of "
-            f"Net.train), or for all runs in Spark's setting {FOLDER}"
-        )
     folder = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
     create_folder(folder, None if shared else PRIVATE)  # executors of another user may have to write there
     return folder

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -16,11 +17,14 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.storage import atomic_path
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.closing import ClosedAtEnd
 from netdsl.data.batches.user_data import AnyData, is_of_spark, user_data_of
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import ROUNDS, Journal
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_files import RunFiles
 from netdsl.distributed.run_log import Moment
 from netdsl.distributed.supervisor import RETRIES
 from netdsl.distributed.transports.weighted_mean import add_up, scales_of
@@ -30,6 +34,7 @@ from netdsl.model.model import Model
 from netdsl.model.weights.files import array_of, copy_weights, learned_layers
 from netdsl.model.weights.match import LoadReport, Weights
 from netdsl.net.graph import Phase
+from netdsl.plugins import plugin_places
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.length import Epoch
 from netdsl.solver.settings import SolverSettings, seed
@@ -38,6 +43,7 @@ from netdsl.spark.backend import new_folder
 from netdsl.spark.cluster import Cluster, reason_of
 from netdsl.spark.kinds import kind_of
 from netdsl.spark.net_rows import check_rows, inputs_from_rows, session_of, store_inputs
+from netdsl.spark.preflight import listening_server
 from netdsl.spark.turns import WEIGHTS, TurnResult, WorkersTurn
 from netdsl.training.callbacks import History
 from netdsl.training.net import Net
@@ -70,10 +76,10 @@ class NetRDD(ClosedAtEnd):
     ) -> None:
         session = session_of(data)
         context = kind_of(session).context("net.on(...) trains with an RDD")
-        cluster = Cluster(session)
-        cluster.await_slots(1)
+        self._cluster = Cluster(session)
+        self._cluster.await_slots(1)
         self._net, self._form, self._device = net, net.form, device
-        self.workers = cluster.slots() if workers is None else workers
+        self.workers = self._cluster.slots() if workers is None else workers
         self.iteration, self._turns, self._given = 0, 0, ""
         self._moments = list[Moment]()
         self._folder = new_folder(session)
@@ -81,6 +87,8 @@ class NetRDD(ClosedAtEnd):
         try:
             run = self._begin_run(data, param, bindings)
             self._journal = Journal(self._folder / ROUNDS, run.keeping)
+            self._files = RunFiles(self._folder, self._journal, None, run.named_files())
+            self._addresses = tuple(run.copies().values())
             self._iter_size = param.iter_size
             self._open_layout(run)
             self._flat = FlatWeights(self._built)  # the same layout as the workers' weights
@@ -115,7 +123,7 @@ class NetRDD(ClosedAtEnd):
             self._built, self._epoch_batches = opened.built, opened.feeds.epoch_batches()
 
     def _table_of(self, data: AnyData, model: Model, bindings: Mapping[str, str]) -> Table:
-        """Return the data as a table that all workers can read."""
+        """Return the data as a table. Spark's rows are stored in the folder, from which workers read or fetch them."""
         if is_of_spark(data):
             check_rows(data)
             stored = store_inputs(inputs_from_rows(model, bindings), data, self._folder / "data" / "train")  # type: ignore[arg-type]  # checked
@@ -167,8 +175,7 @@ class NetRDD(ClosedAtEnd):
 
         Spark serialises the function and its results.
         """
-        turn = WorkersTurn(str(self._folder), self._form, self._turns, self._given, function, self._device)
-        results = sorted(self._take_turn(turn), key=lambda result: result.rank)
+        results = sorted(self._take_turn(function), key=lambda result: result.rank)
         for result in results:
             if result.problem:
                 problem = DistributedError(f"worker {result.rank}: {result.problem}")
@@ -181,22 +188,33 @@ class NetRDD(ClosedAtEnd):
         self.iteration = max(result.iteration for result in results)
         return [result.value for result in results]
 
-    def _take_turn(self, turn: WorkersTurn) -> list[TurnResult]:
-        """Run the job. Spark retries lost tasks, except where it runs in one process, so this method retries them
-        there."""
+    def _take_turn(self, function: Callable[[Net], object]) -> list[TurnResult]:
+        """Run the job, and serve the folder to workers that don't see it. Spark retries lost tasks, except where it
+        runs in one process, so this method retries them there."""
         if not self._removal.alive:
             raise DistributedError("these workers are closed; create others with net.on(...)")
-        for attempt in range(RETRIES + 1):
-            try:
-                return self._places.mapPartitions(turn.take).collect()
-            except Exception as problem:
-                reason = reason_of(problem)
-                if not hasattr(problem, "java_exception") or attempt == RETRIES:
-                    raise DistributedError(
-                        f"the workers' job failed: {reason}; look for the cause in the executors' logs, on "
-                        "Spark's page under Executors"
-                    ) from problem
-                _log.warning("%s; all workers repeat this turn", reason)
+        with listening_server(self._cluster, self.workers, self._files.serve) as server:
+            spec = WorkerSpec(
+                str(self._folder),
+                str(Path.cwd()),
+                self.workers,
+                server.address(),
+                python=PYTHON_LAYERS.places(),
+                plugins=plugin_places(),
+                addresses=self._addresses,
+            )
+            turn = WorkersTurn(spec, self._form, self._turns, self._given, function, self._device)
+            for attempt in range(RETRIES + 1):
+                try:
+                    return self._places.mapPartitions(turn.take).collect()
+                except Exception as problem:
+                    reason = reason_of(problem)
+                    if not hasattr(problem, "java_exception") or attempt == RETRIES:
+                        raise DistributedError(
+                            f"the workers' job failed: {reason}; look for the cause in the executors' logs, on "
+                            "Spark's page under Executors"
+                        ) from problem
+                    _log.warning("%s; all workers repeat this turn", reason)
         raise AssertionError
 
     def weights(self) -> list[WeightCollection]:
@@ -238,7 +256,7 @@ class NetRDD(ClosedAtEnd):
             earlier.unlink()
         with atomic_path(file, durable=True) as temporary, temporary.open("wb") as out:
             np.save(out, self._flat.buffer.numpy(), allow_pickle=False)
-        self._given = str(file)
+        self._given = file.name
 
     def close(self) -> None:
         """Remove the stored rows and states. The net keeps its weights."""

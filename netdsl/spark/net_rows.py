@@ -1,5 +1,4 @@
-"""The rows of DataFrames and RDDs for a net. They are stored with a column for each input, where all machines can read
-them."""
+"""The rows of DataFrames and RDDs for a net. They are stored in a folder, with a column for each input."""
 
 from __future__ import annotations
 
@@ -75,7 +74,7 @@ class RowsInFolder:
 
 
 def store_columns(data: Data, inputs: Sequence[NetInput], folder: Path) -> str:
-    """Store the inputs' columns in a folder that all machines can read. Returns their address as a source.
+    """Store the inputs' columns in a folder. Returns their address as a source.
 
     For data without bindings. Raises a `DataError` for data without rows.
     """

@@ -12,7 +12,7 @@ import torch
 from pyspark import BarrierTaskContext
 
 from netdsl.distributed.control.client import ControlClient
-from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.control.server import ControlServer, Serve
 from netdsl.distributed.control.versions import Versions, differences
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
@@ -24,7 +24,6 @@ from netdsl.spark.cluster import PORT, BarrierJob, Cluster, assigned_gpus, local
 Task = Callable[[str, int], Iterator[str]]
 
 _LIMIT = 300.0  # seconds for the examinations of all tasks
-_BEAT = 1.0
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
 
@@ -55,8 +54,8 @@ def _examine_all(cluster: Cluster, folder: Path, size: int, task: Task, note: Ca
 
 def _examine_once(cluster: Cluster, folder: Path, size: int, task: Task) -> list[str]:
     cluster.await_slots(size)
-    with _listening_server(cluster, size) as server:
-        spec = WorkerSpec(str(folder), str(Path.cwd()), size, server.address(), _BEAT)
+    with listening_server(cluster, size) as server:
+        spec = WorkerSpec(str(folder), str(Path.cwd()), size, server.address())
         job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {secrets.token_hex(4)}")
         try:
             return _answers_of(job, size)
@@ -64,9 +63,10 @@ def _examine_once(cluster: Cluster, folder: Path, size: int, task: Task) -> list
             job.cancel()
 
 
-def _listening_server(cluster: Cluster, size: int) -> ControlServer:
+def listening_server(cluster: Cluster, size: int, serve_files: Serve | None = None) -> ControlServer:
+    """Return a control server that listens where executors reach the driver."""
     try:
-        return ControlServer(cluster.place, size)
+        return ControlServer(cluster.place, size, serve_files=serve_files)
     except DistributedError as problem:
         raise DistributedError(
             f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress; set {PORT} to 0 for any free "

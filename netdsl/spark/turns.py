@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
+import socket
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,13 @@ import numpy as np
 import torch
 
 from caffe_proto.errors import CaffeError
-from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
-from netdsl.distributed.journal import ROUNDS, Journal, WorkerPart
-from netdsl.distributed.run import Run
+from netdsl.distributed.control.client import admitted
+from netdsl.distributed.control.protocol import Hello, Purpose
+from netdsl.distributed.journal import WorkerPart
+from netdsl.distributed.launcher import WorkerSpec
+from netdsl.distributed.run_place import RunPlace, run_copy
 from netdsl.distributed.run_worker import open_solver_of
-from netdsl.errors import NetError, user_code_problem
-from netdsl.plugins import plugin_places
+from netdsl.errors import NetError, PeerLostError, user_code_problem
 from netdsl.solver.snapshot_files import RandomStates
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import SolverPlace, go_to, place_of, restore_random
@@ -34,25 +37,27 @@ _HISTORY = "history"
 class WorkersTurn:
     """A job in which every worker of a run works with its net. The worker starts from its state after `after` turns."""
 
-    folder: str  # of the run, which belongs to one loop only
+    spec: WorkerSpec  # of a run whose folder has a new name, and belongs to one loop only
     form: NetForm
     after: int  # number of turns
-    given: str  # the weights file with which all begin the turn, or empty if each continues with its own weights
+    given: str  # the folder's file of weights with which all begin, or empty if each continues with its own weights
     work: Callable[[Net], Any]
     device: str | None = None  # the GPU that Spark assigned to the task, or otherwise the CPU, if unset
-    python: dict[str, str] = field(default_factory=PYTHON_LAYERS.places)
-    plugins: dict[str, str] = field(default_factory=plugin_places)
 
     def take(self, ranks: Iterable[int]) -> Iterator[TurnResult]:
         """Take the turn of one worker, in a task of Spark's. Returns a problem as a result if a retry would repeat
         it."""
         (rank,) = ranks
-        with PYTHON_LAYERS.allowing(self.python), PLUGINS.allowing(self.plugins), in_task(self.device) as (_, device):
+        with self.spec.allowing(), in_task(self.device) as (_, device):
             try:
-                worker = _worker_of(self, rank, device)
-                worker.begin(self)
-                value = self.work(worker.net)
-                yield TurnResult(rank, worker.end(self), value)
+                with self._place(rank) as place:
+                    worker = _worker_of(self, place, rank, device)
+                    worker.begin(self, place)
+                    value = self.work(worker.net)
+                    yield TurnResult(rank, worker.end(self, place), value)
+            except PeerLostError:  # a retry can reach the driver
+                _close_kept()
+                raise
             except CaffeError as problem:
                 _close_kept()
                 yield TurnResult(rank, problem=str(problem))
@@ -60,6 +65,17 @@ class WorkersTurn:
                 _close_kept()
                 sentence = user_code_problem(problem) or f"{type(problem).__name__}: {problem}"
                 yield TurnResult(rank, problem=sentence, trace=traceback.format_exc())
+
+    @contextmanager
+    def _place(self, rank: int) -> Iterator[RunPlace]:
+        """Provide the run's folder, or a copy for this turn if this machine doesn't see the folder."""
+        folder = Path(self.spec.run)
+        if os.access(folder, os.W_OK):
+            yield RunPlace(folder)
+            return
+        connection = admitted(self.spec.control, Hello(rank, socket.gethostname(), Purpose.FILES))
+        with run_copy(connection, self.spec.run) as copy:
+            yield copy
 
 
 @dataclass(frozen=True)
@@ -79,30 +95,31 @@ class KeptWorker:
     Only the saved state matters. If the worker is lost, another one is opened and continues with the same bits.
     """
 
-    def __init__(self, turn: WorkersTurn, rank: int, device: torch.device) -> None:
+    def __init__(self, turn: WorkersTurn, place: RunPlace, rank: int, device: torch.device) -> None:
         self.key = _key(turn, rank, device)
         self._rank, self._stack = rank, ExitStack()
-        run = Run.load(Path(turn.folder))
-        self._journal = Journal(Path(turn.folder) / ROUNDS, run.keeping)
+        run = place.load()
+        self._keeping = run.keeping
         self._solver: Solver = self._stack.enter_context(open_solver_of(run, rank, run.workers, device=device))
         self.net = turn.form.open().to(device)
         self.net.follow(self._solver)
         self._random: RandomStates | None = None  # the state after its last turn
         self.turns: int | None = 0  # completed turns; `None` during a turn and after a failed one
 
-    def begin(self, turn: WorkersTurn) -> None:
+    def begin(self, turn: WorkersTurn, place: RunPlace) -> None:
         """Restore the state after the turn's number of previous turns."""
         turns, self.turns = self.turns, None
         if turns != turn.after:
-            self._go_to_saved(turn.after)
+            self._go_to_saved(turn.after, place)
         elif self._random is not None:
             restore_random(self._random)  # other tasks of this process may have drawn random numbers
         if turn.given:
             weights = self._solver.weights.buffer
+            place.fetch(turn.given)
             with torch.no_grad():
-                weights.copy_(torch.from_numpy(np.load(turn.given, allow_pickle=False)))
+                weights.copy_(torch.from_numpy(np.load(place.folder / turn.given, allow_pickle=False)))
 
-    def end(self, turn: WorkersTurn) -> int:
+    def end(self, turn: WorkersTurn, place: RunPlace) -> int:
         """Save the state after the turn, and return the solver's iteration."""
         solver = self._solver
         if not self.net.follows(solver):
@@ -111,17 +128,19 @@ class KeptWorker:
                 "as they are inside a worker"
             )
         solver.check_finite()
-        place = place_of(solver)
-        tensors = {f"{_HISTORY}{index}": history for index, history in enumerate(place.histories)}
-        part = WorkerPart(**vars(place.point), current_step=place.current_step)
-        self._journal.write(turn.after + 1, self._rank, {**tensors, WEIGHTS: solver.weights.buffer}, part)
-        self._random, self.turns = place.point.random, turn.after + 1
+        reached = place_of(solver)
+        tensors = {f"{_HISTORY}{index}": history for index, history in enumerate(reached.histories)}
+        part = WorkerPart(**vars(reached.point), current_step=reached.current_step)
+        journal = place.journal(self._keeping)
+        journal.write(turn.after + 1, self._rank, {**tensors, WEIGHTS: solver.weights.buffer}, part)
+        self._random, self.turns = reached.point.random, turn.after + 1
         return solver.iteration
 
-    def _go_to_saved(self, turns: int) -> None:
-        entry = self._journal.after(turns)
+    def _go_to_saved(self, turns: int, place: RunPlace) -> None:
+        journal = place.journal(self._keeping)
+        entry = journal.after(turns)
         assert entry is not None
-        tensors, part = self._journal.read_tensors(entry, self._rank), self._journal.read_part(entry, self._rank)
+        tensors, part = journal.read_tensors(entry, self._rank), journal.read_part(entry, self._rank)
         with torch.no_grad():
             self._solver.weights.buffer.copy_(tensors.pop(WEIGHTS))
         histories = [tensors[f"{_HISTORY}{index}"] for index in range(len(tensors))]
@@ -136,17 +155,17 @@ _KEPT: list[KeptWorker] = []  # the process's last worker, if any
 
 
 def _key(turn: WorkersTurn, rank: int, device: torch.device) -> tuple[str, int, str]:
-    return turn.folder, rank, str(device)
+    return turn.spec.run, rank, str(device)
 
 
-def _worker_of(turn: WorkersTurn, rank: int, device: torch.device) -> KeptWorker:
+def _worker_of(turn: WorkersTurn, place: RunPlace, rank: int, device: torch.device) -> KeptWorker:
     """Return the worker that this process has kept, or a new one instead."""
     kept = _KEPT[0] if _KEPT else None
     begins_again = turn.after == 0 and kept is not None and kept.turns != 0  # there is no saved state to restore
     if kept is None or kept.key != _key(turn, rank, device) or begins_again:
         kept = None
         _close_kept()
-        _KEPT.append(KeptWorker(turn, rank, device))
+        _KEPT.append(KeptWorker(turn, place, rank, device))
         gc.freeze()  # otherwise Spark would go through torch's many objects after each task
     return _KEPT[0]
 

@@ -131,6 +131,28 @@ def test_a_killed_writers_leftover_is_removed_by_the_next_write(tmp_path: Path) 
     assert names_in(tmp_path) == {"file", ".file.of-the-user"}
 
 
+def test_where_users_share_a_folder_only_own_leftovers_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, user = tmp_path / ".export.0123456789abcdef", os.geteuid()
+    left.mkdir()
+    tmp_path.chmod(0o1777)
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    with temporary_folder(tmp_path, "export"):
+        assert left.exists()
+    monkeypatch.undo()
+    with temporary_folder(tmp_path, "export"):
+        assert not left.exists()
+
+
+def test_a_temporary_folder_has_an_earlier_name_again_unless_that_is_used(tmp_path: Path) -> None:
+    with temporary_folder(tmp_path, "export") as first:
+        pass
+    with temporary_folder(tmp_path, "export", first) as second, temporary_folder(tmp_path, "export", first) as third:
+        assert second == first != third
+    assert not list(tmp_path.iterdir())
+
+
 KILLED_BEFORE_ITS_NAME = """
 import os, signal, sys
 from pathlib import Path

@@ -30,7 +30,7 @@ _SOLVER = (
     'net: "net.prototxt" base_lr: 0.05 lr_policy: "fixed" momentum: 0.9 random_seed: 3 snapshot_after_train: false'
 )
 _ITEMS = 200
-_SETTINGS = {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "NETDSL_PROGRESS": "no"}
+SETTINGS = {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "NETDSL_PROGRESS": "no"}
 _SPARK_PORT = 7077
 _SPARK = Path(pyspark.__file__).parent
 
@@ -61,7 +61,7 @@ def training_command(folder: Path, *options: str, net: str = NET, iterations: in
 def train_on_one_machine(folder: Path, workers: int, *options: str, iterations: int) -> dict[str, bytes]:
     """Train with processes of this machine, and return the weights."""
     command = training_command(folder, "--backend", "local", "--workers", str(workers), *options, iterations=iterations)
-    subprocess.run(command, cwd=folder, env={**os.environ, **_SETTINGS}, check=True)
+    subprocess.run(command, cwd=folder, env={**os.environ, **SETTINGS}, check=True)
     return trained_weights(folder)
 
 
@@ -84,7 +84,7 @@ def start_training(
     `spark` are Spark's settings, and the environment's variables are set for all workers. Spark starts a worker for
     each host, unless it is to start fewer.
     """
-    settings = {**_SETTINGS, **(environment or {})}
+    settings = {**SETTINGS, **(environment or {})}
     match launcher:
         case Launcher.MPI:
             output = laboratory.folder / "mpiexec.txt"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.data.transforms.image_formats import PNG
 from netdsl.html_table import image_address
 from netdsl.layer import Shape
 from netdsl.model.model import Model
@@ -20,7 +21,6 @@ from netdsl.net.graph import Phase
 
 Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue pixels
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GRAY, _RGB = 0, 2  # PNG's color types
 _MOST_SIDE = 96  # maximum side of a picture in pixels, since a page contains many
 
@@ -54,9 +54,7 @@ def png_of_pixels(pixels: Pixels) -> bytes:
     height, width = pixels.shape[:2]
     head = struct.pack(">IIBBBBB", width, height, 8, _GRAY if pixels.ndim == 2 else _RGB, 0, 0, 0)
     rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(pixels))  # 0 means an unfiltered row
-    return (
-        _SIGNATURE + _png_chunk(b"IHDR", head) + _png_chunk(b"IDAT", zlib.compress(rows, 9)) + _png_chunk(b"IEND", b"")
-    )
+    return PNG + _png_chunk(b"IHDR", head) + _png_chunk(b"IDAT", zlib.compress(rows, 9)) + _png_chunk(b"IEND", b"")
 
 
 def _png_chunk(kind: bytes, data: bytes) -> bytes:

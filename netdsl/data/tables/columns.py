@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.data.tables.arrow import arrow, fields_of, is_bytes, is_dictionary, is_list, is_number, is_tensor
+from netdsl.data.transforms.image_formats import is_image_file
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -25,8 +26,6 @@ _FILE = "bytes"  # the field with the image file in Hugging Face's images
 _DENSE = 1  # the type of a dense vector; a sparse vector has type 0
 _DEPTH = 7  # the bits of an image's mode that state the type of a value; 0 is a byte
 _COLORS = 3  # the most channels that Caffe reads from an image; a fourth channel is transparency
-# The first bytes of image files.
-_IMAGE_FILES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"GIF8", b"II*\0", b"MM\0*")
 NOT_AN_ARRAY = "which can't be an array; use a column of numbers, arrays of numbers, vectors, images or bytes"
 
 
@@ -222,13 +221,13 @@ class BytesReader(ColumnReader):
             column = column.cast(arrow().large_binary())
         if self._shape is None or (np.diff(_ends(column)) != math.prod(self._shape)).any():
             raise ValueError("has image files")
-        if len(column) and column[0].as_py().startswith(_IMAGE_FILES):
+        if len(column) and is_image_file(column[0].as_py()):
             raise ValueError("has image files")
         return _joined_bytes(column).reshape(len(column), *self._shape)
 
     def _row(self, column: Any) -> Array | bytes:
         data: bytes = column[0].as_py()
-        if self._shape is None or len(data) != math.prod(self._shape) or data.startswith(_IMAGE_FILES):
+        if self._shape is None or len(data) != math.prod(self._shape) or is_image_file(data):
             return data
         return np.frombuffer(data, np.uint8).reshape(self._shape)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import import_extra
 from caffe_proto.whole_numbers import whole_number
+from netdsl.data.transforms.image_formats import JPEG, PNG, TIFF
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -24,12 +25,12 @@ _VARIABLE = "OPENCV_IO_MAX_IMAGE_PIXELS"  # OpenCV reads it when it is imported
 _PIXELS = 1 << 26
 _COSTLY = 4  # divides the limit where decoding needs several times the memory
 _COSTLY_STARTS = (b"\xff\x4f\xff\x51", b"\x00\x00\x00\x0cjP")  # JPEG 2000
-_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_TIFF = (*TIFF, b"II+\0", b"MM\0+")  # with those of more than 4 GB
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # TIFF's tags
-_PNG, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # the place of the number of bits in a value
+_PNG_DEPTH = 24  # the place of the number of bits in a value
 _CHUNK = 12  # bytes of a PNG's chunk in addition to its data
 _AVIF = b"ftyp"  # at byte 4
-_JPEG, _JPEG_TABLES = b"\xff\xd8", {0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)}  # segments that can precede the size
+_JPEG_TABLES = {0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)}  # segments that can precede the size
 _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _FFMPEG_LOG, _SILENT = "OPENCV_FFMPEG_LOGLEVEL", "-8"  # OpenCV reads it when it opens the first video
 _INDEXED = ("P", "L")  # Pillow's modes for images whose pixels are one byte
@@ -50,7 +51,7 @@ class ImageLimit:
 
     def check(self, data: bytes, as_stored: bool, where: str) -> None:
         """Raise a `DataError` for an image that is too large to decode, if OpenCV itself wouldn't refuse it."""
-        if data.startswith(_PNG) and _claims_too_much(data):
+        if data.startswith(PNG) and _claims_too_much(data):
             raise DataError(
                 f"{where}: can't be decoded as an image; a part is longer than the file, so it's damaged; "
                 "download or write it again"
@@ -81,7 +82,7 @@ class ImageLimit:
     def check_palette(self, data: bytes, where: str) -> None:
         """Raise a `DataError` for an image whose indices Pillow will decode, if it is too large."""
         pixels = _pixels(BytesIO(data))
-        if pixels is None or (data.startswith(_PNG) and _claims_too_much(data)):
+        if pixels is None or (data.startswith(PNG) and _claims_too_much(data)):
             raise DataError(
                 f"{where}: can't be decoded as an image; it's damaged, or its format is unknown, so download it "
                 "again, or convert it to PNG"
@@ -106,13 +107,13 @@ def _too_large(where: str, pixels: int | None, limit: int) -> DataError:
 def _is_costly(data: bytes, as_stored: bool) -> bool:
     if data.startswith(_COSTLY_STARTS) or data[4:8] == _AVIF:
         return True
-    is_deep_png = data.startswith(_PNG) and data[_PNG_DEPTH : _PNG_DEPTH + 1] == b"\x10"
+    is_deep_png = data.startswith(PNG) and data[_PNG_DEPTH : _PNG_DEPTH + 1] == b"\x10"
     return as_stored and (is_deep_png or data.startswith(_TIFF))
 
 
 def _claims_too_much(png: bytes) -> bool:
     """Return whether a chunk claims more bytes than the file has. OpenCV would allocate them."""
-    place = len(_PNG)
+    place = len(PNG)
     while place + _CHUNK <= len(png):
         length = int.from_bytes(png[place : place + 4])
         if length > len(png):
@@ -126,8 +127,8 @@ def _jpeg_pixels(data: bytes) -> int | None:
 
     This is much faster than using Pillow.
     """
-    place = len(_JPEG)
-    while data.startswith(_JPEG) and place + 9 <= len(data) and data[place] == 0xFF:
+    place = len(JPEG) - 1  # of the first segment
+    while data.startswith(JPEG) and place + 9 <= len(data) and data[place] == 0xFF:
         if data[place + 1] in _JPEG_SIZES:
             return int.from_bytes(data[place + 5 : place + 7]) * int.from_bytes(data[place + 7 : place + 9])
         if data[place + 1] not in _JPEG_TABLES:

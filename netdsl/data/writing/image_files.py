@@ -11,6 +11,7 @@ import numpy as np
 
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.transforms.decode import opencv
+from netdsl.data.transforms.image_formats import image_extension
 from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put, image_and_class
 from netdsl.errors import DataError
@@ -27,25 +28,7 @@ class ImageFormat(Enum):
         return image_extension(data) == self.value
 
 
-# The first bytes of image files, and their extensions.
-_STARTS = {
-    b"\xff\xd8\xff": "jpg",
-    b"\x89PNG\r\n\x1a\n": "png",
-    b"BM": "bmp",
-    b"II*\0": "tif",
-    b"MM\0*": "tif",
-    b"P5": "pgm",
-    b"P6": "ppm",
-}
-_WEBP = b"RIFF", b"WEBP"  # at bytes 0 and 8
 _CHANNELS = (1, 3, 4)
-
-
-def image_extension(data: bytes) -> str | None:
-    """Return the usual extension of files with this encoded image. Returns `None` for formats that aren't known."""
-    if data.startswith(_WEBP[0]) and data[8:12] == _WEBP[1]:
-        return "webp"
-    return next((extension for start, extension in _STARTS.items() if data.startswith(start)), None)
 
 
 def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.sources.shards import CLASS, ENDING
+from netdsl.data.transforms.image_formats import image_extension
 from netdsl.data.writing.example import Example, Put, image_and_class
-from netdsl.data.writing.image_files import ImageFormat, encode, image_extension
+from netdsl.data.writing.image_files import ImageFormat, encode
 
 SAMPLES = 10_000  # in a tar, unless the target's name sets another number
 

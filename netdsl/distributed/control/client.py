@@ -163,55 +163,9 @@ class ControlClient:
             _close_socket(self._stores.pop())
 
     def _connect(self, purpose: Purpose, lane: int = 0) -> Endpoint:
-        """Return a connection that the server has admitted.
-
-        While strangers knock, the server may close a new connection without an answer, so that the next try can work.
-        """
-        where, until = f"the control server at {self._address.place}", time.monotonic() + _KNOCKING
-        while True:
-            connection = self._knock(where)
-            if connection is not None and (answer := self._introduce(connection, where, purpose, lane)) is not None:
-                break
-            if connection is not None:
-                connection.close()
-            if time.monotonic() > until:
-                raise PeerLostError(
-                    f"{where} ended all connections for {_KNOCKING:g} s without an answer; check that no other "
-                    "program connects to it, and that all workers belong to the same run"
-                )
-            time.sleep(_PAUSE)
-        if not isinstance(answer, Welcome):
-            connection.close()
-            raise PeerLostError(
-                f"{where} refused worker {self._rank}, because a worker with this rank is already connected or "
-                "the server expects other workers; start each rank once, with the same number of workers"
-            )
-        connection.settimeout(None)
-        return connection
-
-    def _knock(self, where: str) -> Endpoint | None:
-        """Return a new connection, or `None` if the server has ended it."""
-        try:
-            return self._address.place.connect(_ANSWER)
-        except (BlockingIOError, *ENDED):
-            return None
-        except OSError as problem:
-            if isinstance(problem, UnreachableServerError) and problem.was_ended:
-                return None
-            raise PeerLostError(f"{where} can't be reached: {problem}") from None
-
-    def _introduce(self, connection: Endpoint, where: str, purpose: Purpose, lane: int) -> ToWorker | None:
-        """Return the server's answer to this worker, or `None` if the server has ended the connection."""
         rank = self._rank_there if purpose is Purpose.RELAY else self._rank
-        try:
-            versions = Versions.here() if purpose is Purpose.CONTROL else None
-            hello = Hello(rank, socket.gethostname(), purpose, lane, self._meeting, versions)
-            return _answer_to(hello, connection, self._address)
-        except ENDED:
-            return None
-        except (OSError, DistributedError) as problem:
-            connection.close()
-            raise PeerLostError(f"{where} doesn't answer: {problem}") from None
+        versions = Versions.here() if purpose is Purpose.CONTROL else None
+        return admitted(self._address, Hello(rank, socket.gethostname(), purpose, lane, self._meeting, versions))
 
     def _send_message(self, message: Sent) -> None:
         try:
@@ -309,6 +263,57 @@ class ControlClient:
         self._joins.put(None)
         where = f" on {socket.gethostname()}" if self._lease is not None else ""
         self._leave(f"worker {self._rank}{where}: {self.interruption.reason}")
+
+
+def admitted(address: ControlAddress, hello: Hello) -> Endpoint:
+    """Return a connection that the server at an address has admitted for a worker.
+
+    While strangers knock, the server may close a new connection without an answer, so that the next try can work.
+    """
+    where, until = f"the control server at {address.place}", time.monotonic() + _KNOCKING
+    while True:
+        connection = _knock(address, where)
+        if connection is not None and (answer := _introduce(hello, connection, address, where)) is not None:
+            break
+        if connection is not None:
+            connection.close()
+        if time.monotonic() > until:
+            raise PeerLostError(
+                f"{where} ended all connections for {_KNOCKING:g} s without an answer; check that no other "
+                "program connects to it, and that all workers belong to the same run"
+            )
+        time.sleep(_PAUSE)
+    if not isinstance(answer, Welcome):
+        connection.close()
+        raise PeerLostError(
+            f"{where} refused worker {hello.rank}, because a worker with this rank is already connected or "
+            "the server expects other workers; start each rank once, with the same number of workers"
+        )
+    connection.settimeout(None)
+    return connection
+
+
+def _knock(address: ControlAddress, where: str) -> Endpoint | None:
+    """Return a new connection, or `None` if the server has ended it."""
+    try:
+        return address.place.connect(_ANSWER)
+    except (BlockingIOError, *ENDED):
+        return None
+    except OSError as problem:
+        if isinstance(problem, UnreachableServerError) and problem.was_ended:
+            return None
+        raise PeerLostError(f"{where} can't be reached: {problem}") from None
+
+
+def _introduce(hello: Hello, connection: Endpoint, address: ControlAddress, where: str) -> ToWorker | None:
+    """Return the server's answer to a worker, or `None` if the server has ended the connection."""
+    try:
+        return _answer_to(hello, connection, address)
+    except ENDED:
+        return None
+    except (OSError, DistributedError) as problem:
+        connection.close()
+        raise PeerLostError(f"{where} doesn't answer: {problem}") from None
 
 
 def _answer_to(hello: Hello, connection: Endpoint, address: ControlAddress) -> ToWorker | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import warnings
 import zipfile
@@ -22,6 +21,7 @@ from caffe_proto.addresses import local_path
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import FileError, MissingExtraError, import_extra
 from caffe_proto.storage import atomic_path, check_regular
+from netdsl.data.sources.npy import read_array
 from netdsl.model.formats import TENSOR_SUFFIXES
 from netdsl.model.weights.file_checks import check_archive, check_tensors
 from netdsl.model.weights.match import AnyArray
@@ -32,7 +32,6 @@ Tensors = dict[str, Tensor]
 _PICKLE = re.compile(r"weights.only|pickle", re.IGNORECASE)
 _SHOWN, _LONGEST = 60, 300  # letters of a name, and of an error, in a message
 _LENGTH = 8  # bytes of the length of a header in safetensors files
-_LARGEST_VALUE = 8  # the size of a value in bytes
 _WRAPPERS = ("state_dict", "model", "model_state_dict")  # keys under which training programs store a state_dict
 
 
@@ -131,19 +130,11 @@ def _read_npz(path: Path) -> Tensors:
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:
-    """Return an array of an archive. Its header is checked before memory is allocated for the values."""
-    name = f"'{member.filename[:_SHOWN]}'"
     with archive.open(member) as file:
-        if np.lib.format.read_magic(file) == (1, 0):
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        else:
-            shape, _, dtype = np.lib.format.read_array_header_2_0(file)
-        if dtype.kind not in "fiub" or dtype.itemsize > _LARGEST_VALUE:
-            raise ValueError(f"{name} has values of type {str(dtype)[:_SHOWN]}, but weights must be numbers")
-        if math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
-            raise ValueError(f"{name} claims shape {str(shape)[:_SHOWN]}, which doesn't match its values")
-    with archive.open(member) as file:
-        array = np.lib.format.read_array(file, allow_pickle=False)
+        try:
+            array = read_array(file, member.file_size)
+        except ValueError as problem:
+            raise ValueError(f"'{member.filename[:_SHOWN]}': {problem}") from None
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 

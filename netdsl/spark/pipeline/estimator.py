@@ -56,7 +56,7 @@ class NetEstimator(
     """Trains a net on the rows of a DataFrame or an RDD, with workers that are tasks of Spark.
 
     `NetEstimator(net=params, solver={"max_iter": 500}, bindings={"data": "features"}).fit(frame)` is a `NetModel`. Rows
-    are written once to a folder that all machines share, and workers read them there.
+    are stored once in a folder, and workers read them there, or fetch them if their machines don't see the folder.
     """
 
     net: Param[str] = Param(
@@ -101,8 +101,9 @@ class NetEstimator(
     runFolder: Param[str] = Param(
         Params._dummy(),
         "runFolder",
-        "a folder that all machines share, for data and rounds; an interrupted fit is resumed there. If unset, "
-        "a new folder is created below the setting spark.netdsl.folder, and removed afterwards",
+        "a folder for data and rounds, best one that all machines share; an interrupted fit is resumed there. If "
+        "unset, a new folder is created below the setting spark.netdsl.folder or on the driver's machine, and removed "
+        "afterwards",
         typeConverter=lambda value: str(value),
     )
     weights: Param[list[str]] = Param(

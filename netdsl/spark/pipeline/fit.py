@@ -1,4 +1,4 @@
-"""The fit of a net, which is a run with settings and data in a folder that all machines share."""
+"""The fit of a net, which is a run with settings and data in a folder."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import socket
 import tempfile
@@ -22,7 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from caffe_proto.errors import CaffeError, FileError
-from caffe_proto.storage import atomic_path
+from caffe_proto.storage import atomic_path, temporary_folder
 from netdsl.data.tables.arrow import arrow, column_of
 from netdsl.data.tables.columns import Mask, RowRange
 from netdsl.data.tables.table import BlobColumn, arrays_of, check_columns
@@ -190,11 +191,11 @@ class PartitionWriter:
     def _parts(self, batches: Iterator[RowBatch]) -> Iterator[StoredPartition]:
         """Write a partition, and yield the result, perhaps after the pieces of its file."""
         if not self.sends:
-            seen = Path(self.folder).is_dir()
+            seen = os.access(self.folder, os.W_OK)
             yield self._write_partition(batches) if seen else StoredPartition(_partition_number(), unseen=True)
             return
-        with tempfile.TemporaryDirectory(prefix="netdsl-rows-") as folder:
-            part = replace(self, folder=folder)._write_partition(batches)
+        with temporary_folder(Path(tempfile.gettempdir()), "netdsl-rows") as folder:
+            part = replace(self, folder=str(folder))._write_partition(batches)
             if part.rows:
                 with Path(folder, part.file).open("rb") as file:
                     while piece := file.read(_SENT):

@@ -64,7 +64,7 @@ def place(tmp_path: Path) -> Iterator[RunCopy]:
     with ExitStack() as stack:
         server = stack.enter_context(ControlServer(None, 1, serve_files=files.serve))
         control = stack.enter_context(ControlClient(server.address(), 0, leave=lambda reason: None))
-        yield stack.enter_context(closing(RunCopy(control.open_files(), copy, str(folder))))
+        yield RunCopy(stack.enter_context(closing(control.open_files())), copy, str(folder))
 
 
 def test_files_go_both_ways(place: RunCopy, tmp_path: Path) -> None:

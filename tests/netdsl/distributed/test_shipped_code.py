@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -136,6 +140,17 @@ def test_received_code_takes_the_place_of_other_code_for_a_while(folder: Path, m
             assert import_module("own_layers").value == "of this machine"
             assert "own_package" not in sys.modules
             files["own_package/new.txt"] = b""
+
+
+def test_code_that_a_killed_worker_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import os, signal\nfrom netdsl.distributed.shipped_code import code_in_place\n"
+    program += "with code_in_place({}):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)})
+    (left,) = tmp_path.iterdir()
+    assert done.returncode == -signal.SIGKILL
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with code_in_place({}):
+        assert not left.exists()
 
 
 def test_a_plugin_is_imported_again_with_the_code_that_was_sent(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,13 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss, WeightCollection
 from netdsl.data.batches.user_rows import ArrayRows
+from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.journal import Journal
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_files import RunFiles
 from netdsl.dsl import Dropout
+from netdsl.errors import PeerLostError
 from netdsl.model.model import Model
 from netdsl.net.graph import Phase
 from netdsl.solver.settings import SolverSettings
@@ -37,9 +42,10 @@ def cleared_cache() -> Iterator[None]:
 
 
 class Loop:
-    """A loop whose turns run here, one worker after the other."""
+    """A loop whose turns run here, one worker after the other. If `elsewhere` is set, its workers don't see the run's
+    folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, elsewhere: str = "") -> None:
         self.net = Net(
             NetParams(
                 "two",
@@ -55,15 +61,22 @@ class Loop:
         table = ArrayRows((ROWS, ROWS[:, 0] > 0), shuffle=True).store(["data", "label"], folder / "data")
         run = Run(SolverSettings(param, net=Model(self.net.form.net)), workers=SIZE, tables={Phase.TRAIN: table})
         run.settled().save(folder)
-        self.folder, self.taken, self.journal = folder, 0, Journal(folder / "rounds", run.keeping)
+        self.taken, self.journal, self.given = 0, Journal(folder / "rounds", run.keeping), ""
+        self.folder, self._run = folder, elsewhere or str(folder)
+        self._files = RunFiles(folder, self.journal, None)
+
+    def turn_of(self, rank: int, work: Callable[[Net], Any]) -> list[TurnResult]:
+        with ControlServer(None, SIZE, serve_files=self._files.serve) as server:
+            spec = WorkerSpec(self._run, "", SIZE, server.address())
+            return list(WorkersTurn(spec, self.net.form, self.taken, self.given, work).take([rank]))
 
     def take(self, work: Callable[[Net], Any], between: Callable[[], object] = lambda: None) -> list[TurnResult]:
         results = []
         for rank in range(SIZE):
             between()
-            results += WorkersTurn(str(self.folder), self.net.form, self.taken, "", work).take([rank])
+            results += self.turn_of(rank, work)
         if not any(result.problem for result in results):
-            self.taken += 1
+            self.taken, self.given = self.taken + 1, ""
             self.journal.complete(self.taken, range(SIZE), range(SIZE), None)
         return results
 
@@ -87,15 +100,42 @@ def test_lost_workers_continue_with_the_same_bits(tmp_path: Path) -> None:
     assert weights[0] != weights[1]
 
 
+def test_workers_that_dont_see_the_folder_fetch_and_send_what_belongs_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(own))
+    seeing, sightless = Loop(tmp_path / "here"), Loop(tmp_path / "there", "/on/another/machine")
+    for given in ("", "given.npy", ""):
+        for loop in (seeing, sightless):
+            loop.given = given
+            if given:
+                np.save(loop.folder / given, np.load(loop.journal.entry_folder(1) / "worker-0.npz")["weights"])
+        assert sightless.take(train_five) == seeing.take(train_five)
+        assert not list(own.iterdir())
+    assert sightless.weights() == seeing.weights()
+
+
+def test_a_worker_that_loses_the_driver_is_tried_again(tmp_path: Path) -> None:
+    loop = Loop(tmp_path / "there", "/on/another/machine")
+    with ControlServer(None, SIZE) as server:
+        gone = server.address()
+    turn = WorkersTurn(WorkerSpec("/on/another/machine", "", SIZE, gone), loop.net.form, 0, "", train_five)
+    with pytest.raises(PeerLostError, match="can't be reached"):
+        list(turn.take([0]))
+
+
 def test_a_worker_that_stays_is_opened_once_and_draws_its_own_random_numbers(tmp_path: Path) -> None:
     loop, alone = Loop(tmp_path / "two"), Loop(tmp_path / "one")
-    expected = list(WorkersTurn(str(alone.folder), alone.net.form, 0, "", train_five).take([1]))
+    expected = alone.turn_of(1, train_five)
     worker = turns._KEPT[0]
     (folder,) = (alone.folder / "rounds").iterdir()
     assert sorted(path.name for path in folder.iterdir()) == ["worker-1.json", "worker-1.npz"]
     alone.journal.complete(1, [1], [1], None)
     Net.get_weights(Net(loop.net.message))  # draws random numbers between two turns
-    expected += WorkersTurn(str(alone.folder), alone.net.form, 1, "", train_five).take([1])
+    alone.taken = 1
+    expected += alone.turn_of(1, train_five)
     assert turns._KEPT[0] is worker
     found = [loop.take(train_five)[1], loop.take(train_five)[1]]
     assert found == expected

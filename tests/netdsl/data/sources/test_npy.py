@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from netdsl.data.sources.npy import array_in
+from netdsl.data.sources.npy import NPY_START, array_in
 
 
 def npy(array: np.ndarray, version: tuple[int, int] | None = None) -> bytes:
@@ -31,6 +31,20 @@ def test_columns_that_are_stored_first_are_read() -> None:
     np.testing.assert_array_equal(array_in(npy(array)), array)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'shape': (2, 3), 'fortran_order': False, 'descr': '<i2'}",
+        b"{'fortran_order': False,'descr': '<i2','shape':(2,3),}  \n",
+        b'{"descr": "<i2", "fortran_order": False, "shape": (2, 3)}',
+    ],
+)
+def test_headers_of_other_programs_are_read(header: bytes) -> None:
+    array = np.arange(6, dtype="<i2").reshape(2, 3)
+    data = NPY_START + b"\x01\0" + len(header).to_bytes(2, "little") + header + array.tobytes()
+    np.testing.assert_array_equal(array_in(data), array)
+
+
 GOOD = npy(np.arange(6, dtype=np.uint8))
 
 
@@ -47,7 +61,10 @@ GOOD = npy(np.arange(6, dtype=np.uint8))
         (npy(np.array(["a"])), "doesn't describe an array of numbers"),
         (npy(np.zeros(2, [("a", "f4")])), "doesn't describe an array of numbers"),
         (npy(np.zeros(2, complex)), "doesn't describe an array of numbers"),
-        (GOOD.replace(b"|u1", b"|u3"), "the unknown type"),
+        (GOOD.replace(b"|u1", b"|u3"), "doesn't describe an array of numbers"),
+        (GOOD.replace(b"|u1", b"|f1"), "the unknown type"),
+        (GOOD.replace(b"'shape': (6,)", b"'descr': '|u1'"), "doesn't describe an array of numbers"),
+        (GOOD.replace(b", }", b", '"), "doesn't describe an array of numbers"),
     ],
 )
 def test_other_bytes_are_refused(data: bytes, what: str) -> None:

@@ -106,12 +106,12 @@ def tensor(shape: list[int], size: int, kind: str = "F32") -> dict[str, object]:
 
 REFUSED: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "zeros": (".npz", npz_of_zeros, "the file needs 314,572,[0-9]+ bytes or more, but the limit 'memory' allows"),
-    "a claim": (".npz", npz_that_claims, "claims shape"),
-    "objects": (".npz", npz_of(np.array([{}], object)), "type object, but weights must be numbers"),
-    "records": (".npz", npz_of(np.zeros(3, [("a", "f4"), ("b", "i4")])), "weights must be numbers"),
-    "words": (".npz", npz_of(np.array(["a"])), "weights must be numbers"),
-    "complex": (".npz", npz_of(np.zeros(3, np.complex64)), "type complex64, but weights must be numbers"),
-    "long": (".npz", npz_of(np.zeros(3, np.longdouble)), "weights must be numbers"),
+    "a claim": (".npz", npz_that_claims, "which doesn't fit its values"),
+    "objects": (".npz", npz_of(np.array([{}], object)), "array of numbers"),
+    "records": (".npz", npz_of(np.zeros(3, [("a", "f4"), ("b", "i4")])), "array of numbers"),
+    "words": (".npz", npz_of(np.array(["a"])), "array of numbers"),
+    "complex": (".npz", npz_of(np.zeros(3, np.complex64)), "array of numbers"),
+    "long": (".npz", npz_of(np.zeros(3, np.longdouble)), "array of numbers"),
     "no array": (".npz", lambda path: zipped(path, {"notes.txt": b"hello"}), "not a readable .npz file"),
     "packed": (".npz", npz_with_another_compression, "compressed by a method that isn't used for weights"),
     "packed pt": (".pt", packed_pt, "needs 314,57"),
