@@ -37,7 +37,7 @@ from netdsl.distributed.run_lease import LeaseTerms, RunLease, is_of_lease
 from netdsl.errors import DistributedError, NotStoredError, StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import name_of, show_as
-from netdsl.storage.schemes import StoredObject, WritableStorage, storage_of
+from netdsl.storage.schemes import StoredObject, WritableStorage, writable_storage_of
 from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, within_silence
 
 _log = logging.getLogger(__name__)
@@ -75,9 +75,7 @@ class _Place:
     @classmethod
     def of(cls, address: str, use: str) -> _Place:
         address = address.rstrip("/")
-        storage, name = storage_of(address), name_of(address)
-        if not isinstance(storage, WritableStorage):
-            raise StorageError(f"{shown_address(address)}: files can't be written there; name a folder on this machine")
+        storage, name = writable_storage_of(address), name_of(address)
         key = hashlib.sha256(address.encode()).hexdigest()[:32]
         place = cls(address, (cache_folder() / "runs" / key / use / name).resolve(), storage)
         show_as(place.folder.parent, address)

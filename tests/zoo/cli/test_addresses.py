@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from netdsl import Net
+from converters.caffe import export_caffe
 from netdsl.data.sources.open_source import parse_source
 from netdsl.errors import CaffeError, StorageError
+from netdsl.model.model import open_net
 from netdsl.solver.settings import read_settings
 from tests.zoo.cli.conftest import Zoo
 from zoo.cli.commands import COMMANDS
@@ -20,7 +21,6 @@ from zoo.requests.using import FeaturesRequest
 RUN = "hdfs://n/run"
 COMMAND_LINES = {
     "log": ["train", "lenet", "--data", "digits", "--log", RUN],
-    "export": ["export", "lenet", "--to", "caffe", "-o", RUN],
     "pictures": ["predict", "lenet", "digits", "--draw", RUN],
     "data": ["data", "convert", "digits", f"lmdb:{RUN}"],
     "push": ["push", "folder", RUN],
@@ -74,9 +74,9 @@ def test_a_program_gets_the_same_error(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     solver = tmp_path / "solver.prototxt"
     solver.write_text('snapshot_prefix: "s3://bucket/lenet"')
-    net = Net("lenet")
+    model = open_net("lenet")
     for call in (
-        lambda: net.save("s3://bucket/lenet.caffemodel"),
+        lambda: export_caffe(model, "s3://bucket/lenet"),
         lambda: parse_source("lmdb:sftp://host/train"),
         lambda: read_settings(solver),
     ):
