@@ -28,7 +28,7 @@ from caffe_proto.storage import PRIVATE, create_folder, file_hash, remove_leftov
 from netdsl.errors import StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.schemes import Storage, StoredObject, storage_of
-from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, within_silence
+from netdsl.storage.transfers import AT_ONCE, check_complete, check_names, fetch_file, within_silence
 
 _log = logging.getLogger(__name__)
 
@@ -153,6 +153,7 @@ def local_copy(address: str) -> Path:
     storage, name = storage_of(address), name_of(address)
     objects = within_silence(lambda: storage.objects(address), address)
     check_names(objects, address)
+    check_complete(objects, address)
     known = all(stored.version for stored in objects.values())
     version = json.dumps(_versions(objects))
     key = hashlib.sha256(f"{address}\0{version if known else token_hex(16)}".encode()).hexdigest()[:_DIGITS]

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from secrets import token_hex
 
-from caffe_proto.addresses import address_in
+from caffe_proto.addresses import address_in, shown_address
 from caffe_proto.storage import PRIVATE, create_folder
-from netdsl.errors import StorageError
+from netdsl.errors import NotStoredError, StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import name_of, show_as
-from netdsl.storage.schemes import writable_storage_of
-from netdsl.storage.transfers import AT_ONCE
+from netdsl.storage.schemes import WritableStorage, writable_storage_of
+from netdsl.storage.transfers import AT_ONCE, INCOMPLETE, check_complete, within_silence
+
+_NOTE = b"netdsl is still publishing this folder, or was interrupted. The folder is complete when this file is gone.\n"
+_DATA = re.compile(r"((?:[a-z0-9]+:)?)([A-Za-z][A-Za-z0-9+.-]*://[^?]+)((?:\?.*)?)")  # a kind, an address, options
 
 
 @contextmanager
-def outgoing_path(address: str) -> Iterator[Path]:
+def outgoing_path(address: str, *, is_new: bool = False) -> Iterator[Path]:
     """Provide the path of a file or folder on this machine, which is published under an address on success.
 
     Files that are written next to it, such as a net's weights, are published in the same folder, and before it. In a
     folder, files that refer to others are published after them. If files can't be published, they stay here, and the
-    error names their folder.
+    error names their folder. With `is_new`, the address must have no files. As long as a new folder isn't complete, it
+    contains a file that says so.
     """
     storage, parent = writable_storage_of(address), address.rstrip("/").rpartition("/")[0]
+    if is_new:
+        _check_new(storage, address)
     folder = cache_folder() / "outgoing" / token_hex(8)
     create_folder(folder, PRIVATE)
     path = folder / name_of(address)
@@ -42,8 +49,14 @@ def outgoing_path(address: str) -> Iterator[Path]:
     def rank(name: str) -> tuple[bool, int]:
         return name.split("/")[0] == path.name, _rank(name)
 
+    def put(name: str) -> None:
+        storage.put(files[name], f"{parent}/{name}")
+
     try:
-        put_in_order(files, rank, lambda name: storage.put(files[name], f"{parent}/{name}"))
+        if is_new:
+            _put_new(storage, parent, files, rank, put, path)
+        else:
+            put_in_order(files, rank, put)
     except StorageError as problem:
         show_as(folder, None)
         raise StorageError(f"{problem}; copy the result from {folder}") from None
@@ -61,6 +74,62 @@ def published_path(path: str | Path) -> Iterator[Path]:
         yield outgoing
 
 
+@contextmanager
+def outgoing_data(name: str) -> Iterator[str]:
+    """Provide a name of new data, such as lmdb:s3://bucket/train, in which a path on this machine replaces the address.
+    The data are published on success."""
+    match = _DATA.fullmatch(name)
+    if match is None:
+        yield name
+        return
+    kind, address, options = match.groups()
+    with outgoing_path(address, is_new=True) as path:
+        yield f"{kind}{path}{options}"
+
+
+def _check_new(storage: WritableStorage, address: str) -> None:
+    """Raise a `StorageError` if an address has files."""
+    try:
+        objects = within_silence(lambda: storage.objects(address), address)
+    except NotStoredError:
+        return
+    check_complete(objects, address)
+    if objects:
+        raise StorageError(
+            f"{shown_address(address)}: the address has files already; remove them, or choose another name"
+        )
+
+
+def _put_new(
+    storage: WritableStorage,
+    parent: str,
+    files: Mapping[str, Path],
+    rank: Callable[[str], object],
+    put: Callable[[str], object],
+    path: Path,
+) -> None:
+    """Publish files where there are none. If one can't be published, the others are removed."""
+    for name in sorted({name.split("/")[0] for name in files}):
+        _check_new(storage, f"{parent}/{name}")
+    marker, published = f"{parent}/{path.name}/{INCOMPLETE}" if path.is_dir() else None, list[str]()
+    if marker is not None and not storage.create(_NOTE, marker):
+        _check_new(storage, f"{parent}/{path.name}")  # another command was faster
+
+    def put_noted(name: str) -> None:
+        put(name)
+        published.append(name)
+
+    try:
+        put_in_order(files, rank, put_noted)
+        if marker is not None:
+            storage.remove(marker)
+    except BaseException:
+        with suppress(StorageError):
+            for address in (*(f"{parent}/{name}" for name in published), *([marker] if marker else [])):
+                storage.remove(address)
+        raise
+
+
 def put_in_order(names: Iterable[str], rank: Callable[[str], object], put: Callable[[str], object]) -> None:
     """Publish files, several at the same time. Files with a higher rank make others usable, and follow them."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -70,7 +139,9 @@ def put_in_order(names: Iterable[str], rank: Callable[[str], object], put: Calla
 
 def _rank(name: str) -> int:
     """Return the place of a file in the order in which a folder's files are published."""
-    path = PurePosixPath(name)
-    if path.name == "solver.prototxt":
+    _, _, inner = name.partition("/")
+    if inner in ("data.mdb", "CURRENT"):
+        return 3  # an LMDB or a LevelDB can be opened from then on
+    if inner == "solver.prototxt":
         return 2  # refers to a net
-    return 1 if path.suffix == ".prototxt" else 0  # a net is used with its weights
+    return 1 if name.endswith(".prototxt") else 0  # a net is used with its weights

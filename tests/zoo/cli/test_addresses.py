@@ -22,7 +22,6 @@ RUN = "hdfs://n/run"
 COMMAND_LINES = {
     "log": ["train", "lenet", "--data", "digits", "--log", RUN],
     "pictures": ["predict", "lenet", "digits", "--draw", RUN],
-    "data": ["data", "convert", "digits", f"lmdb:{RUN}"],
     "push": ["push", "folder", RUN],
     "config": ["show", "net.prototxt", "--config", f"{RUN}.yaml"],
     "Caffe's command": ["caffe", "train", "-solver", RUN],
@@ -54,7 +53,7 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
     assert {"net", "files", "solver", "source", "data", "inputs", "weights"} < read
     used = {field.name for field in fields if field.said.get("address")}
     assert {"folder", "resume", "replay", "runs"} < used
-    assert not used & {"target", "log", "tensorboard", "plot", "lock", "snapshot", "draw"}
+    assert not used & {"log", "tensorboard", "plot", "lock", "snapshot", "draw"}
     for field in filter(takes_text, fields):
         with pytest.raises(RequestError, match="not an address"):
             field.check_paths(("s3://bucket/x",) if field.is_repeated else "s3://bucket/x")
