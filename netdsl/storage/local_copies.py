@@ -69,17 +69,22 @@ def path_in_file(name: str, folder: Path | None) -> Path | None:
     """
     address = address_in(name)
     if address is not None:
-        if not any(address.startswith(allowed) for allowed in allowed_addresses()):
-            raise StorageError(
-                f"{shown_address(address)}: a file names this address, and files may not make netdsl read from a "
-                f"storage; if you trust it, set {ALLOWED}={shown_address(address).rpartition('/')[0]}/"
-            )
+        check_allowed(address)
         return local_copy(address)
     origin = _origin_of(folder) if folder is not None else None
     parts = PurePosixPath(name).parts
     if origin is None or not parts or name.startswith("/") or ".." in parts or "\\" in name:
         return None
     return local_copy(f"{origin.rpartition('/')[0]}/{'/'.join(parts)}")
+
+
+def check_allowed(address: str) -> None:
+    """Raise a `StorageError` if files may not name an address."""
+    if not any(address.startswith(allowed) for allowed in allowed_addresses()):
+        raise StorageError(
+            f"{shown_address(address)}: a file names this address, and files may not make netdsl connect to a "
+            f"storage; if you trust it, set {ALLOWED}={shown_address(address).rpartition('/')[0]}/"
+        )
 
 
 def allowed_addresses() -> tuple[str, ...]:

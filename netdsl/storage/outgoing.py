@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from caffe_proto.addresses import address_in, shown_address
 from caffe_proto.storage import PRIVATE, create_folder
@@ -56,7 +57,8 @@ def outgoing_path(address: str, *, is_new: bool = False) -> Iterator[Path]:
         if is_new:
             _put_new(storage, parent, files, rank, put, path)
         else:
-            put_in_order(files, rank, put)
+            for names in in_ranks(files, rank):
+                put_together(names, put)
     except StorageError as problem:
         show_as(folder, None)
         raise StorageError(f"{problem}; copy the result from {folder}") from None
@@ -104,7 +106,7 @@ def _put_new(
     storage: WritableStorage,
     parent: str,
     files: Mapping[str, Path],
-    rank: Callable[[str], object],
+    rank: Callable[[str], Any],
     put: Callable[[str], object],
     path: Path,
 ) -> None:
@@ -120,7 +122,8 @@ def _put_new(
         published.append(name)
 
     try:
-        put_in_order(files, rank, put_noted)
+        for names in in_ranks(files, rank):
+            put_together(names, put_noted)
         if marker is not None:
             storage.remove(marker)
     except BaseException:
@@ -130,11 +133,16 @@ def _put_new(
         raise
 
 
-def put_in_order(names: Iterable[str], rank: Callable[[str], object], put: Callable[[str], object]) -> None:
-    """Publish files, several at the same time. Files with a higher rank make others usable, and follow them."""
+def in_ranks(names: Iterable[str], rank: Callable[[str], Any]) -> list[list[str]]:
+    """Return the names of files in groups, which are published one after the other. Files with a higher rank make
+    others usable."""
+    return [list(group) for _, group in groupby(sorted(names, key=rank), rank)]
+
+
+def put_together(names: Iterable[str], put: Callable[[str], object]) -> None:
+    """Publish files, several at the same time."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _, group in groupby(sorted(names, key=rank), rank):  # type: ignore[arg-type]
-            list(pool.map(put, group))
+        list(pool.map(put, names))
 
 
 def _rank(name: str) -> int:

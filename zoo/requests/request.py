@@ -68,8 +68,8 @@ class Said(TypedDict, total=False):
     is_file: bool  # the path of an existing local file
     # The use of addresses: their files are read or written, or another program uses them. If Spark is the backend, it
     # uses those of tables and results. Names of new data contain them. Runs are written at addresses, or their records
-    # are read.
-    address: Literal["read", "write", "table", "result", "new data", "run", "recorded run", "other"]
+    # are read. Training itself reads snapshots and publishes logs.
+    address: Literal["read", "write", "table", "result", "new data", "run", "recorded run", "training", "other"]
     unprocessed: bool  # whether the field also accepts words that look like options
 
 

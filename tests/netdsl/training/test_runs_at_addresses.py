@@ -23,6 +23,7 @@ from netdsl.distributed.run_storage import check_published, hold, recorded_folde
 from netdsl.distributed.strategies.settings import parse
 from netdsl.errors import DistributedError, StorageError
 from netdsl.solver.events import Event
+from netdsl.storage import outgoing, publisher
 from netdsl.storage.drivers import DriverStorage
 from netdsl.storage.local_copies import local_copy
 from netdsl.training import job
@@ -100,7 +101,7 @@ def states(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, bytes]]]:
                 kept.append(stored())
 
             patch.setattr(DriverStorage, name, kept_after)
-        patch.setattr(run_storage, "AT_ONCE", 1)
+        patch.setattr(outgoing, "AT_ONCE", 1)
         yield kept
 
 
@@ -224,7 +225,7 @@ def test_training_goes_on_while_the_storage_cannot_be_reached(
 ) -> None:
     folder, notes = machine("first"), list[str]()
     put = DriverStorage.put
-    monkeypatch.setattr(run_storage, "_PAUSES", (0.01,))
+    monkeypatch.setattr(publisher, "PAUSES", (0.01,))
 
     def fail(self: DriverStorage, path: Path, address: str) -> None:
         raise StorageError(f"{address}: can't be reached")
