@@ -66,7 +66,7 @@ class ConvertDataRequest(Request):
     """
 
     source: str = argument("SRC", address="read")
-    target: str = argument("DST", address="new data")
+    target: str = argument("DST", address="new")
     resize: tuple[int, int] | None = option(
         "Height and width to which all images are resized.", default=None, metavar="HxW", parse=height_and_width
     )

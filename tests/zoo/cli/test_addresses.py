@@ -23,8 +23,6 @@ from zoo.requests.using import FeaturesRequest
 RUN = "hdfs://n/run"
 COMMAND_LINES = {
     "curves": ["train", "lenet", "--data", "digits", "--plot", RUN],
-    "pictures": ["predict", "lenet", "digits", "--draw", RUN],
-    "push": ["push", "folder", RUN],
     "config": ["show", "net.prototxt", "--config", f"{RUN}.yaml"],
     "Caffe's command": ["caffe", "train", "-solver", RUN],
     "Caffe's tool": ["caffe", "upgrade_net_proto_text", "a.prototxt", RUN],
@@ -55,7 +53,7 @@ def test_every_text_that_can_be_a_path_is_checked() -> None:
     assert {"net", "files", "solver", "source", "data", "inputs", "weights"} < read
     used = {field.name for field in fields if field.said.get("address")}
     assert {"folder", "resume", "replay", "runs"} < used
-    assert {"log", "snapshot"} < used and not used & {"tensorboard", "plot", "lock", "draw"}
+    assert {"log", "snapshot"} < used and not used & {"tensorboard", "plot", "lock"}
     for field in filter(takes_text, fields):
         with pytest.raises(RequestError, match="not an address"):
             field.check_paths(("s3://bucket/x",) if field.is_repeated else "s3://bucket/x")
