@@ -271,7 +271,7 @@ class _Publisher(Publisher):
         for name in left:
             (place.folder / name).unlink(missing_ok=True)
         _fetch(place, objects)
-        self._published = self.files()
+        self._published = dict.fromkeys(objects, (-1, 0, 0)) | self.files()  # the others are leftovers
 
     def _beat(self) -> None:
         number = 0

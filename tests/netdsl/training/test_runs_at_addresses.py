@@ -201,6 +201,16 @@ def test_an_address_has_one_writer(machine: Callable[[str], Path], monkeypatch: 
         assert "replaces an older state" in notes[0]
 
 
+def test_files_that_a_killed_publication_left_are_removed(machine: Callable[[str], Path]) -> None:
+    first = machine("first")
+    with hold(first):
+        saved(first, "run.json")
+    fsspec.filesystem("memory").pipe_file("/bucket/run/rounds/round-00000009/worker-0.npz", b"without its round")
+    with hold(machine("second")):
+        pass
+    assert list(stored()) == ["run.json"]
+
+
 def test_a_silent_writer_is_replaced_and_ends(machine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "0.5")
     first, notes = machine("first"), list[str]()
