@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from caffe_proto import storage
-from caffe_proto.addresses import local_path
 from caffe_proto.errors import FileError
+from netdsl.storage.outgoing import published_path
 
 _PIECE = 1 << 20  # the size of a piece in bytes
 
@@ -18,10 +18,15 @@ _PIECE = 1 << 20  # the size of a piece in bytes
 def staged_file(path: str | Path) -> Iterator[Path]:
     """Provide the path of a file in a hidden folder.
 
-    When the file is complete, it moves into place with everything that was written next to it. A pipe can't be
-    replaced, so it receives the file's bytes.
+    When the file is complete, it moves into place with everything that was written next to it, or is published with it
+    under an address. A pipe can't be replaced, so it receives the file's bytes.
     """
-    path = local_path(path)
+    with published_path(path) as local, _staged_here(local) as staged:
+        yield staged
+
+
+@contextmanager
+def _staged_here(path: Path) -> Iterator[Path]:
     target = storage.target_of(path)  # followed here because several ranks can have links to different files
     if target.exists() and not target.is_file():
         with TemporaryDirectory() as folder:

@@ -11,9 +11,29 @@ import pytest
 
 from netdsl.registry import register_storage
 from netdsl.storage import local_copies
+from netdsl.storage.drivers import DriverStorage
 from netdsl.storage.schemes import SCHEMES
 
 Put = Callable[[str, str | bytes], None]
+
+
+def stored(folder: str = "/bucket") -> dict[str, bytes]:
+    """Return the contents of all files below a folder of memory://, by their paths."""
+    system: Any = fsspec.filesystem("memory")
+    return {name: system.cat_file(name) for name in system.find(folder)}
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which the addresses of published files are added, in their order."""
+    put_file, addresses = DriverStorage.put, list[str]()
+
+    def recorded(storage: DriverStorage, path: Path, address: str) -> None:
+        put_file(storage, path, address)
+        addresses.append(address)
+
+    monkeypatch.setattr(DriverStorage, "put", recorded)
+    return addresses
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def convert(request: ConvertRequest, listen: Listen) -> ConvertedFiles:
                 net=net_path,
                 weights=files,
                 target=_TARGETS[output_kind],
-                output=Path(output),
+                output=output,
                 dialect=request.dialect,
                 assume=request.assume,
             ),

@@ -10,6 +10,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import address_in, address_problem, shown_address
 from caffe_proto.copies import copy_of
 from caffe_proto.storage import write_pieces
 from netdsl.data.sources.open_source import open_source, parse_source
@@ -34,6 +35,7 @@ from netdsl.data.writing.pose_database import PeopleOfSet, PoseReport, write_pos
 from netdsl.data.writing.streams import CaptionReport, TextReport, write_caption_streams, write_text_streams
 from netdsl.errors import DataError, NetError
 from netdsl.solver.events import Notice
+from netdsl.storage.local_copies import with_addresses
 from zoo.requests.data import ConvertDataRequest, MeanRequest, ShowDataRequest
 from zoo.requests.events import Listen, work
 from zoo.requests.request import answers
@@ -94,6 +96,7 @@ def _convert_text(source: SourceName, request: ConvertDataRequest, listen: Liste
     """Write a text as streams to HDF5."""
     problem = "a text is converted without changes; remove the options for images and for the order of items"
     request.refuse(problem, changes=True, order=True)
+    _refuse_address(request.target)
     report = write_text_streams(source, Path(request.target))
     if report.left_out:
         listen(Notice(f"left out: the last {report.left_out:,}, too few for a step of all streams"))
@@ -104,6 +107,7 @@ def _convert_captions(source: SourceName, request: ConvertDataRequest, listen: L
     """Write captions as streams to HDF5, with a list of their images."""
     problem = "images with captions are copied unchanged; the only options to add are --shuffle and --skip-bad"
     request.refuse(problem, changes=True)
+    _refuse_address(request.target)
     report = write_caption_streams(source, Path(request.target), request.order, skip_bad=request.skip_bad)
     _report_skipped(report.missing, listen)
     if report.repeated:
@@ -112,6 +116,13 @@ def _convert_captions(source: SourceName, request: ConvertDataRequest, listen: L
     if report.cut:
         listen(Notice(f"cut: {_captions(report.cut)} with more words than steps"))
     return report
+
+
+def _refuse_address(target: str) -> None:
+    """Raise a `DataError` if a target has an address, which its lists of files can't name."""
+    address = address_in(with_addresses(target))
+    if address is not None:
+        raise DataError(f"{shown_address(address)}: {address_problem(address, 'a folder')}")
 
 
 def _captions(count: int) -> str:

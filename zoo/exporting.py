@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import address_in
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
@@ -28,6 +29,7 @@ from netdsl.model.weights.tensor_files import Precision
 from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Phase
 from netdsl.prediction.decoders.decoder import Decoder
+from netdsl.storage.local_copies import with_addresses
 from zoo.answers.answerer import AnswererRequest, input_size, stated_output
 from zoo.answers.outputs import find_output
 from zoo.cards import card_cascade
@@ -106,10 +108,10 @@ def _rewrites(request: ExportRequest) -> Rewrites:
 
 
 def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
-    folder = request.output or Path(f"{Path(request.net).stem}_caffe")
+    folder = Path(request.output or f"{Path(request.net).stem}_caffe")
     classes = _classes(request)
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
-        if Path(path).resolve().parent == folder.resolve():
+        if _place(Path(path).parent) == _place(folder):
             raise FileError(
                 f"{folder}: the folder contains '{Path(path).name}', which is being exported; name another "
                 "folder with -o"
@@ -127,6 +129,13 @@ def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Wo
         work=reported,
     )
     return _written(exported.files, exported.agreement, _notes(training) if training else ())
+
+
+def _place(folder: Path) -> str:
+    """Return the address of a folder whose files were copied from a storage or will be published there, or else its
+    path without links."""
+    shown = with_addresses(str(folder))
+    return str(folder.resolve()) if address_in(shown) is None else shown
 
 
 def _training(trained: Model, request: ExportRequest) -> CaffeTraining | None:
@@ -149,7 +158,7 @@ def _notes(training: CaffeTraining) -> tuple[str, ...]:
 
 
 def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
-    path = request.output or Path(f"{Path(request.net).stem}.onnx")
+    path = Path(request.output or f"{Path(request.net).stem}.onnx")
     classes = _classes(request)
     decoder = _decoder(model, trained, request) if request.decode else None
     report = export_onnx(
@@ -185,7 +194,7 @@ def _decoder(model: Model, trained: Model, request: ExportRequest) -> Decoder:
 
 
 def _to_torch(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
-    path = request.output or Path(f"{Path(request.net).stem}.pt2")
+    path = Path(request.output or f"{Path(request.net).stem}.pt2")
     classes = _classes(request)
     agreement = export_torch(model, path, verify=request.verify, tolerance=_tolerance(request), work=reported)
     return _written(_with_labels(path, classes), agreement)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
+from pathlib import Path
 
 from caffe_proto.storage import atomic_path
 from netdsl.data.sources.alphabet import Alphabet
@@ -104,7 +105,7 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
     answerer = open_answerer(asked, listen)
     request.check_writing(answerer.answers is Captions)
     form = _form(request)
-    pictures = None if request.draw is None else Pictures(request.draw, answerer.answers)
+    pictures = None if request.draw is None else Pictures(Path(request.draw), answerer.answers)
     invalid = InvalidRows(request.invalid or InvalidRows.SKIP)
     if beginning := head(form, answerer.answers):
         yield Predicted(beginning)

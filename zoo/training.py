@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import torch
 
+from caffe_proto.addresses import address_in
 from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_storage import is_at_address
+from netdsl.distributed.run_storage import is_at_address, run_folder
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
@@ -43,6 +44,7 @@ from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
 from netdsl.training.backends import EXTERNAL, HERE, MPI, SPARK, Backend, backend_named, chosen_backend
 from netdsl.training.data_sources import NO_TESTS, holds_out, with_sources
+from netdsl.training.publications import published_log
 from zoo.accuracy import MeasuredAccuracy, TestedAccuracy, baselines_of
 from zoo.devices import training_devices
 from zoo.names import settings_to_train
@@ -259,7 +261,7 @@ def _with_length(run: Run, request: TrainRequest) -> Run:
 
 
 def _folder_of(request: TrainRequest, run: Run) -> Path:
-    return Path(request.folder or f"{run.solver.param.snapshot_prefix}_run")
+    return run_folder(request.folder or f"{run.solver.param.snapshot_prefix}_run")
 
 
 def _described_run(
@@ -319,7 +321,10 @@ def _logs(
 ) -> Iterator[Listener]:
     """Yield the requested logs. Each is closed when training ends, for whatever reason."""
     if request.log is not None:
-        yield stack.enter_context(closing(EventLog(request.log)))
+        if address_in(request.log) is None:
+            yield stack.enter_context(closing(EventLog(request.log)))
+        else:
+            yield stack.enter_context(published_log(request.log, lambda text: listen(Notice(text))))
     if request.tensorboard is not None:
         from zoo.logs.trackers import TensorBoardWriter
 

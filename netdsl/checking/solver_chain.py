@@ -12,6 +12,7 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import address_in, shown_address
 from caffe_proto.errors import CaffeError, in_file
 from caffe_proto.files import read
 from caffe_proto.locations import error_label
@@ -26,6 +27,7 @@ from netdsl.net.build import check_fillers, unknown_types
 from netdsl.net.graph import Phase
 from netdsl.net.placeholder_layer import unavailable_types
 from netdsl.solver.settings import SolverSettings, find_file, find_weights, open_settings, read_settings
+from netdsl.storage.schemes import writable_storage_of
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,10 @@ def _fitting(model: Model, path: Path) -> str:
 
 def _place(param: pb.SolverParameter) -> str:
     """Return a note on the folder for snapshots, which training makes if necessary."""
+    address = address_in(param.snapshot_prefix)
+    if address is not None:
+        writable_storage_of(address)
+        return f"in {shown_address(address).rpartition('/')[0]}"
     folder = Path(param.snapshot_prefix).parent
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     if not existing.is_dir():

@@ -13,10 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import shutil
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -30,14 +27,15 @@ import msgspec
 from caffe_proto.addresses import address_in, shown_address
 from caffe_proto.errors import FileError
 from caffe_proto.limits import Limit
-from caffe_proto.storage import PRIVATE, create_folder, temporary_folder, write_pieces
+from caffe_proto.storage import PRIVATE, create_folder, write_pieces
 from netdsl.distributed import run_lease
 from netdsl.distributed.journal import ROUNDS, WHOLE
 from netdsl.distributed.run_lease import LeaseTerms, RunLease, is_of_lease
 from netdsl.errors import DistributedError, NotStoredError, StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import name_of, show_as
-from netdsl.storage.schemes import StoredObject, WritableStorage, storage_of
+from netdsl.storage.publisher import Publisher, Signature, is_hidden
+from netdsl.storage.schemes import StoredObject, WritableStorage, writable_storage_of
 from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, within_silence
 
 _log = logging.getLogger(__name__)
@@ -50,10 +48,7 @@ _GROWING = (".jsonl", ".log")
 _LEASE = re.compile(r"lease-([0-9]{8})\.json")
 _BEATS = 6  # in the time of a lease
 _LONGEST_LEASE = 1 << 16  # bytes
-_PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0)  # seconds between attempts to publish; in the end, after them training fails
 _LOOK = 1.0  # seconds between two looks at another process's lease
-
-_Signature = tuple[int, int, int]  # of a file: its size, its time and its number
 
 
 class _Published(msgspec.Struct):
@@ -61,7 +56,7 @@ class _Published(msgspec.Struct):
     files that are published."""
 
     keys: list[str] = []
-    files: dict[str, _Signature] = {}
+    files: dict[str, Signature] = {}
 
 
 @dataclass(frozen=True)
@@ -75,9 +70,7 @@ class _Place:
     @classmethod
     def of(cls, address: str, use: str) -> _Place:
         address = address.rstrip("/")
-        storage, name = storage_of(address), name_of(address)
-        if not isinstance(storage, WritableStorage):
-            raise StorageError(f"{shown_address(address)}: files can't be written there; name a folder on this machine")
+        storage, name = writable_storage_of(address), name_of(address)
         key = hashlib.sha256(address.encode()).hexdigest()[:32]
         place = cls(address, (cache_folder() / "runs" / key / use / name).resolve(), storage)
         show_as(place.folder.parent, address)
@@ -104,25 +97,12 @@ class _Place:
             objects = within_silence(lambda: self.storage.objects(self.address), self.address)
         except NotStoredError:
             return {}
-        objects = {name: each for name, each in objects.items() if not _is_hidden(name)}
+        objects = {name: each for name, each in objects.items() if not is_hidden(name)}
         if objects:
             check_names(objects, self.address)
         if "" in objects:
             raise StorageError(f"{shown_address(self.address)}: this is a file; name a folder for the run")
         return objects
-
-    def files(self) -> dict[str, _Signature]:
-        """Return the files of the working folder that are published. Rounds are published when they are complete."""
-        files = dict[str, _Signature]()
-        for path in self.folder.rglob("*"):
-            name = path.relative_to(self.folder).as_posix()
-            if not (_is_hidden(name) or is_of_lease(path) or _NEVER_PUBLISHED.fullmatch(name)):
-                with suppress(OSError):  # it was removed
-                    status = path.stat()
-                    if path.is_file():
-                        files[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
-        whole = {"", *(_round_of(name) for name in files if name.endswith(f"/{WHOLE}"))}
-        return {name: signature for name, signature in files.items() if _round_of(name) in whole}
 
 
 _places: dict[Path, _Place] = {}  # by working folder
@@ -192,14 +172,15 @@ def check_published(folder: Path, *, saved: bool = False) -> None:
         publisher.check(saved=saved)
 
 
-class _Publisher:
-    """Holds the lease at an address, and publishes the files of the working folder. Training doesn't wait for it."""
+class _Publisher(Publisher):
+    """Holds the lease at an address, and publishes the files of the working folder."""
+
+    what = "rounds"
 
     def __init__(self, place: _Place, note: Callable[[str], object]) -> None:
-        self._place, self._note = place, note
-        self._notes = deque[str]()  # from threads; the run's own thread passes them on
+        super().__init__(place.storage, place.address, place.folder, note)
+        self._place = place
         self._lost: DistributedError | None = None
-        self._wanted, self._ended = Event(), Event()
         record = place.read_record()
         self._number, self._terms, before = _taken(place, record, note)
         if before is not None and before.key in record.keys:
@@ -207,79 +188,48 @@ class _Publisher:
             self._published = {name: record.files.get(name, (-1, 0, 0)) for name in names}
         else:
             self._fetch_all(note)
-        self._write_record()
-        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._beat, self._work)]
-        for thread in self._threads:
-            thread.start()
+        self.record()
+        self.start(self._beat)
 
     def check(self, *, saved: bool) -> None:
         """Pass on notes, and raise a `DistributedError` if the lease is lost."""
-        while self._notes:
-            self._note(self._notes.popleft())
+        super().check(saved=saved)
         if self._lost is not None:
             raise self._lost
-        if saved:
-            self._wanted.set()
 
     def close(self, *, failed: bool) -> None:
-        """Publish everything and release the lease. If that isn't possible, raise a `StorageError` that names the
-        working folder. After another failure, that is a note."""
-        self._ended.set()
-        self._wanted.set()
-        for thread in self._threads:
-            thread.join()
-        problem: StorageError | FileError | DistributedError | None = self._lost
-        pauses = () if self._lost is not None else (0.0,) if failed else (0.0, *_PAUSES)
-        for pause in pauses:
-            time.sleep(pause)
-            try:
-                self._publish()
-                self._release()
-                problem = None
-                break
-            except (StorageError, FileError) as reason:
-                problem = reason
-            except DistributedError as reason:
-                problem = reason
-                break
-        while self._notes:
-            self._note(self._notes.popleft())
-        if problem is None or (failed and self._lost is not None):
-            return
-        if not isinstance(problem, DistributedError):
-            show_as(self._place.folder.parent, None)
-            problem = StorageError(
-                f"{problem}; {self._place.folder} still has everything: to publish it from this machine later, run "
-                f"zoo train --resume {shown_address(self._place.address)}"
-            )
-        if not failed:
-            raise problem
-        self._note(str(problem))
+        """Publish everything and release the lease, as for other publishers. A lost lease is an error too."""
+        self.stop()
+        try:
+            if self._lost is not None:
+                raise self._lost
+            super().close(failed=failed)
+        except DistributedError:
+            if not failed:
+                raise
 
-    def _fetch_all(self, note: Callable[[str], object]) -> None:
-        """Replace the working folder's files by those of the address, which another machine wrote."""
-        place = self._place
-        place.record.unlink(missing_ok=True)
-        objects, left = _without_leases(place.objects()), place.files()
-        if left:
-            note(f"{shown_address(place.address)}: the run there replaces an older state of it on this machine")
-        for name in left:
-            (place.folder / name).unlink(missing_ok=True)
-        _fetch(place, objects)
-        self._published = place.files()
+    def files(self) -> dict[str, Signature]:
+        """Return the files of the working folder that are published. Rounds are published when they are complete."""
+        return _publishable(super().files(), self.folder)
 
-    def _write_record(self) -> None:
-        self._place.write_record(_Published([self._terms.key], self._published))
+    def rank(self, name: str) -> int:
+        """Return the place of a file in the order. A run's model follows its rounds and snapshots."""
+        path = PurePosixPath(name)
+        if name == _MODEL:
+            return 3
+        if path.name == WHOLE or name.endswith(".resume.json"):
+            return 2
+        return 1 if name == _RUN else 0
 
-    def _beat(self) -> None:
-        number = 0
-        while not self._ended.wait(self._terms.seconds / _BEATS) and self._lost is None:
-            number += 1
-            with suppress(StorageError):
-                self._check_lease()
-                self._write_lease(msgspec.structs.replace(self._terms, beat=f"{number:016}"))
+    def group(self, name: str) -> str:
+        """Return the folder of a round to which a file belongs."""
+        return _round_of(name)
 
-    def _check_lease(self) -> None:
+    def grows(self, name: str) -> bool:
+        """Return whether a file is a log."""
+        return name.endswith(_GROWING)
+
+    def check_writer(self) -> None:
         """Raise a `DistributedError` if there is a newer lease."""
         objects = self._place.objects()
         number = max(_lease_numbers(objects), default=0)
@@ -293,77 +243,58 @@ class _Publisher:
         self._lost = DistributedError(f"{shown_address(self._place.address)}: {reason}")
         raise self._lost
 
-    def _write_lease(self, terms: LeaseTerms) -> None:
-        path = self._place.folder.parent / "lease.json"
-        write_pieces(path, [msgspec.json.encode(terms)])
-        self._put(path, _lease_name(self._number))
+    def record(self) -> None:
+        """Keep a record of the published files, with which this machine can continue."""
+        self._place.write_record(_Published([self._terms.key], self._published))
 
-    def _release(self) -> None:
+    def end(self) -> None:
         """Release the lease. Its file stays, so that numbers never repeat, unless no run has begun."""
-        if (self._place.folder / _RUN).exists():
+        if (self.folder / _RUN).exists():
             self._write_lease(msgspec.structs.replace(self._terms, released=True))
         else:
             self._place.storage.remove(f"{self._place.address}/{_lease_name(self._number)}")
 
-    def _work(self) -> None:
-        failures = 0
-        while not self._ended.is_set():
-            self._wanted.wait()
-            self._wanted.clear()
-            if self._ended.is_set():
-                return
-            try:
-                self._publish()
-                if failures:
-                    self._notes.append(f"{shown_address(self._place.address)}: the storage can be reached again")
-                failures = 0
-            except DistributedError:
-                return
-            except (StorageError, FileError) as problem:
-                if not failures:
-                    self._notes.append(f"{problem}; training continues, and publishes its rounds later")
-                self._ended.wait(_PAUSES[min(failures, len(_PAUSES) - 1)])
-                failures += 1
-                self._wanted.set()
+    def way_out(self) -> str:
+        """Return advice for a user whose run can't be published."""
+        return (
+            f"{self.folder} still has everything: to publish it from this machine later, run zoo train --resume "
+            f"{shown_address(self._place.address)}"
+        )
 
-    def _publish(self) -> None:
-        """Publish the new files of the working folder, the decisive ones last, and remove what is gone there."""
-        files = self._place.files()
-        changed = [name for name, signature in files.items() if self._published.get(name) != signature]
-        with self._pinned(changed) as pinned:
-            for rank in sorted({*map(_rank, pinned)}):
-                self._check_lease()
-                names = [name for name in pinned if _rank(name) == rank]
-                with ThreadPoolExecutor(AT_ONCE) as pool:
-                    list(pool.map(lambda name: self._put(pinned[name], name), names))
-                self._published |= {name: files[name] for name in names}
-        for name in sorted(self._published.keys() - files.keys(), key=_rank, reverse=True):
-            self._place.storage.remove(f"{self._place.address}/{name}")
-            del self._published[name]
-        if changed:
-            self._write_record()
+    def _fetch_all(self, note: Callable[[str], object]) -> None:
+        """Replace the working folder's files by those of the address, which another machine wrote."""
+        place = self._place
+        place.record.unlink(missing_ok=True)
+        objects, left = _without_leases(place.objects()), self.files()
+        if left:
+            note(f"{shown_address(place.address)}: the run there replaces an older state of it on this machine")
+        for name in left:
+            (place.folder / name).unlink(missing_ok=True)
+        _fetch(place, objects)
+        self._published = dict.fromkeys(objects, (-1, 0, 0)) | self.files()  # the others are leftovers
 
-    def _put(self, path: Path, name: str) -> None:
-        self._place.storage.put(path, f"{self._place.address}/{name}")
+    def _beat(self) -> None:
+        number = 0
+        while not self._ended.wait(self._terms.seconds / _BEATS) and self._lost is None:
+            number += 1
+            with suppress(StorageError):
+                self.check_writer()
+                self._write_lease(msgspec.structs.replace(self._terms, beat=f"{number:016}"))
 
-    @contextmanager
-    def _pinned(self, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-        """Pin files as they are now, by links or copies, since workers write new rounds and remove old ones in the
-        meantime. Yields the pinned files. A round of which a file is gone is left out."""
-        pinned, gone = dict[str, Path](), set[str]()
-        with temporary_folder(self._place.folder.parent, "publishing") as hidden:
-            for number, name in enumerate(names):
-                source, path = self._place.folder / name, hidden / str(number)
-                try:
-                    _copy_of(source, path)
-                    pinned[name] = path
-                except OSError as problem:
-                    if source.exists():
-                        raise FileError(
-                            f"{source}: can't be published: {problem.strerror}; free some space there"
-                        ) from None
-                    gone.add(_round_of(name))
-            yield {name: path for name, path in pinned.items() if _round_of(name) not in gone - {""}}
+    def _write_lease(self, terms: LeaseTerms) -> None:
+        path = self.folder.parent / "lease.json"
+        write_pieces(path, [msgspec.json.encode(terms)])
+        self.put(path, _lease_name(self._number))
+
+
+def _publishable(files: Mapping[str, Signature], folder: Path) -> dict[str, Signature]:
+    files = {
+        name: signature
+        for name, signature in files.items()
+        if not (is_of_lease(folder / name) or _NEVER_PUBLISHED.fullmatch(name))
+    }
+    whole = {"", *(_round_of(name) for name in files if name.endswith(f"/{WHOLE}"))}
+    return {name: signature for name, signature in files.items() if _round_of(name) in whole}
 
 
 def _taken(
@@ -511,29 +442,6 @@ def _without_leases(objects: Mapping[str, StoredObject]) -> dict[str, StoredObje
     return {name: stored for name, stored in objects.items() if not _LEASE.fullmatch(name)}
 
 
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))
-
-
 def _round_of(name: str) -> str:
     """Return the folder of a round to which a file belongs, or an empty text."""
     return name.rpartition("/")[0] if name.startswith(f"{ROUNDS}/") else ""
-
-
-def _copy_of(source: Path, path: Path) -> None:
-    """Make a link to a file, or copy a file that grows."""
-    if source.suffix not in _GROWING:
-        with suppress(OSError):  # some file systems have no links
-            path.hardlink_to(source)
-            return
-    shutil.copyfile(source, path)
-
-
-def _rank(name: str) -> int:
-    """Return the place of a file in the order in which files are published. Later ones make earlier ones valid."""
-    path = PurePosixPath(name)
-    if name == _MODEL:
-        return 3
-    if path.name == WHOLE or name.endswith(".resume.json"):
-        return 2
-    return 1 if name == _RUN else 0

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import local_path
 from caffe_proto.copies import copy_of
 from netdsl.errors import TrainingWarning
 from netdsl.model.opening import load_weights
@@ -85,6 +86,7 @@ class Solver:
 
     def __init__(self, solver_file: str | Path) -> None:
         self.param = read_settings(solver_file)
+        local_path(self.param.snapshot_prefix, "the beginning of a path")
         if self.kind:
             self.param.type = self.kind
         seed(self.param, process.solver_rank())

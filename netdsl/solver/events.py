@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from caffe_proto.addresses import local_path
 from caffe_proto.errors import FileError
 from netdsl.model.weights.match import LoadReport
+from netdsl.storage.local_copies import with_addresses
 
 
 class Action(Enum):
@@ -245,7 +246,7 @@ class EventLog:
         entry = event_as_json(event)
         if entry is not None:
             seconds = round(time.monotonic() - self._start, 3)
-            self._file.write(json.dumps(entry | {"seconds": seconds}) + "\n")
+            self._file.write(with_addresses(json.dumps(entry | {"seconds": seconds})) + "\n")
 
     def close(self) -> None:
         """Close the file."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.addresses import local_path
+from caffe_proto.addresses import address_in, local_path
 from caffe_proto.copies import copy_of
 from caffe_proto.dialects import FORKS
 from caffe_proto.errors import FileError
@@ -22,7 +22,7 @@ from netdsl.layer.data import with_stored_files
 from netdsl.layers import data_layer_of
 from netdsl.model.model import Model, in_state, open_net
 from netdsl.solver.evaluation import DETECTION, precision_rule
-from netdsl.storage.local_copies import is_copy, opened_path, path_in_file
+from netdsl.storage.local_copies import check_allowed, is_copy, opened_path, path_in_file
 
 Policy = Callable[[pb.SolverParameter, int, int], float]  # a function of the settings, the iteration and the step
 _TRAIN_FIELDS = ("net", "net_param", "train_net", "train_net_param")
@@ -37,13 +37,16 @@ def read_settings(path: str | Path) -> pb.SolverParameter:
 
     Caffe's rule: by default, `snapshot_prefix` is the path of the solver's file without its suffix. The snapshots of a
     solver from a storage are in the working folder. If
-    `snapshot_prefix` is a folder, snapshots are in that folder and named after the solver's file.
+    `snapshot_prefix` is a folder, snapshots are in that folder and named after the solver's file. An address must be
+    one that the user allows.
     """
     path = local_path(path)
     param = upgrade_solver(read_solver(path).message).message
     if not param.HasField("snapshot_prefix"):
         param.snapshot_prefix = path.stem if is_copy(path) else str(path.with_suffix(""))
-    elif local_path(param.snapshot_prefix, "the beginning of a path").is_dir():
+    elif (address := address_in(param.snapshot_prefix)) is not None:
+        check_allowed(address)
+    elif Path(param.snapshot_prefix).is_dir():
         param.snapshot_prefix = str(Path(param.snapshot_prefix) / path.stem)
     _check_nets(param, path)
     try:

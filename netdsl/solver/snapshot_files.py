@@ -127,7 +127,15 @@ def newest(prefix: str, note: Callable[[str], object] = lambda text: None) -> Pa
     Calls `note` for each newer snapshot that was skipped, with the reason. Raises a `SolverError` if all snapshots are
     damaged, since training would otherwise start from scratch.
     """
-    path, problems = first_whole(_states(prefix), _check_snapshot)
+    folder = Path(prefix).parent
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return newest_of(prefix, (folder / name for name in states_among(names, Path(prefix).name)), note)
+
+
+def newest_of(prefix: str, states: Iterable[Path], note: Callable[[str], object]) -> Path | None:
+    """Return the first state of a prefix whose snapshot is undamaged, as `newest` does. The next one is only looked at
+    if it is needed."""
+    path, problems = first_whole(states, _check_snapshot)
     if path is None and problems:
         raise SolverError(
             f"all snapshots of '{prefix}' are damaged: {'; '.join(problems)}; to start again, remove them or "
@@ -161,15 +169,14 @@ def _check_snapshot(path: Path) -> Path:
     return path
 
 
-def _states(prefix: str) -> list[Path]:
-    """Return the states of a prefix, ordered from most to fewest iterations."""
-    folder, start = Path(prefix).parent, f"{Path(prefix).name}_iter_"
-    states = {}
-    for path in folder.iterdir() if folder.is_dir() else ():
-        match = _NUMBER.fullmatch(path.name.removeprefix(start)) if path.name.startswith(start) else None
+def states_among(names: Iterable[str], prefix: str) -> list[str]:
+    """Return the names of states that begin with a prefix, ordered from most to fewest iterations."""
+    start, states = f"{prefix}_iter_", list[tuple[int, str]]()
+    for name in names:
+        match = _NUMBER.fullmatch(name.removeprefix(start)) if name.startswith(start) else None
         if match:
-            states[int(match[1]), path.name] = path
-    return [states[key] for key in sorted(states, reverse=True)]
+            states.append((int(match[1]), name))
+    return [name for _, name in sorted(states, reverse=True)]
 
 
 def _read_state(path: Path) -> CaffeFile[pb.SolverState]:

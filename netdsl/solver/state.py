@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.addresses import local_path
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.storage import remove_leftovers
@@ -37,6 +38,7 @@ from netdsl.solver.snapshot_files import (
 from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
 from netdsl.solver.used_weights import NormalizedOutput, weights_for_use
+from netdsl.storage.local_copies import with_addresses
 
 
 class KeptSolver(Protocol):
@@ -88,16 +90,16 @@ def save(solver: KeptSolver) -> SnapshotSaved:
     files."""
     hdf5 = solver.param.snapshot_format == pb.SolverParameter.HDF5
     suffix = ".h5" if hdf5 else ""
-    base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
+    prefix = local_path(solver.param.snapshot_prefix, "the beginning of a path")
+    base = f"{prefix}_iter_{solver.iteration}"
     model, path = Path(f"{base}.caffemodel{suffix}"), Path(f"{base}.solverstate{suffix}")
     with suppress(OSError):  # writing the weights reports the problem
         model.parent.mkdir(parents=True, exist_ok=True)  # repositories don't keep empty folders
-    remove_leftovers(model.parent, f"{Path(solver.param.snapshot_prefix).name}_iter_")
+    remove_leftovers(model.parent, f"{prefix.name}_iter_")
     with weights_for_use(solver.normalized_outputs):
         save_net(solver.net.built, model, gradients=solver.param.snapshot_diff, durable=True)
-    file = CaffeFile(
-        pb.SolverState(iter=solver.iteration, learned_net=str(model)), form=Form.HDF5 if hdf5 else Form.BINARY
-    )
+    message = pb.SolverState(iter=solver.iteration, learned_net=with_addresses(str(model)))
+    file = CaffeFile(message, form=Form.HDF5 if hdf5 else Form.BINARY)
     file.message.current_step = solver.current_step
     for history in solver.updater.history():
         file.blobs.put(file.message.history.add(), history.cpu().numpy())

@@ -28,7 +28,7 @@ from caffe_proto.storage import PRIVATE, create_folder, file_hash, remove_leftov
 from netdsl.errors import StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.schemes import Storage, StoredObject, storage_of
-from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, within_silence
+from netdsl.storage.transfers import AT_ONCE, check_complete, check_names, fetch_file, within_silence
 
 _log = logging.getLogger(__name__)
 
@@ -69,17 +69,22 @@ def path_in_file(name: str, folder: Path | None) -> Path | None:
     """
     address = address_in(name)
     if address is not None:
-        if not any(address.startswith(allowed) for allowed in allowed_addresses()):
-            raise StorageError(
-                f"{shown_address(address)}: a file names this address, and files may not make netdsl read from a "
-                f"storage; if you trust it, set {ALLOWED}={shown_address(address).rpartition('/')[0]}/"
-            )
+        check_allowed(address)
         return local_copy(address)
     origin = _origin_of(folder) if folder is not None else None
     parts = PurePosixPath(name).parts
     if origin is None or not parts or name.startswith("/") or ".." in parts or "\\" in name:
         return None
     return local_copy(f"{origin.rpartition('/')[0]}/{'/'.join(parts)}")
+
+
+def check_allowed(address: str) -> None:
+    """Raise a `StorageError` if files may not name an address."""
+    if not any(address.startswith(allowed) for allowed in allowed_addresses()):
+        raise StorageError(
+            f"{shown_address(address)}: a file names this address, and files may not make netdsl connect to a "
+            f"storage; if you trust it, set {ALLOWED}={shown_address(address).rpartition('/')[0]}/"
+        )
 
 
 def allowed_addresses() -> tuple[str, ...]:
@@ -153,6 +158,7 @@ def local_copy(address: str) -> Path:
     storage, name = storage_of(address), name_of(address)
     objects = within_silence(lambda: storage.objects(address), address)
     check_names(objects, address)
+    check_complete(objects, address)
     known = all(stored.version for stored in objects.values())
     version = json.dumps(_versions(objects))
     key = hashlib.sha256(f"{address}\0{version if known else token_hex(16)}".encode()).hexdigest()[:_DIGITS]

@@ -101,3 +101,11 @@ def storage_of(address: str) -> Storage:
         return storage
     wrapped: Storage = import_module("netdsl.storage.drivers").DriverStorage(storage)
     return wrapped
+
+
+def writable_storage_of(address: str) -> WritableStorage:
+    """Return the storage of an address to which files are written. Raises a `StorageError` if it can only be read."""
+    storage = storage_of(address)
+    if not isinstance(storage, WritableStorage):
+        raise StorageError(f"{shown_address(address)}: files can't be written there; name a path on this machine")
+    return storage

@@ -18,6 +18,7 @@ from netdsl.storage.schemes import Storage, StoredObject
 
 T = TypeVar("T")
 
+INCOMPLETE = "netdsl-incomplete.txt"  # in a folder of which not all files are published
 AT_ONCE = 8  # files that are transferred at the same time
 _SILENCE = 60.0  # seconds without a byte, or without an answer, after which a transfer ends
 
@@ -33,6 +34,15 @@ def check_names(objects: Mapping[str, StoredObject], address: str) -> None:
                 f"{shown_address(address)}: '{name[:100]}' isn't the name of a file below the folder; "
                 "rename it in the storage"
             )
+
+
+def check_complete(objects: Mapping[str, StoredObject], address: str) -> None:
+    """Raise a `StorageError` if not all files of a folder are published."""
+    if INCOMPLETE in objects:
+        raise StorageError(
+            f"{shown_address(address)}: the folder isn't complete, because a command is still publishing it, or was "
+            f"interrupted; wait until {INCOMPLETE} is gone, or remove the folder and write it again"
+        )
 
 
 def fetch_file(storage: Storage, stored: StoredObject, path: Path, ended: Event) -> list[object]:

@@ -14,7 +14,7 @@ import torch
 from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Retention, read_memberships
-from netdsl.distributed.run import NEWEST, Run, exists, forget
+from netdsl.distributed.run import Run, exists, forget
 from netdsl.distributed.run_lease import RunLease
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
 from netdsl.distributed.run_starts import note_start
@@ -24,7 +24,7 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervisor import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker_count import WorkerCount
-from netdsl.errors import DataError, DistributedError, SolverError, UnfitMachinesError
+from netdsl.errors import DataError, DistributedError, UnfitMachinesError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_files, store_for_workers
 from netdsl.net.feed import Feeds
@@ -34,9 +34,9 @@ from netdsl.solver.events import Action, Event, Listener, Notice, SnapshotSaved,
 from netdsl.solver.length import Intervals
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import SolverSettings, find_weights
-from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from netdsl.training.backends import HERE, PATIENCE, Backend, await_all
+from netdsl.training.publications import start_of, with_published_snapshots
 
 DISPLAYS = 50  # of the loss, in a program's training whose settings don't state an interval
 _RETENTION = Retention(every=50)  # in rounds, for a run in a temporary folder
@@ -264,34 +264,26 @@ def train_alone(
 
     With `test_last`, the trained net is tested at the end, even if `test_interval` doesn't divide `max_iter`.
     """
-    listen = _passing_on(listeners)
-    start = _start_of(run, listen)
-    with open_solver(
-        run.solver,
-        folder=run.folder,
-        compute=replace(run.compute, device=run.device(0)),
-        weights=() if start else run.weights,
-        tables=run.tables,
-        listen=listen,
-        poll_action=requested,
-        require_finite=run.require_finite,
-        test_last=test_last,
-    ) as solver:
+    with ExitStack() as stack:
+        start = start_of(run, stack, _passing_on(listeners))
+        run, listen = stack.enter_context(with_published_snapshots(run, _passing_on(listeners)))
+        solver = stack.enter_context(
+            open_solver(
+                run.solver,
+                folder=run.folder,
+                compute=replace(run.compute, device=run.device(0)),
+                weights=() if start else run.weights,
+                tables=run.tables,
+                listen=listen,
+                poll_action=requested,
+                require_finite=run.require_finite,
+                test_last=test_last,
+            )
+        )
         if start is not None:
             state.restore(solver, start)
         solver.solve()
     return solver
-
-
-def _start_of(run: Run, listen: Listener) -> Path | None:
-    """Return the solver state from which a run resumes, or `None`. `listen` gets notices about damaged snapshots."""
-    if run.snapshot is None:
-        return None
-    if run.snapshot == NEWEST:
-        return newest(run.solver.param.snapshot_prefix, lambda text: listen(Notice(text)))
-    if run.weights:
-        raise SolverError("a snapshot contains its own weights; give --snapshot or --weights, not both")
-    return Path(run.snapshot)
 
 
 def train_on_devices(
@@ -299,20 +291,20 @@ def train_on_devices(
 ) -> End | None:
     """Train as Caffe does with `-gpu 0,1`: each device has its own batch, and the gradients are averaged in every
     step."""
-    listen = _passing_on(listeners)
-    start = _start_of(run, listen)
-    several = replace(
-        run,
-        strategy=AllReduce(divides_batch=False),
-        workers=len(run.devices),
-        snapshot=None if start is None else str(start.resolve()),
-        weights=run.weights if start is None else (),
-        keeping=_RETENTION,
-    )
-    with TemporaryDirectory(prefix="netdsl-") as temporary:
-        folder = Path(temporary, "run")
+    with ExitStack() as stack:
+        start = start_of(run, stack, _passing_on(listeners))
+        run, listen = stack.enter_context(with_published_snapshots(run, _passing_on(listeners)))
+        several = replace(
+            run,
+            strategy=AllReduce(divides_batch=False),
+            workers=len(run.devices),
+            snapshot=None if start is None else str(start.resolve()),
+            weights=run.weights if start is None else (),
+            keeping=_RETENTION,
+        )
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="netdsl-")), "run")
         begun = _begin_in_folder(_with_share_of_cores(several, HERE).settled(), folder, HERE, None)
-        return train(folder, HERE, run=begun, listeners=listeners, requested=requested)
+        return train(folder, HERE, run=begun, listeners=[listen], requested=requested)
 
 
 def go_on_together(folder: Path, backend: Backend, what: str, seconds: float = PATIENCE) -> None:

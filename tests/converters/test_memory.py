@@ -47,7 +47,7 @@ def write(name, outputs):
 
 def to(target, name):
     path = Path(f"{name}_caffe" if target == "caffe" else f"{name}.onnx")
-    export(net=f"{name}.prototxt", weights=(f"{name}.caffemodel",), target=target, output=path)
+    export(net=f"{name}.prototxt", weights=(f"{name}.caffemodel",), target=target, output=str(path))
 
 def run(name):
     session = onnxruntime.InferenceSession(f"{name}.onnx", providers=["CPUExecutionProvider"])

@@ -118,3 +118,26 @@ def test_results_are_published(bucket: Any, zoo: Zoo, tmp_path: Path) -> None:
     assert "blob 0: equal" in read.out and "blob 1: equal" in read.out, read.err
     lost = zoo("convert", weights, "s3://nobody/w.caffemodel.h5")
     assert lost.code == 2 and "copy the result from" in lost.err
+
+
+def test_exports_data_and_snapshots_are_published(bucket: Any, zoo: Zoo, tmp_path: Path) -> None:
+    made = zoo("data", "convert", "digits", "lmdb:s3://models/digits_lmdb")
+    assert made.code == 0, made.err
+    assert [each.key for each in bucket.objects.all()] == ["digits_lmdb/data.mdb"]
+    again = zoo("data", "convert", "digits", "lmdb:s3://models/digits_lmdb")
+    assert again.code == 2 and "the address has files already" in again.err
+    folder = tmp_path / "here"
+    (folder / "net.prototxt").write_text(TRAINED.replace("SOURCE", "lmdb:s3://models/digits_lmdb"))
+    solver = SOLVER.replace("snapshot_after_train: false", 'snapshot: 2 snapshot_prefix: "s3://models/snaps/a"')
+    (folder / "solver.prototxt").write_text(solver)
+    words, env = ["train", "--solver", "solver.prototxt"], {"NETDSL_ALLOW_ADDRESSES": "s3://models/"}
+    done = zoo(*words, "--log", "s3://models/log.jsonl", env=env)
+    assert done.code == 0 and "s3://models/snaps/a_iter_4" in done.out, done.err
+    kinds = ("caffemodel", "resume.json", "solverstate")
+    snapshots = {f"snaps/a_iter_{number}.{kind}" for number in (2, 4) for kind in kinds}
+    assert {each.key for each in bucket.objects.all()} == {"digits_lmdb/data.mdb", "log.jsonl", *snapshots}
+    resumed = zoo(*words, "--snapshot", "auto", "--max-iter", "6", env=env)
+    assert resumed.code == 0 and "s3://models/snaps/a_iter_6" in resumed.out, resumed.err
+    net, weights = "s3://models/out/deploy.prototxt", "s3://models/snaps/a_iter_6.caffemodel"
+    done = zoo("export", "net.prototxt", "--weights", weights, "--to", "caffe", "-o", "s3://models/out", env=env)
+    assert done.code == 0 and f"wrote {net}" in done.out and zoo("show", net).code == 0, done.err

@@ -44,7 +44,8 @@ class ConvertDataRequest(Request):
     fails, nothing is written.
 
     The prefix or the suffix of DST selects the format: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH,
-    shards:FOLDER?samples=N. Databases contain Caffe's records, with the keys that convert_imageset writes.
+    shards:FOLDER?samples=N. Databases contain Caffe's records, with the keys that convert_imageset writes. The path can
+    be an address without files, as in lmdb:s3://bucket/train; the data are published there when they are complete.
 
     Images with objects can be written as lmdb:PATH or leveldb:PATH with SSD's records and a label map, as voc:FOLDER,
     as coco:FILE.json with a folder of images next to it, as yolo:FOLDER, or as maps:FOLDER with a list of images and
@@ -65,7 +66,7 @@ class ConvertDataRequest(Request):
     """
 
     source: str = argument("SRC", address="read")
-    target: str = argument("DST")
+    target: str = argument("DST", address="new")
     resize: tuple[int, int] | None = option(
         "Height and width to which all images are resized.", default=None, metavar="HxW", parse=height_and_width
     )

@@ -38,8 +38,12 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
         "Weights of the net, in any weights format.", default=(), metavar="FILE", address="read"
     )
     target: ExportTarget = option("Program or format to export to.", name="to")
-    output: Path | None = option(
-        "Folder for Caffe's files, or the file to write.", default=None, short="o", metavar="PATH"
+    output: str | None = option(
+        "Folder for Caffe's files, or the file to write. It can have an address.",
+        default=None,
+        short="o",
+        metavar="PATH",
+        address="write",
     )
     verify: bool = option("Verify that the exported net computes the same outputs.", default=True)
     tolerance: float | None = option(

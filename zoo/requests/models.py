@@ -116,15 +116,16 @@ class FetchRequest(Request):
 
 @request
 class PushRequest(Request):
-    """Push a model's folder to TARGET: a new folder, or hf:OWNER/NAME, a repository on the hub. The command adds the
-    name and SHA-256 of the weights to the card, so that a later pull can verify them.
+    """Push a model's folder to TARGET: a new folder, which can have an address such as s3://bucket/NAME, or
+    hf:OWNER/NAME, a repository on the hub. The command adds the name and SHA-256 of the weights to the card, so that a
+    later pull can verify them.
 
     The card is the beginning of README.md, and must contain a summary and a license. The hub's token comes from `hf
     auth login` or HF_TOKEN.
     """
 
     model: str = argument("MODEL_FOLDER")
-    target: str = argument("TARGET")
+    target: str = argument("TARGET", address="new")
     private: bool = option("Make a new repository on the hub private.", default=False)
 
     def check(self) -> None:

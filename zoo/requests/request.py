@@ -67,8 +67,10 @@ class Said(TypedDict, total=False):
     is_argument: bool
     is_file: bool  # the path of an existing local file
     # The use of addresses: their files are read or written, or another program uses them. If Spark is the backend, it
-    # uses those of tables and results. Runs are written at addresses, or their records are read.
-    address: Literal["read", "write", "table", "result", "run", "recorded run", "other"]
+    # uses those of tables and results. A new file or folder is written only where there is none, and a kind may precede
+    # its address. Runs are written at addresses, or their records are read. Training itself reads snapshots and
+    # publishes logs.
+    address: Literal["read", "write", "table", "result", "new", "run", "recorded run", "training", "other"]
     unprocessed: bool  # whether the field also accepts words that look like options
 
 
@@ -124,9 +126,10 @@ class Request:
             for each in fields_of(type(self)):
                 value = getattr(self, each.name)
                 if each.writes_addresses and not self.passes_addresses(each) and _has_address(value):
-                    from netdsl.storage.outgoing import outgoing_path
+                    from netdsl.storage.outgoing import outgoing_data, outgoing_path
 
-                    changes[each.name] = str(stack.enter_context(outgoing_path(value)))
+                    outgoing = outgoing_data if each.said.get("address") == "new" else outgoing_path
+                    changes[each.name] = str(stack.enter_context(outgoing(value)))
             copied = self._with_local_copies()._with_run_folders()
             yield replace(copied, **changes) if changes else copied
 
@@ -195,8 +198,8 @@ class RequestField:
 
     @property
     def writes_addresses(self) -> bool:
-        """Whether a file is written under an address."""
-        return self.said.get("address") in ("write", "result")
+        """Whether files are written under an address."""
+        return self.said.get("address") in ("write", "result", "new")
 
     @property
     def is_needed(self) -> bool:

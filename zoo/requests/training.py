@@ -241,7 +241,10 @@ class TrainRequest(OfSolver, ByWorkers):
         "Weights to begin with, matched by layer name.", default=(), metavar="FILE", address="read"
     )
     snapshot: str | None = option(
-        "Solver state to resume from; 'auto' is the newest complete one.", default=None, metavar="FILE"
+        "Solver state to resume from, or its address; 'auto' is the newest complete one.",
+        default=None,
+        metavar="FILE",
+        address="training",
     )
     gpus: str | None = option("GPUs by number, or all, with one worker for each.", default=None, metavar="0,1")
     max_iter: int | None = option(
@@ -297,7 +300,10 @@ class TrainRequest(OfSolver, ByWorkers):
         address="recorded run",
     )
     log: str | None = option(
-        "File to which a JSON object is appended for each display, test and snapshot.", default=None, metavar="FILE"
+        "File or address to which a JSON object is appended for each display, test and snapshot.",
+        default=None,
+        metavar="FILE",
+        address="training",
     )
     tensorboard: str | None = option("Folder for TensorBoard events.", default=None, metavar="FOLDER")
     mlflow: str | None = option(

@@ -107,9 +107,10 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     as_csv: bool = option("Print CSV, with a row for each class or box.", default=False, name="csv")
     top: int | None = option("Number of classes in an answer; by default 5.", default=None, least=1, metavar="K")
     threshold: float | None = option("Minimum score of a box; by default 0.5 or the card's.", default=None, metavar="X")
-    draw: Path | None = option(
-        "Folder for images with boxes, points or masks on them, or for pictures that the net computes.",
-        default=None, metavar="FOLDER",
+    draw: str | None = option(
+        "Folder for images with boxes, points or masks on them, or for pictures that the net computes. It can have an "
+        "address.",
+        default=None, metavar="FOLDER", address="write",
     )  # fmt: skip
     blob: str | None = option(
         "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"

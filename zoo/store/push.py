@@ -10,6 +10,7 @@ from pathlib import Path
 from caffe_proto.addresses import local_path
 from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import temporary_folder, write_pieces
+from netdsl.storage.local_copies import with_addresses
 from zoo.cards import CARD, Card, parse_card
 from zoo.model_folder import ModelFolder
 from zoo.store.errors import StoreError
@@ -101,7 +102,7 @@ def _push_to_folder(files: list[Path], card: str, target: Path) -> str:
             f"{target}: the folder can't be written: {problem.strerror or problem}; choose a folder that you "
             "can write to, or free space there"
         ) from None
-    return str(target)
+    return with_addresses(str(target))
 
 
 def _push_to_hub(files: list[Path], card: str, repository: str, name: str, *, private: bool) -> str:

@@ -16,6 +16,7 @@ from netdsl.layer import Layer
 from netdsl.model.weights.match import AnyArray, LoadReport, Weights, pair_blobs, unique_names
 from netdsl.net.build import AUTOMATIC, Built
 from netdsl.net.memory import allocate_layers, check_weights
+from netdsl.storage.outgoing import published_path
 
 
 def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> LoadReport:
@@ -118,7 +119,7 @@ def save_net(
     """Write a net with its weights and, with `gradients`, also its gradients, as in Caffe's snapshots.
 
     By default, the form follows the file's suffix. Caffe's HDF5 files store a shared blob only once. With `durable`,
-    the file is on the disk when the function returns.
+    the file is on the disk when the function returns. A file with an address is published when it is complete.
     """
     form = form or form_of(path)
     file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)
@@ -134,4 +135,5 @@ def save_net(
             blob = message.blobs.add()
             if (names[id(layer)], index) not in shared:
                 file.blobs.put(blob, array_of(tensor), _gradient_of(tensor) if gradients else None)
-    write(file, path, form=form, durable=durable)
+    with published_path(path) as local:
+        write(file, local, form=form, durable=durable)

@@ -11,6 +11,7 @@ from caffe_proto.files import CaffeFile, Form, write
 from netdsl.model.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES
 from netdsl.model.weights.match import Weights, unique_names
 from netdsl.model.weights.tensor_files import Precision, write_tensors
+from netdsl.storage.outgoing import published_path
 
 _ABOUT = {"format": "caffe", "names": "LAYER.INDEX"}
 
@@ -25,17 +26,20 @@ def write_weights(
     """Write weights in the format of the file's suffix. With a net, a caffemodel contains the net's layers.
 
     In files of tensors, a blob is named LAYER.INDEX, such as `conv1.0`. `precision` applies only to these files,
-    because Caffe stores float32.
+    because Caffe stores float32. A file with an address is published when it is complete.
     """
     suffix = Path(path).suffix
-    if suffix in TENSOR_SUFFIXES:
-        arrays = {f"{layer}.{index}": array for layer, blobs in weights.items() for index, array in enumerate(blobs)}
-        name = {"net": net.name} if net is not None else {}
-        write_tensors(path, arrays, about={**_ABOUT, **name}, precision=precision)
-    elif suffix in WEIGHTS_SUFFIXES:
-        write(caffe_file_of(weights, net), path)
-    else:
+    if suffix not in WEIGHTS_SUFFIXES:
         raise FileError(f"{path}: weights can't be written as '{suffix}'; use one of {', '.join(WEIGHTS_SUFFIXES)}")
+    with published_path(path) as local:
+        if suffix in TENSOR_SUFFIXES:
+            tensors = {
+                f"{layer}.{index}": array for layer, arrays in weights.items() for index, array in enumerate(arrays)
+            }
+            name = {"net": net.name} if net is not None else {}
+            write_tensors(local, tensors, about={**_ABOUT, **name}, precision=precision)
+        else:
+            write(caffe_file_of(weights, net), local)
 
 
 def caffe_file_of(weights: Weights, net: pb.NetParameter | None = None) -> CaffeFile[pb.NetParameter]:

@@ -6,20 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+import numpy as np
 import pytest
 
+from caffe_proto.errors import FileError
 from netdsl.errors import StorageError
+from netdsl.model.weights.writing import write_weights
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import with_addresses
-from netdsl.storage.outgoing import outgoing_path
-from tests.memory_storage import Put
+from netdsl.storage.outgoing import outgoing_path, published_path
+from tests.memory_storage import Put, stored
 
 ADDRESS = "memory://bucket/nets/net.onnx"
-
-
-def stored() -> dict[str, bytes]:
-    system: Any = fsspec.filesystem("memory")
-    return {name: system.cat_file(name) for name in system.find("/bucket")}
 
 
 def test_a_file_is_published_with_those_next_to_it(put: Put) -> None:
@@ -31,6 +29,30 @@ def test_a_file_is_published_with_those_next_to_it(put: Put) -> None:
         assert stored() == {"/bucket/nets/net.onnx": b"old"}
     assert stored() == {"/bucket/nets/net.onnx": b"net", "/bucket/nets/net.data": b"values"}
     assert not list((cache_folder() / "outgoing").iterdir())
+
+
+def test_a_folder_is_published_with_the_nets_after_the_weights(put: Put, published: list[str]) -> None:
+    with outgoing_path("memory://bucket/nets/") as path:
+        for name in ("solver.prototxt", "deploy.prototxt", "train_val.prototxt", "deploy.caffemodel", "rows/data.mdb"):
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text(name)
+        path.with_name("nets.json").write_text("read with the folder")
+    names = [address.removeprefix("memory://bucket/") for address in published]
+    assert names[0] == "nets.json" and {*names[1:3]} == {"nets/deploy.caffemodel", "nets/rows/data.mdb"}
+    assert {*names[3:5]} == {"nets/deploy.prototxt", "nets/train_val.prototxt"} and names[5:] == [
+        "nets/solver.prototxt"
+    ]
+
+
+def test_a_program_writes_weights_under_an_address(put: Put) -> None:
+    with published_path("here.txt") as path:
+        assert path == Path("here.txt")
+    weights = {"ip": [np.ones((2, 3), np.float32)]}
+    for name in ("w.safetensors", "w.caffemodel"):
+        write_weights(weights, f"memory://bucket/{name}")
+    with pytest.raises(FileError, match=r"^memory://bucket/w.txt: weights can't be written as '.txt'"):
+        write_weights(weights, "memory://bucket/w.txt")
+    assert sorted(stored()) == ["/bucket/w.caffemodel", "/bucket/w.safetensors"]
 
 
 def test_nothing_is_published_after_an_error(put: Put) -> None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.memory_storage import put
+from tests.memory_storage import published, put
 
-__all__ = ["put"]
+__all__ = ["published", "put"]

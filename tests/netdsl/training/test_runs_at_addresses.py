@@ -23,6 +23,7 @@ from netdsl.distributed.run_storage import check_published, hold, recorded_folde
 from netdsl.distributed.strategies.settings import parse
 from netdsl.errors import DistributedError, StorageError
 from netdsl.solver.events import Event
+from netdsl.storage import outgoing, publisher
 from netdsl.storage.drivers import DriverStorage
 from netdsl.storage.local_copies import local_copy
 from netdsl.training import job
@@ -100,7 +101,7 @@ def states(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, bytes]]]:
                 kept.append(stored())
 
             patch.setattr(DriverStorage, name, kept_after)
-        patch.setattr(run_storage, "AT_ONCE", 1)
+        patch.setattr(outgoing, "AT_ONCE", 1)
         yield kept
 
 
@@ -200,6 +201,16 @@ def test_an_address_has_one_writer(machine: Callable[[str], Path], monkeypatch: 
         assert "replaces an older state" in notes[0]
 
 
+def test_files_that_a_killed_publication_left_are_removed(machine: Callable[[str], Path]) -> None:
+    first = machine("first")
+    with hold(first):
+        saved(first, "run.json")
+    fsspec.filesystem("memory").pipe_file("/bucket/run/rounds/round-00000009/worker-0.npz", b"without its round")
+    with hold(machine("second")):
+        pass
+    assert list(stored()) == ["run.json"]
+
+
 def test_a_silent_writer_is_replaced_and_ends(machine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "0.5")
     first, notes = machine("first"), list[str]()
@@ -224,7 +235,7 @@ def test_training_goes_on_while_the_storage_cannot_be_reached(
 ) -> None:
     folder, notes = machine("first"), list[str]()
     put = DriverStorage.put
-    monkeypatch.setattr(run_storage, "_PAUSES", (0.01,))
+    monkeypatch.setattr(publisher, "PAUSES", (0.01,))
 
     def fail(self: DriverStorage, path: Path, address: str) -> None:
         raise StorageError(f"{address}: can't be reached")

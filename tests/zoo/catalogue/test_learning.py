@@ -110,7 +110,7 @@ def test_a_net_is_exported_to_caffe_and_onnx_with_proofs(name: str, tmp_path: Pa
     deploy, weights = str(tmp_path / "model/deploy.prototxt"), str(tmp_path / "random.caffemodel")
     _made_up(Net(deploy)).save(weights)
     for target, output in (("caffe", "caffe"), ("onnx", "model.onnx")):
-        exported = export(net=deploy, weights=(weights,), target=target, output=tmp_path / output)
+        exported = export(net=deploy, weights=(weights,), target=target, output=str(tmp_path / output))
         assert all(proof.difference is not None and np.isfinite(proof.difference) for proof in exported.proofs)
         assert all(file.stat().st_size for file in exported.files)
         for file in exported.files:

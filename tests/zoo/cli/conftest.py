@@ -20,8 +20,11 @@ import torch
 
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
 from netdsl.data.sources.open_source import open_source
+from tests.memory_storage import published, put
 from zoo.catalogue.writing import write_model
 from zoo.cli import main
+
+__all__ = ["published", "put"]
 
 needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
 

@@ -15,6 +15,11 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
+from netdsl.errors import StorageError
+from netdsl.storage.drivers import DriverStorage
+from netdsl.storage.local_copies import local_copy
+from netdsl.storage.transfers import INCOMPLETE
+from tests.memory_storage import Put, stored
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 5, 4, 3), np.uint8)
 
@@ -339,3 +344,75 @@ def test_sides_and_parts_can_be_chosen(zoo, voc) -> None:
     assert (
         done.code == 2 and "voc:x: this format needs images with marked objects, and digits contains none" in done.err
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "read", "last"),
+    [
+        ("lmdb:ADDRESS", "lmdb:ADDRESS", "out/data.mdb"),
+        ("leveldb:ADDRESS", "leveldb:ADDRESS", "out/CURRENT"),
+        ("ADDRESS.parquet", "ADDRESS.parquet", "out.parquet"),
+        ("folder:ADDRESS", "folder:ADDRESS", ""),
+        ("shards:ADDRESS?samples=2", "shards:ADDRESS?image=png&label=cls", ""),
+    ],
+    ids=["lmdb", "leveldb", "parquet", "folder", "shards"],
+)
+def test_items_are_published_and_read_again(
+    zoo, folder, put: Put, published: list[str], target: str, read: str, last: str
+) -> None:
+    words = ["data", "convert", "../in", target.replace("ADDRESS", "memory://bucket/out")]
+    done = zoo(*words)
+    assert done.code == 0, done.err
+    assert published[-1].endswith(last) and not list(Path.cwd().iterdir())
+    assert not [name for name in stored() if INCOMPLETE in name]
+    source = read.replace("ADDRESS", "memory://bucket/out")
+    shown = zoo("data", "show", source, "--json")
+    assert shown.code == 0 and json.loads(shown.out)["items"] == 3, shown.err
+    before = stored()
+    again = zoo(*words)
+    assert again.code == 2 and "the address has files already; remove them, or choose another name" in again.err
+    assert stored() == before
+
+
+@pytest.mark.parametrize("kind", ["voc", "yolo", "maps", "lmdb"])
+def test_sets_are_published_and_read_again(zoo, put: Put, kind: str) -> None:
+    done = zoo("data", "convert", MARKED, f"{kind}:memory://bucket/set")
+    assert done.code == 0, done.err
+    option = "?first_pixel=0" if kind == "lmdb" else ""
+    shown = zoo("data", "show", f"{kind}:memory://bucket/set{option}", "--json")
+    assert shown.code == 0 and json.loads(shown.out)["images"] == 12, shown.err
+
+
+def test_a_coco_file_is_published_after_its_images(zoo, put: Put, published: list[str]) -> None:
+    assert zoo("data", "convert", MARKED, "coco:memory://bucket/set.json").code == 0
+    assert published[-1] == "memory://bucket/set.json" and len(published) == 13
+    shown = zoo("data", "show", "coco:memory://bucket/set.json?images=memory://bucket/set", "--json")
+    assert shown.code == 0 and json.loads(shown.out)["images"] == 12, shown.err
+    put("memory://bucket/other/1.png", b"")
+    done = zoo("data", "convert", MARKED, "coco:memory://bucket/other.json")
+    assert done.code == 2 and "memory://bucket/other: the address has files already" in done.err
+
+
+def test_data_that_are_not_complete_are_not_read(zoo, folder, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_file = DriverStorage.put
+
+    def put_or_fail(storage: DriverStorage, path: Path, address: str) -> None:
+        if address.endswith("labels.txt"):
+            with pytest.raises(StorageError, match=r"^memory://bucket/out: the folder isn't complete"):
+                local_copy("memory://bucket/out")
+            raise StorageError("the storage is gone")
+        put_file(storage, path, address)
+
+    monkeypatch.setattr(DriverStorage, "put", put_or_fail)
+    done = zoo("data", "convert", "../in", "folder:memory://bucket/out")
+    assert done.code == 2 and "the storage is gone; copy the result from " in done.err
+    assert not stored()
+    put(f"memory://bucket/out/{INCOMPLETE}", "of a command that was killed")
+    done = zoo("data", "convert", "../in", "folder:memory://bucket/out")
+    assert done.code == 2 and "remove the folder and write it again" in done.err
+
+
+def test_streams_need_a_folder_on_this_machine(zoo, put: Put) -> None:
+    Path("text.txt").write_text("a text " * 20)
+    done = zoo("data", "convert", "text:text.txt?streams=2", "memory://bucket/streams")
+    assert done.code == 2 and "memory://bucket/streams: this must be a folder on this machine" in done.err

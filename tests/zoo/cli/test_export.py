@@ -10,7 +10,11 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
+from converters.onnx import export_onnx
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.opening import open_model
 from netdsl.training.net import Net
+from tests.memory_storage import Put, stored
 from tests.zoo.cli.conftest import needs_onnx
 
 NET = """name: "small"
@@ -381,3 +385,45 @@ def test_an_exported_net_names_the_given_dialect(zoo):
     assert Path("out/deploy.prototxt").read_text().startswith("# dialect: happynear\n")
     code, _, err = zoo(*export, "--dialect", "hapynear")
     assert (code, err.startswith("zoo: there is no dialect 'hapynear'; choose one of bvlc")) == (2, True), err
+
+
+WORDS = ["../small.prototxt", "--weights", "../small.caffemodel"]
+
+
+def test_an_export_to_caffe_is_published_with_the_net_after_its_weights(zoo, put: Put, published: list[str]) -> None:
+    Path("../small_labels.txt").write_text("a\nb\nc\nd\ne\n")
+    done = zoo("export", *WORDS, "--to", "caffe", "-o", "memory://bucket/out", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["files"] == [
+        f"memory://bucket/out/{name}" for name in ("deploy.caffemodel", "deploy.prototxt", "labels.txt")
+    ]
+    assert published[-1] == "memory://bucket/out/deploy.prototxt" and not list(Path.cwd().iterdir())
+    shown = zoo("show", "memory://bucket/out/deploy.caffemodel")
+    assert shown.code == 0 and "InnerProduct" in shown.out
+    net = "memory://bucket/out/deploy.prototxt"
+    again = zoo("export", net, "--to", "caffe", "-o", "memory://bucket/out")
+    assert again.code == 2 and "the folder contains 'deploy.prototxt', which is being exported" in again.err
+    assert again.err.startswith("zoo: memory://bucket/out: ") and len(published) == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "file"), [pytest.param("onnx", "a.onnx", marks=needs_onnx), ("torch", "a.pt2")], ids=["onnx", "torch"]
+)
+def test_an_export_of_one_file_is_published_after_its_proof(zoo, target: str, file: str, put: Put) -> None:
+    address = f"memory://bucket/{file}"
+    done = zoo("export", *WORDS, "--to", target, "-o", address)
+    assert done.code == 0 and f"wrote {address}\n" in done.out, done.err
+    here = zoo("export", *WORDS, "--to", target, "-o", file)
+    assert here.code == 0 and [*stored()] == [f"/bucket/{file}"]
+    put("memory://bucket/other", "old")
+    failed = zoo("export", *WORDS, "--to", target, "-o", "memory://bucket/other", "--tolerance", "0", "--rgb")
+    assert failed.code == 2 and stored("/bucket/other") == {"/bucket/other": b"old"}
+
+
+@needs_onnx
+def test_a_program_exports_to_an_address(put: Put, published: list[str]) -> None:
+    model = open_model("../small.prototxt", ["../small.caffemodel"], deployed=True)
+    export_onnx(deploy_model(model), "memory://bucket/a.onnx", external=True)
+    assert published == ["memory://bucket/a.onnx.data", "memory://bucket/a.onnx"]
+    Net("../small.prototxt").save("memory://bucket/a.caffemodel")
+    assert "/bucket/a.caffemodel" in stored()

@@ -16,6 +16,7 @@ import pytest
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer
 from netdsl.data.transforms.decode import image_limit
 from netdsl.data.writing.sample_files import write_images, write_video
+from tests.memory_storage import Put, stored
 from tests.zoo.models import classifier, detector, photo, quarters, segmenter, write_folder
 from zoo.cards import Card, ImageInput, Task
 
@@ -157,7 +158,7 @@ def test_a_users_own_net_decides_how_images_are_prepared(zoo, tmp_path) -> None:
     assert "resized to 28x28" in plain.err and lines(plain.out)[0] == lines(done.out)[0]
 
 
-def test_boxes_are_in_the_images_own_pixels_and_drawn_on_it(zoo, tmp_path) -> None:
+def test_boxes_are_in_the_images_own_pixels_and_drawn_on_it(zoo, tmp_path, put: Put) -> None:
     model = str(detector(tmp_path / "quarters"))
     files = [write("one.png", quarters(20, 40)), write("none.png", np.zeros((6, 9, 3), np.uint8))]
     Path("again").mkdir()
@@ -175,6 +176,11 @@ def test_boxes_are_in_the_images_own_pixels_and_drawn_on_it(zoo, tmp_path) -> No
     drawn = cv2.imread("drawn/one.png")
     assert drawn.shape == (20, 40, 3) and (drawn != quarters(20, 40)).any()
     assert cv2.imread("drawn/one-2.png").shape == (12, 16, 3)
+    done = zoo("predict", model, *files, "--json", "--draw", "memory://bucket/drawn")
+    assert done.code == 0, done.err
+    assert {name.rpartition("/")[2]: data for name, data in stored().items()} == {
+        path.name: path.read_bytes() for path in Path("drawn").iterdir()
+    }
     rows = list(csv.DictReader(io.StringIO(zoo("predict", model, files[0], "--csv").out)))
     assert [(row["name"], round(float(row["left"]))) for row in rows] == [("red", 20), ("blue", 0)]
     assert lines(zoo("predict", model, files[0], "--json", "--threshold", "1.5").out)[0]["boxes"] == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from netdsl import Net
+from tests.memory_storage import Put, stored
 from tests.zoo.store.file_server import FileServer, serving
 
 
@@ -123,6 +124,17 @@ def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -
     (model / "README.md").unlink()
     code, out, err = zoo("push", "lenet", "other")
     assert (code, out) == (2, "") and "lenet: there is no README.md that describes the model" in err
+
+
+def test_a_model_is_pushed_to_an_address_and_used_there(zoo, model: Path, put: Put) -> None:
+    done = zoo("push", "../lenet", "memory://bucket/lenet", "--json")
+    assert done.code == 0, done.err
+    pushed = json.loads(done.out)
+    assert {f"/bucket/lenet/{name}" for name in pushed["files"]} == set(stored())
+    assert "memory://bucket/lenet" in pushed.values()
+    assert zoo("show", "memory://bucket/lenet").code == 0
+    again = zoo("push", "../lenet", "memory://bucket/lenet")
+    assert again.code == 2 and "memory://bucket/lenet: the address has files already" in again.err
 
 
 @pytest.mark.parametrize(
