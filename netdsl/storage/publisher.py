@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -86,15 +87,16 @@ class Publisher:
         self._note(text)
 
     def files(self) -> dict[str, Signature]:
-        """Return the files that may be published now."""
+        """Return the files that may be published now. Files and folders may be removed in the meantime."""
         files = dict[str, Signature]()
-        for path in self.folder.rglob("*"):
-            name = path.relative_to(self.folder).as_posix()
-            if not is_hidden(name):
-                with suppress(OSError):  # it was removed
-                    status = path.stat()
-                    if path.is_file():
-                        files[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
+        for folder, _, names in os.walk(self.folder):
+            for path in (Path(folder, name) for name in names):
+                name = path.relative_to(self.folder).as_posix()
+                if not is_hidden(name):
+                    with suppress(OSError):
+                        status = path.stat()
+                        if path.is_file():
+                            files[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
         return files
 
     def rank(self, name: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,3 +59,19 @@ def test_problems_are_notes_until_the_end(put: Put, monkeypatch: pytest.MonkeyPa
         is_down.append(True)
         raise RuntimeError("the work failed")
     assert notes[-1].endswith(f"can't be reached; copy the files from {publishing.folder}")
+
+
+def test_a_folder_may_vanish_while_files_are_listed(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = os.scandir
+
+    def vanish(folder: Path | str) -> object:
+        if Path(folder).name == "round":
+            shutil.rmtree(folder)
+        return look(folder)
+
+    with published_folder(Publisher, "memory://bucket/files", pytest.fail) as publishing:
+        (publishing.folder / "round").mkdir()
+        (publishing.folder / "a").write_text("1")
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "scandir", vanish)
+            assert [*publishing.files()] == ["a"]
