@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,9 +63,9 @@ def test_problems_are_notes_until_the_end(put: Put, monkeypatch: pytest.MonkeyPa
 def test_a_folder_may_vanish_while_files_are_listed(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     look = os.scandir
 
-    def vanish(folder: Path | str) -> object:
-        if Path(folder).name == "round":
-            shutil.rmtree(folder)
+    def vanish(folder: object) -> object:
+        if str(folder) == str(publishing.folder / "round"):
+            Path(str(folder)).rmdir()
         return look(folder)
 
     with published_folder(Publisher, "memory://bucket/files", pytest.fail) as publishing:
