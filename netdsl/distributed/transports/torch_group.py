@@ -28,7 +28,7 @@ _LEAVE = 5.0  # seconds for the other workers to leave
 Gathering = Callable[[Exchange], list[Tensor]]  # waits for all workers' numbers, and returns them by rank
 _IDLE = timedelta(days=365)  # a worker's next request has no deadline, and its connection's end shows that it is gone
 TIMEOUT = 86400.0  # seconds; the supervisor detects hung workers, and connections detect lost ones
-_SMALL = 1 << 21  # bytes; torch adds two larger buffers faster, although it must wait for the weights
+_SMALL = 1 << 21  # bytes; a round trip is short compared with the exchange of a larger buffer
 
 
 class Library(Enum):
@@ -200,12 +200,16 @@ class TorchGroup:
     ) -> None:
         """Compute the mean as in all transports: each worker adds up a share of the values, in the order of ranks.
 
-        The weights travel with the first piece, since each round trip costs time for small buffers.
+        The weights of small buffers travel with the first piece, since each round trip costs time. Those of large ones
+        travel first, so that the wait for the other workers is known.
         """
         gathered = self._begin_gather(group, [weight], torch.device("cpu"))
         doing = f"mean of {buffer.numel()} values"
         scales = cache(lambda: scales_of([row.item() for row in gathered(exchange)], doing))
-        if self.size == 2 and buffer.is_floating_point() and buffer.nbytes > _SMALL and len(set(scales())) == 1:
+        is_large = buffer.nbytes > _SMALL
+        if is_large:
+            scales()
+        if self.size == 2 and buffer.is_floating_point() and is_large and len(set(scales())) == 1:
             total = buffer if root is None else buffer.clone()  # a sum of two values doesn't depend on the order
             group.allreduce([total]).wait()
             if root in (None, self.rank):
