@@ -91,7 +91,7 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
         )
     model = open_model(paths[0], paths[1:], dialect=dialect, shapes=shapes)
     try:
-        deployed = deploy_model(model, shapes=shapes)
+        deployed = deploy_model(model)
         return Comparable(deployed.module(Phase.TEST), deployed.data(Phase.TEST))
     except NetError as problem:
         raise type(problem)(in_file(paths[0], problem)) from None

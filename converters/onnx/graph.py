@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from converters.lengths import LengthSource
 from converters.onnx.library import onnx
-from converters.onnx.older_opsets import older_form
+from converters.onnx.older_opsets import OnnxNode, older_form
 from netdsl.layer import Layer, Shape
 from netdsl.layer.onnx_form import UNKNOWN
 from netdsl.model.weights.files import array_of
@@ -116,15 +116,13 @@ class GraphBuilder:
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
         """Add a node with several outputs."""
-        older = older_form(self.opset, op)
-        if older is not None:
-            return older(self, op, inputs, outputs, attributes)
-        return self.add(op, inputs, outputs, attributes)
+        node, older = OnnxNode(op, inputs, outputs, attributes), older_form(self.opset, op)
+        return self.add(node) if older is None else older(self, node)
 
-    def add(self, op: str, inputs: Sequence[str], outputs: int, attributes: Mapping[str, Any]) -> tuple[str, ...]:
+    def add(self, node: OnnxNode) -> tuple[str, ...]:
         """Add a node exactly as given."""
-        names = [self._value_names.unique(f"{self._layer}/{op}") for _ in range(outputs)]
-        self._nodes.append(onnx().helper.make_node(op, inputs, names, **attributes))
+        names = [self._value_names.unique(f"{self._layer}/{node.op}") for _ in range(node.outputs)]
+        self._nodes.append(onnx().helper.make_node(node.op, node.inputs, names, **node.attributes))
         return tuple(names)
 
     def constant(self, values: Any) -> str:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from netdsl.errors import ConversionError
 from netdsl.layer.onnx_form import OnnxGraph, part, reduced
 
+Outputs = tuple[str, ...]
+
+
+class OnnxNode(NamedTuple):
+    """An operator with its inputs, its number of outputs and its attributes."""
+
+    op: str
+    inputs: Sequence[str]
+    outputs: int
+    attributes: dict[str, Any]
+
 
 class OlderGraph(OnnxGraph, Protocol):
     """A graph under construction whose opset is older than 18."""
 
-    def add(self, op: str, inputs: Sequence[str], outputs: int, attributes: Mapping[str, Any]) -> tuple[str, ...]:
+    def add(self, node: OnnxNode) -> Outputs:
         """Add a node exactly as given."""
         ...
 
@@ -27,92 +38,85 @@ class OlderGraph(OnnxGraph, Protocol):
         ...
 
 
-OlderForm = Callable[[OlderGraph, str, Sequence[str], int, dict[str, Any]], tuple[str, ...]]
+OlderForm = Callable[[OlderGraph, OnnxNode], Outputs]
 
 
 def older_form(opset: int, op: str) -> OlderForm | None:
     """Return how an operator is written in an opset, or `None` if the form of opset 18 is known there."""
-    newer, form = _FORMS.get(op, (0, _axes_in_attribute))
+    if op not in _FORMS:
+        return None
+    newer, form = _FORMS[op]
     return form if opset < newer else None
 
 
-def _axes_in_attribute(
-    g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]
-) -> tuple[str, ...]:
-    return g.add(op, inputs[:1], outputs, attributes | _given("axes", g, inputs[1:]))
+def _axes_in_attribute(g: OlderGraph, node: OnnxNode) -> Outputs:
+    return g.add(_with_input_in_attribute(g, node, "axes"))
 
 
-def _split(g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]) -> tuple[str, ...]:
-    attributes.pop("num_outputs", None)
-    if g.opset >= 13:
-        return g.add(op, inputs, outputs, attributes)
-    return g.add(op, inputs[:1], outputs, attributes | _given("split", g, inputs[1:]))
+def _split(g: OlderGraph, node: OnnxNode) -> Outputs:
+    node.attributes.pop("num_outputs", None)
+    return g.add(node if g.opset >= 13 else _with_input_in_attribute(g, node, "split"))
 
 
-def _softmax(
-    g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]
-) -> tuple[str, ...]:
+def _softmax(g: OlderGraph, node: OnnxNode) -> Outputs:
     """Write a softmax of one axis. The older operator's softmax is over this axis and all after it together."""
-    (x,), axis = inputs, attributes["axis"]
+    (x,), axis = node.inputs, node.attributes["axis"]
     lengths = g.lengths_of(x)
     if axis == -1 or (lengths is not None and all(length == 1 for length in lengths[axis:][1:])):
-        return g.add(op, inputs, outputs, attributes)
+        return g.add(node)
     shifted = g.node("Sub", x, reduced(g, "ReduceMax", x, [axis]))
     powers = g.node("Exp", shifted)
     total = reduced(g, "ReduceSum", powers, [axis])
-    return (g.node("Sub", shifted, g.node("Log", total)) if op == "LogSoftmax" else g.node("Div", powers, total),)
+    return (g.node("Sub", shifted, g.node("Log", total)) if node.op == "LogSoftmax" else g.node("Div", powers, total),)
 
 
-def _resize(g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]) -> tuple[str, ...]:
+def _resize(g: OlderGraph, node: OnnxNode) -> Outputs:
     """Write a Resize of an image's height and width, which older ones don't do without all axes."""
-    x, region, scales, *sizes = inputs
-    if attributes.pop("axes") != [2, 3]:
+    x, region, scales, *sizes = node.inputs
+    if node.attributes.pop("axes") != [2, 3]:
         raise ConversionError("resizes other axes than an image's, which needs opset 18")
     if scales:
         scales = g.constant([1.0, 1.0, *g.values_of(scales)])
     sizes = [g.node("Concat", g.node("Shape", x, start=0, end=2), each, axis=0) for each in sizes]
     if g.opset < 13:  # no input may be left out there
         region, scales = region or g.constant(np.zeros(0)), scales or g.constant(np.zeros(0))
-    return g.add(op, [x, region, scales, *sizes], outputs, attributes)
+    return g.add(node._replace(inputs=[x, region, scales, *sizes]))
 
 
-def _shape(g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]) -> tuple[str, ...]:
-    lengths = g.add(op, inputs, outputs, {})
-    return (part(g, lengths[0], 0, attributes["start"], attributes["end"]),) if attributes else lengths
+def _shape(g: OlderGraph, node: OnnxNode) -> Outputs:
+    ends, lengths = node.attributes, g.add(node._replace(attributes={}))
+    return (part(g, lengths[0], 0, ends["start"], ends["end"]),) if ends else lengths
 
 
-def _hard_swish(
-    g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]
-) -> tuple[str, ...]:
-    return (g.node("Mul", *inputs, g.node("HardSigmoid", *inputs, alpha=1 / 6, beta=0.5)),)
+def _hard_swish(g: OlderGraph, node: OnnxNode) -> Outputs:
+    return (g.node("Mul", *node.inputs, g.node("HardSigmoid", *node.inputs, alpha=1 / 6, beta=0.5)),)
 
 
-def _dropout(
-    g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]
-) -> tuple[str, ...]:
-    x, ratio = inputs
-    return g.add(op, [x], outputs, {"ratio": g.values_of(ratio)[0]})
+def _dropout(g: OlderGraph, node: OnnxNode) -> Outputs:
+    x, ratio = node.inputs
+    return g.add(node._replace(inputs=[x], attributes={"ratio": g.values_of(ratio)[0]}))
 
 
-def _comparison(
-    g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]
-) -> tuple[str, ...]:
-    return (g.node("Not", g.node("Less" if op == "GreaterOrEqual" else "Greater", *inputs)),)
+def _comparison(g: OlderGraph, node: OnnxNode) -> Outputs:
+    return (g.node("Not", g.node("Less" if node.op == "GreaterOrEqual" else "Greater", *node.inputs)),)
 
 
-def _gather(g: OlderGraph, op: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]) -> tuple[str, ...]:
+def _gather(g: OlderGraph, node: OnnxNode) -> Outputs:
     """Write a choice of rows, each from its own group, as a choice of single values."""
-    if not attributes.get("batch_dims"):
-        return g.add(op, inputs, outputs, attributes)
-    rows, places = inputs
+    groups = node.attributes.get("batch_dims")
+    if not groups:
+        return g.add(node)
+    rows, places = node.inputs
     first, last = (part(g, g.node("Shape", each), 0, *ends) for each, ends in ((places, (0, -1)), (rows, (-1, 99))))
     shape = g.node("Concat", first, last, axis=0)
-    return (g.node("GatherElements", rows, g.node("Expand", places, shape), axis=attributes["batch_dims"]),)
+    return (g.node("GatherElements", rows, g.node("Expand", places, shape), axis=groups),)
 
 
-def _given(name: str, g: OlderGraph, constants: Sequence[str]) -> dict[str, list[Any]]:
-    """Return an attribute in place of an input that may be left out."""
-    return {name: g.values_of(constants[0])} if constants else {}
+def _with_input_in_attribute(g: OlderGraph, node: OnnxNode, name: str) -> OnnxNode:
+    """Return a node whose second input, if it has one, is an attribute."""
+    x, *constants = node.inputs
+    given = {name: g.values_of(constants[0])} if constants else {}
+    return node._replace(inputs=[x], attributes=node.attributes | given)
 
 
 # By operator: the first opset that knows opset 18's form, and how it is written before.
