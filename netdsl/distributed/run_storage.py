@@ -36,7 +36,7 @@ from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import name_of, show_as
 from netdsl.storage.publisher import Publisher, Signature, is_hidden
 from netdsl.storage.schemes import StoredObject, WritableStorage, writable_storage_of
-from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, within_silence
+from netdsl.storage.transfers import AT_ONCE, check_names, fetch_file, objects_at, within_silence
 
 _log = logging.getLogger(__name__)
 
@@ -93,10 +93,7 @@ class _Place:
 
     def objects(self) -> dict[str, StoredObject]:
         """Return what the address holds, including the leases."""
-        try:
-            objects = within_silence(lambda: self.storage.objects(self.address), self.address)
-        except NotStoredError:
-            return {}
+        objects = objects_at(self.storage, self.address)
         objects = {name: each for name, each in objects.items() if not is_hidden(name)}
         if objects:
             check_names(objects, self.address)
@@ -210,7 +207,13 @@ class _Publisher(Publisher):
 
     def files(self) -> dict[str, Signature]:
         """Return the files of the working folder that are published. Rounds are published when they are complete."""
-        return _publishable(super().files(), self.folder)
+        files = {
+            name: signature
+            for name, signature in super().files().items()
+            if not (is_of_lease(self.folder / name) or _NEVER_PUBLISHED.fullmatch(name))
+        }
+        whole = {"", *(_round_of(name) for name in files if name.endswith(f"/{WHOLE}"))}
+        return {name: signature for name, signature in files.items() if _round_of(name) in whole}
 
     def rank(self, name: str) -> int:
         """Return the place of a file in the order. A run's model follows its rounds and snapshots."""
@@ -285,16 +288,6 @@ class _Publisher(Publisher):
         path = self.folder.parent / "lease.json"
         write_pieces(path, [msgspec.json.encode(terms)])
         self.put(path, _lease_name(self._number))
-
-
-def _publishable(files: Mapping[str, Signature], folder: Path) -> dict[str, Signature]:
-    files = {
-        name: signature
-        for name, signature in files.items()
-        if not (is_of_lease(folder / name) or _NEVER_PUBLISHED.fullmatch(name))
-    }
-    whole = {"", *(_round_of(name) for name in files if name.endswith(f"/{WHOLE}"))}
-    return {name: signature for name, signature in files.items() if _round_of(name) in whole}
 
 
 def _taken(

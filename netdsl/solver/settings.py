@@ -36,9 +36,8 @@ def read_settings(path: str | Path) -> pb.SolverParameter:
     """Read the settings from a solver's file.
 
     Caffe's rule: by default, `snapshot_prefix` is the path of the solver's file without its suffix. The snapshots of a
-    solver from a storage are in the working folder. If
-    `snapshot_prefix` is a folder, snapshots are in that folder and named after the solver's file. An address must be
-    one that the user allows.
+    solver from a storage are in the working folder. If `snapshot_prefix` is a folder, snapshots are in that folder and
+    named after the solver's file. An address must be one that the user allows.
     """
     path = local_path(path)
     param = upgrade_solver(read_solver(path).message).message

@@ -14,11 +14,11 @@ from typing import Any
 
 from caffe_proto.addresses import address_in, shown_address
 from caffe_proto.storage import PRIVATE, create_folder
-from netdsl.errors import NotStoredError, StorageError
+from netdsl.errors import StorageError
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import name_of, show_as
 from netdsl.storage.schemes import WritableStorage, writable_storage_of
-from netdsl.storage.transfers import AT_ONCE, INCOMPLETE, check_complete, within_silence
+from netdsl.storage.transfers import AT_ONCE, INCOMPLETE, check_complete, objects_at
 
 _NOTE = b"netdsl is still publishing this folder, or was interrupted. The folder is complete when this file is gone.\n"
 _DATA = re.compile(r"((?:[a-z0-9]+:)?)([A-Za-z][A-Za-z0-9+.-]*://[^?]+)((?:\?.*)?)")  # a kind, an address, options
@@ -36,10 +36,8 @@ def outgoing_path(address: str, *, is_new: bool = False) -> Iterator[Path]:
     storage, parent = writable_storage_of(address), address.rstrip("/").rpartition("/")[0]
     if is_new:
         _check_new(storage, address)
-    folder = cache_folder() / "outgoing" / token_hex(8)
-    create_folder(folder, PRIVATE)
-    path = folder / name_of(address)
-    show_as(folder, address)
+    path = outgoing_place(address)
+    folder = path.parent
     try:
         yield path
     except BaseException:
@@ -63,6 +61,15 @@ def outgoing_path(address: str, *, is_new: bool = False) -> Iterator[Path]:
         show_as(folder, None)
         raise StorageError(f"{problem}; copy the result from {folder}") from None
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def outgoing_place(address: str) -> Path:
+    """Return a path in a new folder on this machine, where files for an address are written first. Messages show the
+    address in its place."""
+    folder = cache_folder() / "outgoing" / token_hex(8)
+    create_folder(folder, PRIVATE)
+    show_as(folder, address)
+    return folder / name_of(address)
 
 
 @contextmanager
@@ -91,10 +98,7 @@ def outgoing_data(name: str) -> Iterator[str]:
 
 def _check_new(storage: WritableStorage, address: str) -> None:
     """Raise a `StorageError` if an address has files."""
-    try:
-        objects = within_silence(lambda: storage.objects(address), address)
-    except NotStoredError:
-        return
+    objects = objects_at(storage, address)
     check_complete(objects, address)
     if objects:
         raise StorageError(

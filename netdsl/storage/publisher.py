@@ -10,16 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from threading import Event
 
 from caffe_proto.addresses import shown_address
 from caffe_proto.errors import FileError
 from caffe_proto.storage import PRIVATE, create_folder, temporary_folder
 from netdsl.errors import DistributedError, StorageError
-from netdsl.storage.cache_folder import cache_folder
-from netdsl.storage.local_copies import name_of, show_as
-from netdsl.storage.outgoing import in_ranks, put_together
+from netdsl.storage.local_copies import show_as
+from netdsl.storage.outgoing import in_ranks, outgoing_place, put_together
 from netdsl.storage.schemes import WritableStorage, writable_storage_of
 
 PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0)  # seconds between attempts to publish; in the end, after them the work fails
@@ -202,10 +200,8 @@ def _copy(source: Path, path: Path, *, link: bool) -> None:
 def published_folder(kind: type[Publisher], address: str, note: Callable[[str], object]) -> Iterator[Publisher]:
     """Provide the publisher of a new folder on this machine, whose files are published below an address whenever it is
     asked to, and at the end. If they can't be published, they stay in the folder."""
-    storage, name = writable_storage_of(address), name_of(address)
-    folder = cache_folder() / "outgoing" / token_hex(8) / name
+    storage, folder = writable_storage_of(address), outgoing_place(address)
     create_folder(folder, PRIVATE)
-    show_as(folder.parent, address)
     publisher = kind(storage, address, folder, note)
     publisher.start()
     try:

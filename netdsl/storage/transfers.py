@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from caffe_proto.addresses import shown_address
 from caffe_proto.limits import Limit
-from netdsl.errors import StorageError
+from netdsl.errors import NotStoredError, StorageError
 from netdsl.storage.schemes import Storage, StoredObject
 
 T = TypeVar("T")
@@ -34,6 +34,14 @@ def check_names(objects: Mapping[str, StoredObject], address: str) -> None:
                 f"{shown_address(address)}: '{name[:100]}' isn't the name of a file below the folder; "
                 "rename it in the storage"
             )
+
+
+def objects_at(storage: Storage, address: str) -> dict[str, StoredObject]:
+    """Return the files at an address or below it, by their names there. There are none if it doesn't exist."""
+    try:
+        return dict(within_silence(lambda: storage.objects(address), address))
+    except NotStoredError:
+        return {}
 
 
 def check_complete(objects: Mapping[str, StoredObject], address: str) -> None:

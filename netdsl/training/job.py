@@ -264,9 +264,10 @@ def train_alone(
 
     With `test_last`, the trained net is tested at the end, even if `test_interval` doesn't divide `max_iter`.
     """
+    listen = _passing_on(listeners)
     with ExitStack() as stack:
-        start = start_of(run, stack, _passing_on(listeners))
-        run, listen = stack.enter_context(with_published_snapshots(run, _passing_on(listeners)))
+        start = start_of(run, stack, listen)
+        run, listen = stack.enter_context(with_published_snapshots(run, listen))
         solver = stack.enter_context(
             open_solver(
                 run.solver,
@@ -291,9 +292,10 @@ def train_on_devices(
 ) -> End | None:
     """Train as Caffe does with `-gpu 0,1`: each device has its own batch, and the gradients are averaged in every
     step."""
+    listen = _passing_on(listeners)
     with ExitStack() as stack:
-        start = start_of(run, stack, _passing_on(listeners))
-        run, listen = stack.enter_context(with_published_snapshots(run, _passing_on(listeners)))
+        start = start_of(run, stack, listen)
+        run, listen = stack.enter_context(with_published_snapshots(run, listen))
         several = replace(
             run,
             strategy=AllReduce(divides_batch=False),

@@ -12,14 +12,14 @@ from caffe_proto.addresses import address_in, shown_address
 from caffe_proto.limits import Limit
 from caffe_proto.storage import PRIVATE, create_folder, temporary_folder
 from netdsl.distributed.run import NEWEST, Run
-from netdsl.errors import NotStoredError, SolverError, StorageError
+from netdsl.errors import SolverError, StorageError
 from netdsl.solver.events import Event, EventLog, Listener, Notice, SnapshotSaved
 from netdsl.solver.snapshot_files import newest, newest_of, states_among
 from netdsl.storage.cache_folder import cache_folder
 from netdsl.storage.local_copies import name_of, show_as
 from netdsl.storage.publisher import Publisher, published_folder
 from netdsl.storage.schemes import StoredObject, storage_of
-from netdsl.storage.transfers import check_names, fetch_file, within_silence
+from netdsl.storage.transfers import check_names, fetch_file, objects_at
 
 
 class _Snapshots(Publisher):
@@ -51,7 +51,7 @@ def with_published_snapshots(run: Run, listen: Listener) -> Iterator[tuple[Run, 
         yield run, listen
         return
     folder, name = _folder_and_name(address)
-    _objects(folder)  # so that training doesn't start if the storage can't be reached
+    objects_at(storage_of(folder), folder)  # so that training doesn't start if the storage can't be reached
     with published_folder(_Snapshots, folder, lambda text: listen(Notice(text))) as publisher:
         yield (
             replace(run, solver=run.solver.with_fields(snapshot_prefix=str(publisher.folder / name))),
@@ -66,7 +66,7 @@ def published_log(address: str, note: Callable[[str], object]) -> Iterator[Liste
     folder, name = _folder_and_name(address)
     with published_folder(_Log, folder, note) as publisher:
         log = publisher.folder / name
-        objects = _objects(address)
+        objects = objects_at(storage_of(address), address)
         if objects:
             fetch_file(storage_of(address), objects[""], log, Flag())
         with closing(EventLog(log)) as write:
@@ -94,7 +94,7 @@ def start_of(run: Run, stack: ExitStack, listen: Listener) -> Path | None:
     if address is None:
         return Path(run.snapshot)
     folder, name = _folder_and_name(address)
-    return _fetched(folder, name, _objects(folder), _folder_for(folder, stack))
+    return _fetched(folder, name, objects_at(storage_of(folder), folder), _folder_for(folder, stack))
 
 
 def _newest(prefix: str, stack: ExitStack, note: Callable[[str], object]) -> Path | None:
@@ -102,7 +102,7 @@ def _newest(prefix: str, stack: ExitStack, note: Callable[[str], object]) -> Pat
     if address is None:
         return newest(prefix, note)
     folder, name = _folder_and_name(address)
-    objects, local = _objects(folder), _folder_for(folder, stack)
+    objects, local = objects_at(storage_of(folder), folder), _folder_for(folder, stack)
     return newest_of(prefix, (_fetched(folder, each, objects, local) for each in states_among(objects, name)), note)
 
 
@@ -128,14 +128,6 @@ def _fetched(address: str, name: str, objects: Mapping[str, StoredObject], folde
     for each, stored in files.items():
         fetch_file(storage_of(address), stored, folder / each, Flag())
     return folder / name
-
-
-def _objects(address: str) -> Mapping[str, StoredObject]:
-    storage = storage_of(address)
-    try:
-        return within_silence(lambda: storage.objects(address), address)
-    except NotStoredError:
-        return {}
 
 
 def _folder_and_name(address: str) -> tuple[str, str]:
