@@ -228,8 +228,7 @@ def run_place(spec: WorkerSpec, control: ControlClient) -> Iterator[RunPlace]:
 def run_copy(connection: Endpoint, original: str) -> Iterator[RunCopy]:
     """Provide an empty copy of a run's folder at the other end of a connection. Both end with the context."""
     with closing(connection), temporary_folder(Path(tempfile.gettempdir()), "netdsl-run") as temporary:
-        place = RunCopy(connection, temporary.resolve(), original)
-        yield place
+        yield RunCopy(connection, temporary.resolve(), original)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from selectors import EVENT_READ, DefaultSelector
 
 from netdsl.distributed.control.doors import Door
@@ -119,7 +120,7 @@ class Entrance:
     def _end_late(self) -> None:
         """Close the connections whose deadline is over."""
         now = time.monotonic()
-        for connection in [each for each, waiting in self._waiting.items() if waiting.deadline <= now]:
+        for connection in [*takewhile(lambda each: self._waiting[each].deadline <= now, self._waiting)]:
             self._dismiss(connection)
             connection.close()
 

@@ -206,10 +206,8 @@ class TorchGroup:
         gathered = self._begin_gather(group, [weight], torch.device("cpu"))
         doing = f"mean of {buffer.numel()} values"
         scales = cache(lambda: scales_of([row.item() for row in gathered(exchange)], doing))
-        is_large = buffer.nbytes > _SMALL
-        if is_large:
-            scales()
-        if self.size == 2 and buffer.is_floating_point() and is_large and len(set(scales())) == 1:
+        are_equal = buffer.nbytes > _SMALL and len(set(scales())) == 1
+        if are_equal and self.size == 2 and buffer.is_floating_point():
             total = buffer if root is None else buffer.clone()  # a sum of two values doesn't depend on the order
             group.allreduce([total]).wait()
             if root in (None, self.rank):
