@@ -43,6 +43,7 @@ from tests.hosts.mpiexec import start_mpiexec
 
 SIZES = (1.7, 28.0, 244.0)  # MB
 TRANSPORTS = (Transport.GLOO, Transport.RELAY, Transport.MPI)
+_LARGE = 10.0  # MB; smaller buffers get more rounds
 _PORT = 29400
 _LIMIT = 3600.0  # seconds for all sizes on a number of hosts
 _LATENCY = 1e-4  # seconds, as `zoo plan` assumes
@@ -65,7 +66,8 @@ def run_rank(address: str, times: Path, sizes: Sequence[float], rounds: int) -> 
         for megabytes in sizes:
             buffer = torch.rand(int(megabytes * 1e6) // 4, generator=torch.Generator().manual_seed(rank))
             methods = [partial(average, communicator, buffer) for communicator in communicators]
-            measured = measure([*methods, partial(all_reduce, buffer)], rounds)
+            many = max(rounds, int(rounds * _LARGE / megabytes))  # short exchanges vary more
+            measured = measure([*methods, partial(all_reduce, buffer)], many)
             if rank == 0:
                 with times.open("a") as file:
                     file.write(json.dumps([megabytes, *measured]) + "\n")
@@ -100,16 +102,21 @@ def _relayed(address: str, rank: int, size: int) -> Iterator[RelayCommunicator]:
 
 
 def measure(methods: Sequence[Callable[[], float]], rounds: int) -> list[tuple[float, float]]:
-    """Return the seconds of the slowest rank in the best round, and the reported ones, for each method. The first round
-    is a warm-up."""
+    """Return the seconds of the slowest rank in the best round, and the reported ones, for each method.
+
+    The first round is a warm-up. Ranks wait for each other with torch, since MPI's ranks would compute while they wait,
+    and all hosts share this machine's processor.
+    """
     table = []
     for _ in range(rounds + 1):
         row = []
         for method in methods:
-            world().Barrier()
+            dist.barrier()
             start = time.perf_counter()
             reported = method()
-            row.append(max(world().allgather((time.perf_counter() - start, reported))))
+            seconds = torch.tensor([time.perf_counter() - start, reported], dtype=torch.float64)
+            dist.all_reduce(seconds, dist.ReduceOp.MAX)
+            row.append(tuple(seconds.tolist()))
         table.append(row)
     return [min(column) for column in zip(*table[1:], strict=True)]
 
@@ -119,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, nargs="*", default=[2, 3, 4])
     parser.add_argument("--sizes", type=float, nargs="*", default=SIZES)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="of large buffers; smaller ones get more")
     parser.add_argument("--bandwidth", type=float, default=1e9, help="of each link, in bits per second")
     parser.add_argument("--rank", metavar="ADDRESS", help=argparse.SUPPRESS)
     parser.add_argument("--times", type=Path, help=argparse.SUPPRESS)

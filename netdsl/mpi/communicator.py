@@ -207,7 +207,8 @@ class SumByRank:
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
         """Replace the values with the scaled sum of all ranks' values. With a root, replace only the root's values."""
-        self._group.traffic.add(count=self._sum.add_up(values, lambda: scales, root, doing))
+        for count in self._sum.add_up(values, lambda: scales, root, doing):
+            self._group.traffic.add(count=count)
 
     def close(self) -> None:
         """Free the duplicate."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -67,6 +69,7 @@ class Lane:
         self._pending: set[Operation] = set()
         self._changing = threading.Lock()
         self._lost: PeerLostError | None = None
+        self._problem: Exception | None = None  # of an operation; all later ones fail too
         self._thread = threading.Thread(target=self._run_operations, name=name, daemon=True)
         self._thread.start()
         if interruption is not None:
@@ -81,6 +84,20 @@ class Lane:
                 operation.end(self._lost)
         self._queue.put(operation)
         return operation
+
+    def begin(self, steps: Iterator[None]) -> Operation:
+        """Queue work in steps, the first of which never waits.
+
+        If the lane is idle, the calling thread takes that step, because it takes time to wake the lane's thread.
+        """
+        with self._changing:
+            is_idle = not (self._pending or self._lost or self._problem)
+        if is_idle:
+            try:
+                next(steps, None)
+            except Exception as problem:  # the thread that waits for the operation raises it
+                return self.add(partial(_raise, problem))
+        return self.add(partial(run_steps, steps))
 
     def do(self, work: Callable[[], object]) -> None:
         """Queue this work behind all earlier work, and wait until it is done."""
@@ -104,11 +121,19 @@ class Lane:
                 operation.end(problem)
 
     def _run_operations(self) -> None:
-        problem: Exception | None = None
         while operation := self._queue.get():
-            problem = operation.run(problem or self._lost)
+            self._problem = operation.run(self._problem or self._lost)
             with self._changing:
                 self._pending.discard(operation)
+
+
+def run_steps(steps: Iterator[None]) -> None:
+    """Run the steps that are left of an operation."""
+    deque(steps, maxlen=0)
+
+
+def _raise(problem: Exception) -> None:
+    raise problem
 
 
 def check_lane(number: int) -> None:

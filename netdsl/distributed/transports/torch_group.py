@@ -19,7 +19,15 @@ from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 
 from netdsl.distributed.communicator import Exchange, Traffic
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
+from netdsl.distributed.transports.lanes import (
+    LANES,
+    Lane,
+    LaneVariable,
+    Operation,
+    StagedBuffer,
+    check_lane,
+    run_steps,
+)
 from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, Stage, check_weights, scales_of
 from netdsl.errors import PeerLostError
 
@@ -28,7 +36,7 @@ _LEAVE = 5.0  # seconds for the other workers to leave
 Gathering = Callable[[Exchange], list[Tensor]]  # waits for all workers' numbers, and returns them by rank
 _IDLE = timedelta(days=365)  # a worker's next request has no deadline, and its connection's end shows that it is gone
 TIMEOUT = 86400.0  # seconds; the supervisor detects hung workers, and connections detect lost ones
-_SMALL = 1 << 21  # bytes; a round trip is short compared with the exchange of a larger buffer
+_NUMBERS = len(Stage) + 1  # the tag of numbers, which is of none of the stages
 
 
 class Library(Enum):
@@ -90,9 +98,11 @@ class TorchGroup:
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace every worker's buffer with the root's."""
 
-        def work(group: Any, values: Tensor, exchange: Exchange) -> None:
+        def work(group: Any, values: Tensor, exchange: Exchange) -> Iterator[None]:
             on_gpu = self._library is Library.NCCL
-            self._begin_gather(group, [0.0], self._device if on_gpu else torch.device("cpu"))(exchange)
+            gathered = self._begin_gather(group, [0.0], self._device if on_gpu else torch.device("cpu"))
+            yield
+            gathered(exchange)
             group.broadcast(values, root).wait()
             exchange.bytes += values.nbytes
 
@@ -101,8 +111,10 @@ class TorchGroup:
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
         """Send a buffer to another worker."""
 
-        def work(group: Any, values: Tensor, exchange: Exchange) -> None:
-            group.send([values], to, 0).wait()
+        def work(group: Any, values: Tensor, exchange: Exchange) -> Iterator[None]:
+            begun = group.send([values], to, 0)
+            yield
+            begun.wait()
             exchange.bytes += values.nbytes
 
         return self._add_operation(lane, f"send to worker {to}", buffer, work, changes=False)
@@ -110,8 +122,10 @@ class TorchGroup:
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
         """Fill a buffer with the values that another worker sends."""
 
-        def work(group: Any, values: Tensor, exchange: Exchange) -> None:
-            group.recv([values], source, 0).wait()
+        def work(group: Any, values: Tensor, exchange: Exchange) -> Iterator[None]:
+            begun = group.recv([values], source, 0)
+            yield
+            begun.wait()
             exchange.bytes += values.nbytes
 
         return self._add_operation(lane, f"receive from worker {source}", buffer, work)
@@ -162,7 +176,7 @@ class TorchGroup:
         number: int,
         doing: str,
         buffer: Tensor,
-        work: Callable[[Any, Tensor, Exchange], None],
+        work: Callable[[Any, Tensor, Exchange], Iterator[None]],
         *,
         changes: bool = True,
     ) -> Operation:
@@ -171,17 +185,18 @@ class TorchGroup:
         ready = torch.cuda.current_stream(self._device).record_event() if on_gpu else None
         staged = None if on_gpu else StagedBuffer(buffer)
 
-        def run() -> None:
+        def steps() -> Iterator[None]:
             with (
                 peer_errors(f"{doing}, lane {number}"),
                 self.traffic.exchange() as exchange,
                 self._stream_after(ready),
             ):
-                work(self._groups[number], buffer.detach() if staged is None else staged.fetch(), exchange)
+                yield from work(self._groups[number], buffer.detach() if staged is None else staged.fetch(), exchange)
                 if staged is not None and changes:
                     staged.put_back()
 
-        return self._lanes[number].add(run)
+        lane = self._lanes[number]
+        return lane.add(partial(run_steps, steps())) if buffer.is_cuda else lane.begin(steps())
 
     @contextmanager
     def _stream_after(self, ready: torch.cuda.Event | None) -> Iterator[None]:
@@ -197,28 +212,23 @@ class TorchGroup:
 
     def _average_in_order(
         self, weight: float, root: int | None, group: Any, buffer: Tensor, exchange: Exchange
-    ) -> None:
+    ) -> Iterator[None]:
         """Compute the mean as in all transports: each worker adds up a share of the values, in the order of ranks.
 
-        The weights of small buffers travel with the first piece, since each round trip costs time. Those of large ones
-        travel first, so that the wait for the other workers is known.
+        The weights travel ahead of the first piece, so that the wait for the other workers is known.
         """
         gathered = self._begin_gather(group, [weight], torch.device("cpu"))
         doing = f"mean of {buffer.numel()} values"
         scales = cache(lambda: scales_of([row.item() for row in gathered(exchange)], doing))
-        are_equal = buffer.nbytes > _SMALL and len(set(scales())) == 1
-        if are_equal and self.size == 2 and buffer.is_floating_point():
-            total = buffer if root is None else buffer.clone()  # a sum of two values doesn't depend on the order
-            group.allreduce([total]).wait()
-            if root in (None, self.rank):
-                torch.mul(total, scales()[0], out=buffer)
-            exchange.bytes += 2 * buffer.nbytes
-            return
         if group not in self._sums:
             self._sums[group] = OrderedSum(GlooMessages(group))
-        exchange.bytes += self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, doing)
+        for count in self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, doing):
+            exchange.bytes += count
+            yield
 
-    def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor, exchange: Exchange) -> None:
+    def _average_by_nccl(
+        self, weight: float, root: int | None, group: Any, buffer: Tensor, exchange: Exchange
+    ) -> Iterator[None]:
         """Compute the mean from a sum over NCCL.
 
         The weights travel at the same time, since each round trip costs time.
@@ -227,7 +237,9 @@ class TorchGroup:
         total = (buffer if root is None else buffer.clone()) if exact else buffer.double()
         if weight != 1:
             total.mul_(weight)
-        weights = self._begin_gather(group, [weight], self._device)(exchange)
+        gathered = self._begin_gather(group, [weight], self._device)
+        yield
+        weights = gathered(exchange)
         if root is None:
             group.allreduce([total]).wait()
         else:
@@ -243,14 +255,25 @@ class TorchGroup:
         exchange.bytes += 4 * (self.size - 1) * buffer.nbytes // self.size
 
     def _begin_gather(self, group: Any, values: Sequence[float], device: torch.device) -> Gathering:
-        """Begin to gather numbers."""
+        """Begin to gather numbers.
+
+        gloo's own way passes them along a ring, where they would wait for the buffers that follow. Here, each worker
+        sends them to each other worker.
+        """
         numbers = torch.tensor(values, dtype=torch.float64, device=device)
         rows = [torch.empty_like(numbers) for _ in range(self.size)]
-        gathering = group.allgather([rows], [numbers])
+        if device.type == "cpu":
+            others = [other for other in range(self.size) if other != self.rank]
+            begun = [group.recv([rows[other]], other, _NUMBERS) for other in others]
+            begun += [group.send([numbers], other, _NUMBERS) for other in others]
+            rows[self.rank] = numbers
+        else:
+            begun = [group.allgather([rows], [numbers])]
 
         def gathered(exchange: Exchange) -> list[Tensor]:
             start = time.monotonic()
-            gathering.wait()
+            for work in begun:
+                work.wait()
             exchange.waited += time.monotonic() - start
             return rows
 

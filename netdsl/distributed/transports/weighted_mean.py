@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -107,22 +107,28 @@ class OrderedSum:
 
     def __init__(self, messages: Messages) -> None:
         self._messages = messages
-        self._rooms = [np.empty(0, np.uint8) for _ in range(2 * _AHEAD)]
+        self._rooms = [np.empty(0, np.uint8) for _ in range(2 * _AHEAD + 1)]
 
-    def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> int:
-        """Replace every worker's values, or only the root's, with the scaled sum. Returns the bytes moved."""
+    def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> Iterator[int]:
+        """Replace every worker's values, or only the root's, with the scaled sum.
+
+        Yields the bytes that will be moved as soon as it would have to wait.
+        """
         length = max(min(_PIECE, -(-values.nbytes // 2)), _LEAST) // values.itemsize
         starts = range(0, values.size, length)
         pieces = [SummedPiece(self._messages, values[start : start + length], root, doing) for start in starts]
         rooms = len(self._rooms)
         for number in range(len(pieces) + rooms):
+            if number == _AHEAD + 1:
+                yield 4 * (self._messages.size - 1) * values.nbytes // self._messages.size
             if number >= rooms:
                 pieces[number - rooms].finish()
             if number < len(pieces):
-                pieces[number].begin(self._room_for(number % rooms, pieces[number].room))
-            if _AHEAD <= number < len(pieces) + _AHEAD:
-                pieces[number - _AHEAD].add_up(scales)
-        return 4 * (self._messages.size - 1) * values.nbytes // self._messages.size
+                pieces[number].begin_receiving(self._room_for(number % rooms, pieces[number].room))
+            if 1 <= number <= len(pieces):
+                pieces[number - 1].begin_sending()
+            if _AHEAD < number <= len(pieces) + _AHEAD:
+                pieces[number - 1 - _AHEAD].add_up(scales)
 
     def _room_for(self, number: int, length: int) -> Array:
         if self._rooms[number].size < length:
@@ -139,25 +145,32 @@ class SummedPiece:
         self._shares = [piece[rank * length : (rank + 1) * length] for rank in range(messages.size)]
         self._own = self._shares[messages.rank]
         self._collects = root in (None, messages.rank)
+        self._ahead = [(messages.rank + distance) % messages.size for distance in range(1, messages.size)]
         self._shares_begun: list[Any] = []
         self._sums_begun: list[Any] = []
         self.room = messages.size * self._own.nbytes  # bytes for all workers' values of this worker's share
 
-    def begin(self, room: Array) -> None:
-        """Send each worker its share, and begin to receive what the others send: values into `room`, and sums.
+    def begin_receiving(self, room: Array) -> None:
+        """Begin to receive this worker's share of the others' values into `room`.
+
+        A library may have to tell the senders that there is room, so this comes before the previous piece is sent.
+        """
+        self._rows = room.view(self._own.dtype).reshape(self._messages.size, self._own.size)
+        sources = reversed(self._ahead)
+        self._shares_begun = [
+            self._messages.begin_receive(self._rows[source], source, Stage.SHARES) for source in sources
+        ]
+
+    def begin_sending(self) -> None:
+        """Begin to send each worker its share, and to receive the sums.
 
         A sum arrives where the values are that were sent for it, since a worker only knows it after it has received
         them. Each worker begins with the next one, so no worker has to receive from all others at once.
         """
-        rank, size = self._messages.rank, self._messages.size
-        ahead = [(rank + distance) % size for distance in range(1, size)]
-        receive, send = self._messages.begin_receive, self._messages.begin_send
-        self._rows = room.view(self._own.dtype).reshape(size, self._own.size)
-        self._shares_begun = [receive(self._rows[source], source, Stage.SHARES) for source in reversed(ahead)]
+        send, receive = self._messages.begin_send, self._messages.begin_receive
+        self._shares_begun += [send(self._shares[to], to, Stage.SHARES) for to in self._ahead]
         if self._collects:
-            self._sums_begun = [receive(self._shares[source], source, Stage.SUMS) for source in reversed(ahead)]
-        self._shares_begun += [send(self._shares[to], to, Stage.SHARES) for to in ahead]
-        self._receivers = ahead if self._root is None else [to for to in ahead if to == self._root]
+            self._sums_begun = [receive(self._shares[source], source, Stage.SUMS) for source in reversed(self._ahead)]
 
     def add_up(self, scales: Scales) -> None:
         """Add up this worker's share when all values have arrived, and begin to send the sum."""
@@ -166,7 +179,8 @@ class SummedPiece:
         messages.finish(self._shares_begun, self._doing)
         total = self._own if self._collects else self._rows[0]  # its values are read before they are overwritten
         add_up(list(self._rows), factors, total)
-        self._sums_begun += [messages.begin_send(total, to, Stage.SUMS) for to in self._receivers]
+        receivers = self._ahead if self._root is None else [to for to in self._ahead if to == self._root]
+        self._sums_begun += [messages.begin_send(total, to, Stage.SUMS) for to in receivers]
 
     def finish(self) -> None:
         """Wait until all sums have arrived."""

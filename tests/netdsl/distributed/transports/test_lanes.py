@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -58,3 +59,40 @@ def test_a_worker_that_waits_for_a_push_notices_a_lost_worker() -> None:
         with pytest.raises(PeerLostError, match="worker 1 is lost"):
             variable.exchange(torch.ones(3), 0.5)
         values.free.set()
+
+
+def stepping(seen: list[str], problem: Exception | None = None) -> Iterator[None]:
+    """Note the thread of the first step and of the rest."""
+    seen.append(threading.current_thread().name)
+    if problem is not None:
+        raise problem
+    yield
+    seen.append(threading.current_thread().name)
+
+
+def test_the_calling_thread_takes_the_first_step_if_the_lane_is_idle() -> None:
+    caller, seen = threading.current_thread().name, list[str]()
+    with closing(Lane("lane")) as lane:
+        lane.begin(stepping(seen)).wait()
+    assert seen == [caller, "lane"]
+
+
+def test_the_first_step_waits_for_earlier_operations() -> None:
+    free, seen = threading.Event(), list[str]()
+    with closing(Lane("lane")) as lane:
+        lane.add(lambda: free.wait(10))
+        handle = lane.begin(stepping(seen))
+        assert not seen
+        free.set()
+        handle.wait()
+    assert seen == ["lane", "lane"]
+
+
+def test_a_problem_of_the_first_step_is_raised_by_waiting_and_no_later_operation_begins() -> None:
+    seen = list[str]()
+    with closing(Lane("lane")) as lane:
+        with pytest.raises(PeerLostError, match="worker 1 is lost"):
+            lane.begin(stepping(seen, PeerLostError("worker 1 is lost"))).wait()
+        with pytest.raises(PeerLostError, match="worker 1 is lost"):
+            lane.begin(stepping(seen)).wait()
+    assert len(seen) == 1
