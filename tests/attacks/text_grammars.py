@@ -135,7 +135,7 @@ class ArchiveGrammar(Grammar):
     def _add(self, name: str, data: bytes = b"", kind: int = 0, headers: dict[str, str] | None = None) -> None:
         self._members.append((name, data, kind, headers or {}))
         self._count += 1
-        self._content += len(data) + 512 + 2 * sum(map(len, (headers or {}).values()))
+        self._content += len(data) + 512 + 2 * (len(name) + sum(map(len, (headers or {}).values())))
 
     def form(self, number: int) -> None:
         self._form = number
