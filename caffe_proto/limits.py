@@ -131,7 +131,8 @@ class Limit(Enum):
         "memory",
         256 << 20,
         "bytes",
-        "The memory for the values of a file that stores them in less than a hundredth of the bytes.",
+        "The memory for the values of a file that stores them in less than a hundredth of the bytes, and for the zeros "
+        "that an import adds to filters.",
         "Store values without compression, or raise the limit for weights that consist mostly of zeros.",
     )
     MESSAGE_PARTS = (

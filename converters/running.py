@@ -27,6 +27,8 @@ TOLERANCE = 1e-5  # relative to the spread of a blob's values; reordered sums in
 Arrays = Mapping[str, AnyArray]
 NetToRun = Net | Model  # a model's weights are in memory only while it runs
 
+_PART = 1 << 20  # values that are compared at once
+
 # Reports work by its description and its amount. The value of the context is called for each finished part.
 Work = Callable[[str, float], AbstractContextManager[Callable[..., object]]]
 
@@ -153,14 +155,37 @@ def difference(actual: AnyArray, expected: AnyArray) -> float:
         return math.inf
     if not expected.size:
         return 0.0
-    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
-    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
-    if same.all():
-        return 0.0
-    finite = expected[np.isfinite(expected)]
-    spread = float(np.ptp(finite)) if finite.size else 0.0
-    worst = float(np.abs(actual - expected)[~same].max())
-    return worst / (spread or float(np.abs(finite).max(initial=0.0)) or 1.0) if math.isfinite(worst) else math.inf
+    parts = [_PartDifference.of(*pair) for pair in zip(_parts(actual), _parts(expected), strict=True)]
+    worst, least, most = max(p.worst for p in parts), min(p.least for p in parts), max(p.most for p in parts)
+    if not math.isfinite(worst):
+        return math.inf
+    spread = most - least if most >= least else 0.0
+    return worst / (spread or max(abs(least), abs(most)) or 1.0) if most >= least else worst
+
+
+@dataclass(frozen=True)
+class _PartDifference:
+    """The largest difference in a part of a blob, and the least and the most of its finite expected values."""
+
+    worst: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, actual: AnyArray, expected: AnyArray) -> _PartDifference:
+        actual, expected = actual.astype(np.float64), expected.astype(np.float64)
+        finite = expected[np.isfinite(expected)]
+        least, most = float(finite.min(initial=math.inf)), float(finite.max(initial=-math.inf))
+        different = (actual != expected) & ~(np.isnan(actual) & np.isnan(expected))
+        differences = np.abs(actual[different] - expected[different])
+        worst = math.inf if np.isnan(differences).any() else float(differences.max(initial=0.0))
+        return cls(worst, least, most)
+
+
+def _parts(values: AnyArray) -> Iterator[AnyArray]:
+    """Yield the values in parts, since copies in double precision of a large blob need gigabytes."""
+    flat = values.reshape(-1)
+    return (flat[start : start + _PART] for start in range(0, flat.size, _PART))
 
 
 def uninformative(*runs: Arrays) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, LimitError
+from caffe_proto.limits import Ledger, Limit
+from caffe_proto.shown_text import shown
 from netdsl import dsl
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Shape
@@ -46,6 +48,7 @@ class NetWriter:
         self.net = pb.NetParameter(name=name)
         self.weights: dict[str, list[AnyArray]] = {}
         self.node = ""
+        self._zeros = Ledger()
         self._inputs: set[str] = set()
         self._read: Counter[str] = Counter()
         self._layers: set[str] = set()
@@ -90,6 +93,10 @@ class NetWriter:
             self.weights[name] = [np.asarray(array, np.float32, order="C") for array in arrays]
         self._read.update(bottom.name for bottom in bottoms)
         return tuple(NetBlob(*pair) for pair in zip(names, shapes, strict=True))
+
+    def charge_zeros(self, count: int) -> None:
+        """Count bytes of zeros that are about to be added to filters. Raises a `LimitError` if they are too many."""
+        self._zeros.charge(Limit.MEMORY, count, f"the convolution '{shown(self.node)}' with those before it")
 
     def shape_of(self, constructor: LayerConstructor, bottom: NetBlob, **settings: Any) -> Shape:
         """Return the shape of the top that a layer would produce."""

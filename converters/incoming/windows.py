@@ -60,7 +60,7 @@ def _slide(
     convolution: ConvolutionSettings,
     settings: dict[str, Any],
 ) -> NetBlob:
-    weight, dilation, pad = _with_even_padding(weight, convolution)
+    weight, dilation, pad = _with_even_padding(net, weight, convolution)
     settings |= {"kernel_size": _short(weight.shape[2:])}
     settings |= {"pad": _short(pad)} if any(pad) else {}
     settings |= {"stride": _short(convolution.stride)} if {*convolution.stride} != {1} else {}
@@ -71,7 +71,9 @@ def _slide(
     return net.layer(constructor, [x], weight, bias, **settings)
 
 
-def _with_even_padding(weight: AnyArray, convolution: ConvolutionSettings) -> tuple[AnyArray, Numbers, Numbers]:
+def _with_even_padding(
+    net: NetWriter, weight: AnyArray, convolution: ConvolutionSettings
+) -> tuple[AnyArray, Numbers, Numbers]:
     """Return the weights, dilation and padding of an equivalent convolution whose padding is the same at both ends.
 
     Caffe needs equal padding. If the ends differ, zeros are added to the kernel on the other side.
@@ -83,17 +85,23 @@ def _with_even_padding(weight: AnyArray, convolution: ConvolutionSettings) -> tu
         and min(convolution.begin, default=0) >= 0
     ):
         return weight, convolution.dilation, pad
-    weight = _without_dilation(weight, convolution.dilation)
     zeros = [(size - begin, size - end) for size, begin, end in sides]
+    lengths = _lengths_without_dilation(weight, convolution.dilation)
+    enlarged = math.prod(length + sum(ends) for length, ends in zip(lengths, zeros, strict=True))
+    net.charge_zeros(weight.itemsize * (math.prod(weight.shape[:2]) * enlarged - weight.size))
+    weight = _without_dilation(weight, convolution.dilation)
     return np.pad(weight, [(0, 0), (0, 0), *zeros]), (1,) * len(pad), pad
 
 
 def _without_dilation(weight: AnyArray, dilation: Numbers) -> AnyArray:
     """Return the filters with zeros in place of the dilation."""
-    lengths = [(size - 1) * step + 1 for size, step in zip(weight.shape[2:], dilation, strict=True)]
-    dense = np.zeros((*weight.shape[:2], *lengths), weight.dtype)
+    dense = np.zeros((*weight.shape[:2], *_lengths_without_dilation(weight, dilation)), weight.dtype)
     dense[(slice(None), slice(None), *(slice(None, None, step) for step in dilation))] = weight
     return dense
+
+
+def _lengths_without_dilation(weight: AnyArray, dilation: Numbers) -> list[int]:
+    return [(size - 1) * step + 1 for size, step in zip(weight.shape[2:], dilation, strict=True)]
 
 
 def pad_image(net: NetWriter, x: NetBlob, begin: Sequence[int], end: Sequence[int], part: str = "") -> NetBlob:

@@ -124,6 +124,10 @@ class Layer(LayerBlobs):
         rows = [blob.numel() // max(blob.shape[0], 1) for blob in self.blob_tensors() if blob.dim()]
         return max(rows, default=0) * sum(map(math.prod, tops))
 
+    def working_values(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
+        """Return about how many values torch stores during a pass, besides the bottoms and tops."""
+        return 0
+
     def has_hooks(self) -> bool:
         """Return whether a program observes this layer with torch's hooks."""
         passes = self._forward_hooks or self._forward_pre_hooks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch.nn.functional as F
@@ -45,6 +46,10 @@ class Deconvolution(Convolving):
     def products(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
         """Return the number of products. Each value of the bottom scales the filters of its channel."""
         return super().products(tops, bottoms)
+
+    def working_values(self, bottoms: Sequence[Shape], tops: Sequence[Shape]) -> int:
+        """Return the number of values in the windows of one item, which torch stores before it adds them up."""
+        return math.prod((self.weight.shape[1] * self.group, *self.window.kernel, *bottoms[0][self.axis + 1 :]))
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Return the size that the windows cover, minus the padding. Raises a `ShapeError` if nothing is left."""

@@ -36,5 +36,5 @@ def _work_of(built: Built) -> tuple[int, int]:
         bottoms, tops = ([built.shapes[edge] for edge in edges] for edges in (node.bottoms, node.tops))
         values = sum(map(math.prod, (*bottoms, *tops)))
         operations += values + layer.products(bottoms, tops)
-        largest = max(largest, values)
+        largest = max(largest, values + layer.working_values(bottoms, tops))
     return operations, largest

@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters import running
-from converters.running import edge_values
+from converters.running import difference, edge_values
 from netdsl.training.net import Net
 
 NET = """name: "small"
@@ -74,3 +74,13 @@ def test_each_layer_is_reported(net: Net) -> None:
 
     edge_values(net.module.built, {"data": np.ones((1, 2, 4, 4), np.float32)}, work=work, doing="running")
     assert seen == [("running", len(net.module.built.graph.nodes)), *[1] * len(net.module.built.graph.nodes)]
+
+
+def test_a_difference_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = np.array([[0.0, 1.0, np.nan], [np.inf, 4.0, 2.0]], np.float32)
+    actual = expected + np.array([[0, 0, 0], [0, 0, 1]], np.float32)
+    assert difference(actual, expected) == 0.25
+    monkeypatch.setattr(running, "_PART", 2)
+    assert difference(actual, expected) == 0.25
+    assert difference(expected, expected) == 0.0
+    assert difference(np.where(np.isnan(actual), 0, actual), expected) == np.inf

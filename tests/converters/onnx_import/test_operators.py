@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import LimitError
 from converters.onnx_import import from_onnx
 from netdsl.errors import ConversionError
 from tests.converters.nets import layer_types
@@ -323,3 +324,10 @@ def test_windows_that_caffe_lacks_are_refused(graph) -> None:
         ConversionError, match=r"MaxPool \('a'\): .*can't produce these windows.*MaxPool \('b'\): dilations"
     ):
         from_onnx(graph(text, x=(2, 4, 10, 8)))
+
+
+def test_the_zeros_that_padding_adds_to_filters_are_limited(graph, monkeypatch) -> None:
+    model = graph("y = Conv <pads=[0,0,9,9]> (x, w)", x=(2, 4, 10, 9), w=np.ones((6, 4, 3, 3)))
+    monkeypatch.setenv("NETDSL_LIMITS", "memory=1K")
+    with pytest.raises(LimitError, match="with those before it needs"):
+        from_onnx(model)
