@@ -23,11 +23,10 @@ from netdsl.net.sample_inputs import sample_inputs
 from netdsl.training.net import Net
 
 TOLERANCE = 1e-5  # relative to the spread of a blob's values; reordered sums in single precision differ by less
+_PART = 1 << 20  # values that are compared at once
 
 Arrays = Mapping[str, AnyArray]
 NetToRun = Net | Model  # a model's weights are in memory only while it runs
-
-_PART = 1 << 20  # values that are compared at once
 
 # Reports work by its description and its amount. The value of the context is called for each finished part.
 Work = Callable[[str, float], AbstractContextManager[Callable[..., object]]]
@@ -157,10 +156,9 @@ def difference(actual: AnyArray, expected: AnyArray) -> float:
         return 0.0
     parts = [_PartDifference.of(*pair) for pair in zip(_parts(actual), _parts(expected), strict=True)]
     worst, least, most = max(p.worst for p in parts), min(p.least for p in parts), max(p.most for p in parts)
-    if not math.isfinite(worst):
-        return math.inf
-    spread = most - least if most >= least else 0.0
-    return worst / (spread or max(abs(least), abs(most)) or 1.0) if most >= least else worst
+    if math.isinf(worst) or least > most:  # the least is above the most if no expected value is finite
+        return worst
+    return worst / (most - least or abs(most) or 1.0)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from converters.lengths import LengthSource
 from converters.onnx.library import onnx
-from converters.onnx.older_opsets import OnnxNode, older_form
+from converters.onnx.older_opsets import NewNode, older_form
 from netdsl.layer import Layer, Shape
 from netdsl.layer.onnx_form import UNKNOWN
 from netdsl.model.weights.files import array_of
@@ -116,10 +116,10 @@ class GraphBuilder:
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
         """Add a node with several outputs."""
-        node, older = OnnxNode(op, inputs, outputs, attributes), older_form(self.opset, op)
+        node, older = NewNode(op, inputs, outputs, attributes), older_form(self.opset, op)
         return self.add(node) if older is None else older(self, node)
 
-    def add(self, node: OnnxNode) -> tuple[str, ...]:
+    def add(self, node: NewNode) -> tuple[str, ...]:
         """Add a node exactly as given."""
         names = [self._value_names.unique(f"{self._layer}/{node.op}") for _ in range(node.outputs)]
         self._nodes.append(onnx().helper.make_node(node.op, node.inputs, names, **node.attributes))

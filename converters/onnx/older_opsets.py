@@ -13,8 +13,8 @@ from netdsl.layer.onnx_form import OnnxGraph, part, reduced
 Outputs = tuple[str, ...]
 
 
-class OnnxNode(NamedTuple):
-    """An operator with its inputs, its number of outputs and its attributes."""
+class NewNode(NamedTuple):
+    """A node to add: an operator with its inputs, its number of outputs and its attributes."""
 
     op: str
     inputs: Sequence[str]
@@ -25,7 +25,7 @@ class OnnxNode(NamedTuple):
 class OlderGraph(OnnxGraph, Protocol):
     """A graph under construction whose opset is older than 18."""
 
-    def add(self, node: OnnxNode) -> Outputs:
+    def add(self, node: NewNode) -> Outputs:
         """Add a node exactly as given."""
         ...
 
@@ -38,7 +38,7 @@ class OlderGraph(OnnxGraph, Protocol):
         ...
 
 
-OlderForm = Callable[[OlderGraph, OnnxNode], Outputs]
+OlderForm = Callable[[OlderGraph, NewNode], Outputs]
 
 
 def older_form(opset: int, op: str) -> OlderForm | None:
@@ -49,16 +49,16 @@ def older_form(opset: int, op: str) -> OlderForm | None:
     return form if opset < newer else None
 
 
-def _axes_in_attribute(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _axes_in_attribute(g: OlderGraph, node: NewNode) -> Outputs:
     return g.add(_with_input_in_attribute(g, node, "axes"))
 
 
-def _split(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _split(g: OlderGraph, node: NewNode) -> Outputs:
     node.attributes.pop("num_outputs", None)
     return g.add(node if g.opset >= 13 else _with_input_in_attribute(g, node, "split"))
 
 
-def _softmax(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _softmax(g: OlderGraph, node: NewNode) -> Outputs:
     """Write a softmax of one axis. The older operator's softmax is over this axis and all after it together."""
     (x,), axis = node.inputs, node.attributes["axis"]
     lengths = g.lengths_of(x)
@@ -70,7 +70,7 @@ def _softmax(g: OlderGraph, node: OnnxNode) -> Outputs:
     return (g.node("Sub", shifted, g.node("Log", total)) if node.op == "LogSoftmax" else g.node("Div", powers, total),)
 
 
-def _resize(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _resize(g: OlderGraph, node: NewNode) -> Outputs:
     """Write a Resize of an image's height and width, which older ones don't do without all axes."""
     x, region, scales, *sizes = node.inputs
     if node.attributes.pop("axes") != [2, 3]:
@@ -83,25 +83,25 @@ def _resize(g: OlderGraph, node: OnnxNode) -> Outputs:
     return g.add(node._replace(inputs=[x, region, scales, *sizes]))
 
 
-def _shape(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _shape(g: OlderGraph, node: NewNode) -> Outputs:
     ends, lengths = node.attributes, g.add(node._replace(attributes={}))
     return (part(g, lengths[0], 0, ends["start"], ends["end"]),) if ends else lengths
 
 
-def _hard_swish(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _hard_swish(g: OlderGraph, node: NewNode) -> Outputs:
     return (g.node("Mul", *node.inputs, g.node("HardSigmoid", *node.inputs, alpha=1 / 6, beta=0.5)),)
 
 
-def _dropout(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _dropout(g: OlderGraph, node: NewNode) -> Outputs:
     x, ratio = node.inputs
     return g.add(node._replace(inputs=[x], attributes={"ratio": g.values_of(ratio)[0]}))
 
 
-def _comparison(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _comparison(g: OlderGraph, node: NewNode) -> Outputs:
     return (g.node("Not", g.node("Less" if node.op == "GreaterOrEqual" else "Greater", *node.inputs)),)
 
 
-def _gather(g: OlderGraph, node: OnnxNode) -> Outputs:
+def _gather(g: OlderGraph, node: NewNode) -> Outputs:
     """Write a choice of rows, each from its own group, as a choice of single values."""
     groups = node.attributes.get("batch_dims")
     if not groups:
@@ -112,7 +112,7 @@ def _gather(g: OlderGraph, node: OnnxNode) -> Outputs:
     return (g.node("GatherElements", rows, g.node("Expand", places, shape), axis=groups),)
 
 
-def _with_input_in_attribute(g: OlderGraph, node: OnnxNode, name: str) -> OnnxNode:
+def _with_input_in_attribute(g: OlderGraph, node: NewNode, name: str) -> NewNode:
     """Return a node whose second input, if it has one, is an attribute."""
     x, *constants = node.inputs
     given = {name: g.values_of(constants[0])} if constants else {}

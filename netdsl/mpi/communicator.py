@@ -16,9 +16,17 @@ from netdsl.distributed.communicator import Communicator, Traffic
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.connect import connect as connect_otherwise
-from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
+from netdsl.distributed.transports.lanes import (
+    LANES,
+    Lane,
+    LaneVariable,
+    Operation,
+    StagedBuffer,
+    check_lane,
+    run_steps,
+)
 from netdsl.distributed.transports.transport import Transport
-from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, scales_of
+from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, bytes_of_mean, scales_of
 from netdsl.errors import DistributedError
 from netdsl.mpi.library import MpiGroup, mpi, mpi_errors, pieces, world
 
@@ -207,8 +215,8 @@ class SumByRank:
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
         """Replace the values with the scaled sum of all ranks' values. With a root, replace only the root's values."""
-        for count in self._sum.add_up(values, lambda: scales, root, doing):
-            self._group.traffic.add(count=count)
+        run_steps(self._sum.add_up(values, lambda: scales, root, doing))
+        self._group.traffic.add(count=bytes_of_mean(self._group.size, values.nbytes))
 
     def close(self) -> None:
         """Free the duplicate."""

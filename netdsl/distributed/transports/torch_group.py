@@ -19,16 +19,15 @@ from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 
 from netdsl.distributed.communicator import Exchange, Traffic
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.lanes import (
-    LANES,
-    Lane,
-    LaneVariable,
-    Operation,
-    StagedBuffer,
-    check_lane,
-    run_steps,
+from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
+from netdsl.distributed.transports.weighted_mean import (
+    Array,
+    OrderedSum,
+    Stage,
+    bytes_of_mean,
+    check_weights,
+    scales_of,
 )
-from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, Stage, check_weights, scales_of
 from netdsl.errors import PeerLostError
 
 _SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # the place in gloo's source code, with which its errors begin
@@ -186,6 +185,8 @@ class TorchGroup:
         staged = None if on_gpu else StagedBuffer(buffer)
 
         def steps() -> Iterator[None]:
+            if buffer.is_cuda:  # the lane waits until its values are computed
+                yield
             with (
                 peer_errors(f"{doing}, lane {number}"),
                 self.traffic.exchange() as exchange,
@@ -195,8 +196,7 @@ class TorchGroup:
                 if staged is not None and changes:
                     staged.put_back()
 
-        lane = self._lanes[number]
-        return lane.add(partial(run_steps, steps())) if buffer.is_cuda else lane.begin(steps())
+        return self._lanes[number].begin(steps())
 
     @contextmanager
     def _stream_after(self, ready: torch.cuda.Event | None) -> Iterator[None]:
@@ -222,9 +222,8 @@ class TorchGroup:
         scales = cache(lambda: scales_of([row.item() for row in gathered(exchange)], doing))
         if group not in self._sums:
             self._sums[group] = OrderedSum(GlooMessages(group))
-        for count in self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, doing):
-            exchange.bytes += count
-            yield
+        yield from self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, doing)
+        exchange.bytes += bytes_of_mean(self.size, buffer.nbytes)
 
     def _average_by_nccl(
         self, weight: float, root: int | None, group: Any, buffer: Tensor, exchange: Exchange
@@ -252,7 +251,7 @@ class TorchGroup:
             total.mul_(1 / sum_of_weights)
             if total is not buffer:
                 buffer.copy_(total if exact else total.round_())
-        exchange.bytes += 4 * (self.size - 1) * buffer.nbytes // self.size
+        exchange.bytes += bytes_of_mean(self.size, buffer.nbytes)
 
     def _begin_gather(self, group: Any, values: Sequence[float], device: torch.device) -> Gathering:
         """Begin to gather numbers.

@@ -73,6 +73,11 @@ def _scale_and_add_up(shares: list[Array], scales: list[float], total: Array) ->
         np.add(total, scaled, out=total)
 
 
+def bytes_of_mean(size: int, length: int) -> int:
+    """Return how many bytes one of `size` workers sends and receives for the mean of buffers of this many bytes."""
+    return 4 * (size - 1) * length // size
+
+
 class Stage(IntEnum):
     """The two stages of a sum. Messages of different stages may overtake each other."""
 
@@ -109,18 +114,15 @@ class OrderedSum:
         self._messages = messages
         self._rooms = [np.empty(0, np.uint8) for _ in range(2 * _AHEAD + 1)]
 
-    def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> Iterator[int]:
-        """Replace every worker's values, or only the root's, with the scaled sum.
-
-        Yields the bytes that will be moved as soon as it would have to wait.
-        """
+    def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> Iterator[None]:
+        """Replace every worker's values, or only the root's, with the scaled sum. The first step never waits."""
         length = max(min(_PIECE, -(-values.nbytes // 2)), _LEAST) // values.itemsize
         starts = range(0, values.size, length)
         pieces = [SummedPiece(self._messages, values[start : start + length], root, doing) for start in starts]
         rooms = len(self._rooms)
         for number in range(len(pieces) + rooms):
             if number == _AHEAD + 1:
-                yield 4 * (self._messages.size - 1) * values.nbytes // self._messages.size
+                yield
             if number >= rooms:
                 pieces[number - rooms].finish()
             if number < len(pieces):
