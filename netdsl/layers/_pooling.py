@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import torch
@@ -179,9 +180,8 @@ class _Placed:
     ends: Numbers
 
     @classmethod
-    def of(cls, g: OnnxGraph, x: str, window: Window, ceil: bool) -> _Placed:
-        """Return the windows over an ONNX value."""
-        sizes = (g.length(x, 2), g.length(x, 3))
+    def of(cls, sizes: Numbers, window: Window, ceil: bool) -> _Placed:
+        """Return the windows over a bottom of these sizes."""
         counts = pooled_size(sizes, window, ceil)
         axes = zip(sizes, counts, window.kernel, window.stride, window.begin, strict=True)
         ends = [(count - 1) * stride - begin + kernel - size for size, count, kernel, stride, begin in axes]
@@ -200,8 +200,27 @@ class _Placed:
         pads = [*self.window.begin, *self.ends]
         if all(pad < kernel for pad, kernel in zip(pads, self.window.kernel * 2, strict=True)):
             return x, pads
+        return self.surrounded(g, x, value), [0, 0, 0, 0]
+
+    def surrounded(self, g: OnnxGraph, x: str, value: float) -> str:
+        """Return the bottom with a value around it, in which all windows are whole."""
         (top, left), (bottom, right) = self.window.begin, self.ends
-        return g.node("Pad", x, g.constant([0, 0, top, left, 0, 0, bottom, right]), g.constant(value)), [0, 0, 0, 0]
+        return g.node("Pad", x, g.constant([0, 0, top, left, 0, 0, bottom, right]), g.constant(value))
+
+    def counting_inside(self) -> dict[str, Any]:
+        """Return the attributes with which ONNX uses the same windows and counts only what is inside the bottom.
+
+        The padding is the net's own if possible, because ncnn needs equal sides.
+        """
+        begin, ends, rounding = self.window.begin, self.window.end, {}
+        axes = zip(self.sizes, self.window.kernel, self.window.stride, begin, ends, strict=True)
+        windows = [(size + first + last - kernel, stride) for size, kernel, stride, first, last in axes]
+        if tuple(room // stride + 1 for room, stride in windows) != self.counts:
+            rounding = {"ceil_mode": 1}
+            if tuple(-(-room // stride) + 1 for room, stride in windows) != self.counts:
+                ends, rounding = self.ends, {}
+        pads = [*begin, *ends]
+        return {"kernel_shape": self.window.kernel, "strides": self.window.stride, "pads": pads, **rounding}
 
     def share(self, axis: int, *, of_padding: bool) -> NDArray[np.float64]:
         """Return the part of the kernel that counts in Caffe's divisor along an axis.
@@ -214,9 +233,14 @@ class _Placed:
         return (stop - (start if of_padding else np.maximum(start, 0))) / kernel
 
 
+def sizes_of(g: OnnxGraph, bottom: str) -> Numbers:
+    """Return the height and width of a bottom in ONNX."""
+    return g.length(bottom, 2), g.length(bottom, 3)
+
+
 def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
     """Write `max_pool` in ONNX operators."""
-    placed = _Placed.of(g, x, window, ceil)
+    placed = _Placed.of(sizes_of(g, x), window, ceil)
     if placed.global_:
         return g.node("GlobalMaxPool", x)
     x, pads = placed.padded(g, x, _SMALLEST_SINGLE)
@@ -225,7 +249,7 @@ def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
 
 def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> tuple[str, str]:
     """Write `max_pool_with_mask` in ONNX operators. ONNX counts positions over the whole blob."""
-    placed = _Placed.of(g, x, window, ceil)
+    placed = _Placed.of(sizes_of(g, x), window, ceil)
     padded, pads = placed.padded(g, x, _SMALLEST_SINGLE)
     if padded != x:
         raise ConversionError(
@@ -235,21 +259,28 @@ def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) ->
     return values, g.to_float(g.node("Mod", index, g.constant(math.prod(placed.sizes))))
 
 
-def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, include_pad: bool = True) -> str:
-    """Write `average_pool` in ONNX operators."""
-    placed = _Placed.of(g, x, window, ceil)
+def average_pool_onnx(
+    g: OnnxGraph, x: str, sizes: Numbers, window: Window, ceil: bool, *, include_pad: bool = True
+) -> str:
+    """Write `average_pool` in ONNX operators.
+
+    OpenCV ignores count_include_pad, and MNN ignores that the sides of the padding differ. ONNX's operator therefore
+    only counts what is inside the bottom, and a factor follows.
+    """
+    placed = _Placed.of(sizes, window, ceil)
     if placed.global_:
         return g.node("GlobalAveragePool", x)
-    shares = [placed.share(axis, of_padding=include_pad) for axis in (0, 1)]
-    average = _by_kernel(g, x, placed)
-    if all((share == 1).all() for share in shares):
-        return average
-    return g.node("Div", average, g.constant(np.outer(*shares)))
+    counted = np.outer(*(placed.share(axis, of_padding=include_pad) for axis in (0, 1)))
+    inside = np.outer(*(placed.share(axis, of_padding=False) for axis in (0, 1)))
+    if (inside <= 0).any():  # a window is outside of the bottom
+        return g.node("Div", _by_kernel(g, x, placed), g.constant(counted))
+    average = g.node("AveragePool", x, **placed.counting_inside())
+    return average if (inside == counted).all() else g.node("Mul", average, g.constant(inside / counted))
 
 
 def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
     """Write `weighted_pool` in ONNX operators. It is 0 where the sum isn't positive."""
-    placed = _Placed.of(g, x, window, ceil)
+    placed = _Placed.of(sizes_of(g, x), window, ceil)
     total, squares = _by_kernel(g, x, placed), _by_kernel(g, g.node("Mul", x, x), placed)
     positive = g.node("Greater", total, g.constant(0.0))
     return g.node("Where", positive, g.node("Div", squares, total), g.constant(0.0))
@@ -257,9 +288,9 @@ def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
 
 def _by_kernel(g: OnnxGraph, x: str, placed: _Placed) -> str:
     """Write the sum over each window, divided by the kernel's size, in ONNX operators."""
-    window = placed.window
-    x, pads = placed.padded(g, x, 0.0)
-    return g.node("AveragePool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads, count_include_pad=1)
+    if any((*placed.window.begin, *placed.ends)):
+        x = placed.surrounded(g, x, 0.0)
+    return g.node("AveragePool", x, kernel_shape=placed.window.kernel, strides=placed.window.stride)
 
 
 def check_mask(bottoms: Sequence[Shape]) -> None:

@@ -17,7 +17,9 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
 from netdsl.layer.running import MakesNewMemory, Reads, ReadsInBackward, in_pieces, in_single, on_cpu
+from netdsl.layers._pooling import average_pool_onnx, sizes_of
 from netdsl.layers._settings import refuse
+from netdsl.layers._window import Window
 
 _CACHED = 2**18  # how many values of each of three tensors fit into a CPU's caches
 
@@ -90,8 +92,9 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if not self.within:
             return g.node("LRN", x, size=self.size, alpha=self.alpha, beta=self.beta, bias=self.k)
-        window = {"kernel_shape": [self.size] * 2, "pads": [self.size // 2] * 4, "count_include_pad": 1}
-        mean = g.node("AveragePool", g.node("Mul", x, x), **window)
+        reach = (self.size // 2,) * 2
+        window = Window((self.size,) * 2, (1, 1), reach, reach, (1, 1))
+        mean = average_pool_onnx(g, g.node("Mul", x, x), sizes_of(g, x), window, ceil=False)
         return g.node("Mul", x, g.node("Pow", scaled(g, mean, self.alpha, 1), g.constant(-self.beta)))
 
     def _normalized(self, x: Tensor) -> Tensor:

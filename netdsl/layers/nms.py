@@ -116,7 +116,7 @@ def _places_onnx(g: OnnxGraph, x: str, height: int, width: int) -> list[str]:
     down, right = np.indices((height, width)).astype(np.float32)
     weights = g.constant(((down > 0) & (right > 0) & (down < width)).astype(np.float32))
     counted = g.node("Mul", clamped(g, x, 0, math.inf), weights)
-    how = {"kernel_shape": [_AROUND] * 2, "pads": [_AROUND // 2] * 4, "count_include_pad": 1}
+    how = {"kernel_shape": [_AROUND] * 2, "pads": [_AROUND // 2] * 4}  # the divisors cancel
     total = g.node("AveragePool", counted, **how)
     sums = (g.node("AveragePool", g.node("Mul", counted, g.constant(each)), **how) for each in (right, down))
     return [g.node("Div", each, total) for each in sums]

@@ -82,7 +82,7 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         return pool.average_pool(x, window, self.ceil, include_pad=self.include_pad)
 
     def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, str]:
-        sizes = g.length(x, 2), g.length(x, 3)
+        sizes = pool.sizes_of(g, x)
         window = self.window.on(sizes) if self.window else plain(sizes)
         if self.mask:
             return pool.max_pool_with_mask_onnx(g, x, window, self.ceil)
@@ -90,7 +90,7 @@ class Pooling(HasOnnxForm, MakesNewMemory):
             return pool.max_pool_onnx(g, x, window, self.ceil)
         if self.method == _STOCHASTIC:
             return pool.weighted_pool_onnx(g, x, window, self.ceil)
-        return pool.average_pool_onnx(g, x, window, self.ceil, include_pad=self.include_pad)
+        return pool.average_pool_onnx(g, x, sizes, window, self.ceil, include_pad=self.include_pad)
 
 
 def _window(p: pb.PoolingParameter) -> Window:

@@ -45,7 +45,7 @@ class SPP(HasOnnxForm):
         if self.method == pb.SPPParameter.MAX:
             return pool.max_pool_onnx(g, x, window, ceil=True)
         if self.method == pb.SPPParameter.AVE:
-            return pool.average_pool_onnx(g, x, window, ceil=True)
+            return pool.average_pool_onnx(g, x, pool.sizes_of(g, x), window, ceil=True)
         return pool.weighted_pool_onnx(g, x, window, ceil=True)
 
     def _pool(self, x: Tensor, bins: int) -> Tensor:
