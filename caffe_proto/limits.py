@@ -160,7 +160,8 @@ class Limit(Enum):
         "pass-memory",
         512 << 20,
         "bytes",
-        "The inputs and outputs of one layer, in the pass that verifies an import, and that of `zoo check --run`.",
+        "The inputs and outputs of one layer, in the pass that verifies an import, and that of `zoo check --run`. The "
+        "first one also counts the outputs of the program with which the net is compared.",
         "Raise it for a net with large images.",
     )
     PASS_OPERATIONS = (

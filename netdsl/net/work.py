@@ -12,11 +12,13 @@ _USES = 500  # products with a stored byte in one pass; nets for images use a by
 
 
 def check_pass(built: Built, stored: int, what: str) -> None:
-    """Raise a `LimitError` about `what` if a forward pass needs too many operations, or too much memory for one layer.
+    """Raise a `LimitError` about `what` if a forward pass needs too many operations, or too much memory for one layer
+    and for the outputs of another program, with which the net's are compared.
 
     `stored` is the number of bytes in the file that describes the net.
     """
     operations, largest = _work_of(built)
+    largest += sum(math.prod(built.shapes[edge]) for edge in built.graph.outputs)
     Limit.PASS_OPERATIONS.check(operations, what, _USES * stored)
     Limit.PASS_MEMORY.check(_BYTES * largest, what, STORED_TIMES * stored)
 
