@@ -22,7 +22,7 @@ FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-hosts check-manifests test-s3 test-gpu bench-gpu test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
+.PHONY: help setup demo test test-pages test-wheel test-slow test-spark test-mpi test-hosts check-manifests test-s3 test-gpu bench-gpu test-targets targets test-corpus test-install package fuzz attacks fuzz-coverage chaos check lint types contracts quick bench lock proto stubs docs notebooks site clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -112,6 +112,12 @@ package:  ## Build the wheel and the source distribution in dist/, and check the
 	@$(PACKAGE)/bin/python -m twine check --strict dist/*
 	@$(PACKAGE)/bin/check-wheel-contents dist
 
+test-targets: $(READY)  ## Exports in OpenCV, OpenVINO, ncnn and others, in environments that are made first
+	@XDG_CACHE_HOME='$(abspath build/targets)' $(BIN)/python -m pytest -m targets tests/targets
+
+targets: $(READY)  ## A table of nets and the programs that run their exports: make targets, or with NETS=folder
+	@XDG_CACHE_HOME='$(abspath build/targets)' $(BIN)/python -m tests.targets.table $(if $(NETS),--files '$(NETS)')
+
 fuzz: $(READY)  ## Damaged files of every format, and valid ones that cost a lot, for some time: make fuzz SECONDS=1800
 	@$(BIN)/python -m tests.fuzz --seconds $$(($(SECONDS) / 2)); damaged=$$?; \
 		$(BIN)/python -m tests.attacks --seconds $$(($(SECONDS) / 2)) && exit $$damaged
@@ -144,7 +150,7 @@ contracts: $(READY)
 	@$(BIN)/lint-imports
 
 quick: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark and not hosts and not s3'
+	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark and not hosts and not s3 and not targets'
 
 bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make bench CAFFE=/path/to/caffe
 	@$(BIN)/python benchmarks/weights_files.py

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -50,13 +50,15 @@ def export_caffe(
     tolerance: float = TOLERANCE,
     classes: Sequence[str] = (),
     databases: Sequence[Database] = (),
+    accept: Callable[[Path], object] | None = None,
     work: Work = unreported,
 ) -> CaffeFiles:
     """Write a deployed model: all of its files or none.
 
     The training net reads `databases`, and `classes` go into a `labels.txt`. Unchanged weights are written as the bytes
     that they were read from. With `verify`, the files are read again before they take their place, and must compute the
-    same as the model. When all new files are complete, they replace existing files one after the other.
+    same as the model. `accept` is called with the folder of the new files, and can raise an error. When all new files
+    are complete, they replace existing files one after the other.
     """
     folder = local_path(folder, "a folder")
     with staged_files(folder) as staging:
@@ -73,6 +75,8 @@ def export_caffe(
             database.write(staging)
         names = sorted(path.name for path in staging.iterdir())
         agreement = _agreement(model, staging, tolerance, work) if verify and model.weights else None
+        if accept is not None:
+            accept(staging)
     return CaffeFiles(tuple(folder / name for name in names), agreement)
 
 

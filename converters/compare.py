@@ -5,26 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from caffe_proto.errors import FileError, in_file
 from converters.onnx.files import load_onnx
 from converters.onnx.session import OnnxSession, open_onnx_session
-from converters.running import Arrays, Work, blob_values, difference, input_shapes, made_up_inputs, unreported
+from converters.running import (
+    Arrays,
+    Work,
+    aligned_rows,
+    blob_values,
+    difference,
+    input_shapes,
+    made_up_inputs,
+    selection_axes,
+    unreported,
+)
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.model.data_shapes import DataShape, Known
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.formats import holds_weights
 from netdsl.model.opening import open_model
+from netdsl.model.weights.match import AnyArray
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 
-Runnable = NetModule | OnnxSession  # a session returns all values of a model's nodes
 Lengths = tuple[int | None, ...]  # None means that the length is open
 
 _NO_SHAPES: Mapping[str, Shape] = {}
+
+
+class Session(Protocol):
+    """A model that another program runs. The lengths of the inputs are names if they are open. A call returns the
+    outputs, and maybe values between inputs and outputs before them."""
+
+    @property
+    def inputs(self) -> Mapping[str, Sequence[int | str | None]]: ...  # noqa: D102
+
+    @property
+    def outputs(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    def __call__(self, arrays: Arrays, /) -> Mapping[str, AnyArray]: ...  # noqa: D102
+
+
+Runnable = NetModule | Session
 
 
 @dataclass(frozen=True)
@@ -71,12 +98,7 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
 
     A training net is deployed. A caffemodel alone contains both the net and its weights.
     """
-    paths = [Path(name.strip()) for name in files.split(",") if name.strip()]
-    if not paths:
-        raise FileError(
-            "no file is named; give an .onnx file, a .caffemodel, or a net and its weights as in "
-            "deploy.prototxt,net.caffemodel"
-        )
+    paths = files_of(files)
     if paths[0].suffix == ".onnx":
         session = open_onnx_values(paths[0])
         return Comparable(session, _stated_data(session))
@@ -95,6 +117,17 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
         return Comparable(deployed.module(Phase.TEST), deployed.data(Phase.TEST))
     except NetError as problem:
         raise type(problem)(in_file(paths[0], problem)) from None
+
+
+def files_of(model: str) -> list[Path]:
+    """Return the files of a model, which commas separate."""
+    paths = [Path(name.strip()) for name in model.split(",") if name.strip()]
+    if not paths:
+        raise FileError(
+            "no file is named; give an .onnx file, a .caffemodel, or a net and its weights as in "
+            "deploy.prototxt,net.caffemodel"
+        )
+    return paths
 
 
 def open_onnx_values(path: str | Path) -> OnnxSession:
@@ -119,7 +152,7 @@ def compare(first: Runnable, second: Runnable, *, seed: int = 0, work: Work = un
     inputs = _inputs_of(first, seed)
     first_blobs = _values(first, inputs, work, "running the first model")
     second_blobs = _values(second, _for_second(second, inputs), work, "running the second model")
-    outputs = _outputs(first)
+    outputs, axes = _outputs(first), selection_axes(first.built) if isinstance(first, NetModule) else {}
     names = {
         **{name: name for name in first_blobs if name in second_blobs and name not in inputs},
         **_paired_outputs(outputs, _outputs(second)),
@@ -129,7 +162,7 @@ def compare(first: Runnable, second: Runnable, *, seed: int = 0, work: Work = un
             name,
             first_blobs[name].shape,
             name in outputs,
-            difference(second_blobs[names[name]], first_blobs[name]),
+            difference(*aligned_rows(second_blobs[names[name]], first_blobs[name], axes.get(name))),
         )
         for name in first_blobs
         if name in names

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from netdsl.layer import BringsData, Layer, Shape
+from netdsl.layer import BringsData, HasOnnxForm, Layer, Shape
 from netdsl.model.model import Model
 from netdsl.model.weights.files import array_of
 from netdsl.model.weights.match import AnyArray
@@ -196,3 +196,27 @@ def uninformative(*runs: Arrays) -> tuple[str, ...]:
 
 def _is_informative(values: AnyArray) -> bool:
     return values.size < 2 or bool(np.isfinite(values).all() and np.ptp(values) > 0)
+
+
+def aligned_rows(actual: AnyArray, expected: AnyArray, axis: int | None) -> tuple[AnyArray, AnyArray]:
+    """Return both arrays as rows in the same order, if the items along an axis were selected.
+
+    Selected items of equal rank can swap places, and programs order them differently, so each row is paired with the
+    nearest.
+    """
+    if axis is None or actual.shape != expected.shape or not actual.size:
+        return actual, expected
+    rows = [np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1) for values in (actual, expected)]
+    nearest = [int(np.abs(rows[0] - row).max(1).argmin()) for row in rows[1]]
+    return rows[0][nearest], rows[1]
+
+
+def selection_axes(built: Built) -> dict[str, int]:
+    """Return the axis of the selected items in the tops of layers that select items, by the top's name."""
+    return {
+        built.graph.blobs[edge]: layer.varying_axis
+        for node, layer in built.pairs()
+        if isinstance(layer, HasOnnxForm) and layer.varying_axis is not None
+        for edge in node.tops
+        if layer.varying_axis < len(built.shapes[edge])
+    }

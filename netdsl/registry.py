@@ -101,6 +101,7 @@ _FORMATS = "netdsl.model.formats", "FORMATS"
 _SCHEMES = "netdsl.storage.schemes", "SCHEMES"
 _DECODERS = "netdsl.prediction.decoders", "DECODERS"
 _MODELS = "zoo.catalogue", "MODELS"
+_TARGETS = "converters.targets.target", "TARGETS"
 _HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS, _FORMATS, _SCHEMES, _DECODERS, _MODELS)
 _DIALECTS = "caffe_proto.dialects"
 
@@ -193,14 +194,24 @@ def register_dialect(path: str | Path) -> None:
     import_module(_DIALECTS).register_dialect(path)
 
 
+def register_target(path: str | Path) -> None:
+    """Register the program that runs exported models and that a file NAME.toml describes, as a choice of --in."""
+    import_module(_TARGETS[0]).register_target(path)
+
+
 def registered_by(module: str) -> list[str]:
-    """Return what a module registered, such as "layer type SoftSign", and the dialects whose files are in its
-    folder."""
+    """Return what a module registered, such as "layer type SoftSign", and the dialects and targets whose files are in
+    its folder."""
     registries = [_registry(home) for home in _HOMES if home[0] in sys.modules]
     names = [f"{registry.noun} {name}" for registry in registries for name in registry.names_of(module)]
-    tables = sys.modules[_DIALECTS].registered_tables() if _DIALECTS in sys.modules else {}
+    files = {
+        f"{noun} {name}": path
+        for noun, home in (("dialect", _DIALECTS), ("target", _TARGETS[0]))
+        if home in sys.modules
+        for name, path in sys.modules[home].registered_tables().items()
+    }
     folder = Path(sys.modules[module].__file__ or "").parent
-    return names + [f"dialect {name}" for name, path in tables.items() if path.parent.resolve() == folder.resolve()]
+    return names + [name for name, path in files.items() if path.parent.resolve() == folder.resolve()]
 
 
 def _registry(home: tuple[str, str]) -> Registry[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,14 +13,19 @@ from caffe_proto.addresses import address_in
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
-from converters.caffe import export_caffe
+from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
+from converters.compare import compare
 from converters.onnx import Metadata, Report, export_onnx
+from converters.onnx.reader import ANY_READER, OnnxReader
 from converters.rewriting import Proof, Rewrites, rewrite
 from converters.running import TOLERANCE, Agreement, Work
+from converters.targets.session import TOLERANCE as TARGET_TOLERANCE
+from converters.targets.session import needed_environment, open_target_session
+from converters.targets.target import target_of
 from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
-from netdsl.errors import NetError
+from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.formats import named_model
@@ -63,12 +69,16 @@ class _Written:
     unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     decoder: tuple[Decoder, float | None] | None = None  # with its difference, if verified
+    in_runtime: tuple[Proof, ...] = ()
 
 
 @answers(ExportRequest)
 def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     """Export a net. After an error, nothing is written."""
     reported = partial(work, listen)
+    runtime = None if request.runtime is None else target_of(request.runtime)
+    if runtime is not None and request.verify:
+        needed_environment(runtime)
     with reported(f"reading {Path(request.net).name}"):
         trained = open_model(
             request.net,
@@ -85,10 +95,12 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
             model, _rewrites(request), verify=request.verify, tolerance=request.tolerance, work=reported
         )
         writers = {"caffe": _to_caffe, "onnx": _to_onnx, "torch": _to_torch}
-        written = writers[request.target](model, trained, request, reported)
+        written = writers[request.format](model, trained, request, reported)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
-    proofs += [Proof(f"as {request.target}", written.difference, _tolerance(request))]
+    if written.difference is not None or not request.verify:
+        proofs.append(Proof(f"as {request.format}", written.difference, _tolerance(request)))
+    proofs += written.in_runtime
     if written.decoder is not None:
         decoder, difference = written.decoder
         proofs.append(Proof(f"decoder '{decoder.name}'", difference, _tolerance(request)))
@@ -108,7 +120,7 @@ def _rewrites(request: ExportRequest) -> Rewrites:
 
 
 def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
-    folder = Path(request.output or f"{Path(request.net).stem}_caffe")
+    folder, proofs = Path(request.output or f"{Path(request.net).stem}_caffe"), list[Proof]()
     classes = _classes(request)
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
         if _place(Path(path).parent) == _place(folder):
@@ -126,9 +138,34 @@ def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Wo
         tolerance=_tolerance(request),
         classes=classes,
         databases=training.databases if training else (),
+        accept=lambda staging: proofs.extend(
+            _in_runtime(model, [staging / DEPLOY, staging / WEIGHTS], request, reported)
+        ),
         work=reported,
     )
-    return _written(exported.files, exported.agreement, _notes(training) if training else ())
+    written = _written(exported.files, exported.agreement, _notes(training) if training else ())
+    return replace(written, in_runtime=tuple(proofs))
+
+
+def _in_runtime(model: Model, files: Sequence[Path], request: ExportRequest, reported: Work) -> list[Proof]:
+    """Return the proof that a target computes the same outputs from written files, if one is named."""
+    if request.runtime is None:
+        return []
+    target = target_of(request.runtime)
+    limit = TARGET_TOLERANCE if request.tolerance is None else request.tolerance
+    if not request.verify:
+        return [Proof(f"in {target.name}", None, limit)]
+    session = open_target_session(target, files)
+    found = compare(model.module(Phase.TEST), session, work=reported).worst_output
+    if not found <= limit:
+        differ = (
+            "have another shape, or aren't finite" if math.isinf(found) else f"differ by {found:.1e} of their spread"
+        )
+        raise ConversionError(
+            f"nothing was written because the outputs in {target.title} {differ}, more than {limit:g} allows; export "
+            "for another target, or allow the difference with --tolerance"
+        )
+    return [Proof(f"in {target.name}", found, limit)]
 
 
 def _place(folder: Path) -> str:
@@ -158,20 +195,31 @@ def _notes(training: CaffeTraining) -> tuple[str, ...]:
 
 
 def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
-    path = Path(request.output or f"{Path(request.net).stem}.onnx")
+    path, proofs = Path(request.output or f"{Path(request.net).stem}.onnx"), list[Proof]()
     classes = _classes(request)
+    target = None if request.runtime is None else target_of(request.runtime)
+    reader = ANY_READER
+    if target is not None:
+        reader = OnnxReader(target.caffe_layers, target.enums_as_numbers, target.misreads)
     decoder = _decoder(model, trained, request) if request.decode else None
     report = export_onnx(
         model,
         path,
-        opset=request.opset,
+        opset=target.opset if target is not None and request.opset is None else request.opset,
         metadata=Metadata(labels=classes),
         verify=request.verify,
         tolerance=_tolerance(request),
         decoder=decoder,
+        reader=reader,
+        accept=lambda staged: proofs.extend(_in_runtime(model, [staged], request, reported)),
         work=reported,
     )
-    written = _written(_with_labels(path, classes), report)
+    notes = [
+        f"layer '{name}' is an operator that ONNX doesn't define, so other programs than {request.runtime} may not run "
+        "the file"
+        for name in reader.layers_in(model.layers(Phase.TEST))
+    ]
+    written = replace(_written(_with_labels(path, classes), report, tuple(notes)), in_runtime=tuple(proofs))
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from converters.onnx.decoders import OutputDecoding, add_decoder, verify_decoder
 from converters.onnx.files import SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
+from converters.onnx.reader import ANY_READER, OnnxReader
 from converters.onnx.session import WrittenModel
 from converters.onnx.verification import Report
 from converters.onnx.verification import verify as verify_onnx
-from converters.running import TOLERANCE, NetToRun, Work, module_of, unreported
+from converters.running import TOLERANCE, NetToRun, Work, built_only, module_of, unreported
 from converters.staging import staged_file
 from netdsl.errors import ConversionError
 from netdsl.layer import BringsData, HasOnnxForm
@@ -74,6 +75,8 @@ def export_onnx(
     verify: bool = True,
     tolerance: float = TOLERANCE,
     decoder: Decoder | None = None,
+    reader: OnnxReader = ANY_READER,
+    accept: Callable[[Path], object] | None = None,
     work: Work = unreported,
 ) -> Report | None:
     """Write a net as an ONNX model and return the report of its verification.
@@ -81,13 +84,20 @@ def export_onnx(
     With `decoder`, the model's outputs are the decoder's answer for one image instead of the net's outputs.
     With `verify`, the written model is run before it takes its place, and must compute the same values as the net.
     `external` puts the weights into a separate file, which is the default above 2 GB.
+
+    `reader` is the program for which the model is written. A model with operators that only that program has isn't
+    verified in onnxruntime. `accept` is called with the written model before it takes its place, and can raise an
+    error.
     """
+    verify = verify and not reader.layers_in(built_only(net))
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             decoding = None if decoder is None else OutputDecoding.of(decoder, module_of(net).built)
             fixed = decoding is not None
             message = write_model(
-                _model_of(module_of(net).built, opset, metadata, fixed=fixed), staged, external=external
+                _model_of(module_of(net).built, opset, metadata, fixed=fixed, reader=reader),
+                staged,
+                external=external,
             )
         written = WrittenModel(staged, message, str(path))
         report = verify_onnx(written, net, tolerance=tolerance, work=work) if verify else None
@@ -105,10 +115,19 @@ def export_onnx(
                 f"{path}: the model wasn't written because {report}; export it with another --opset, or with a "
                 "larger --tolerance if the difference is acceptable"
             )
+        if accept is not None:
+            accept(staged)
     return report
 
 
-def _model_of(built: Built, opset: int | None, metadata: Metadata, *, fixed: bool = False) -> SplitModel:
+def _model_of(
+    built: Built,
+    opset: int | None,
+    metadata: Metadata,
+    *,
+    fixed: bool = False,
+    reader: OnnxReader = ANY_READER,
+) -> SplitModel:
     """Return the model of a net. With `fixed`, its inputs have the net's own shapes."""
     _check_exportable(built)
     requested = None if opset is None else _check_opset(opset)
@@ -116,7 +135,7 @@ def _model_of(built: Built, opset: int | None, metadata: Metadata, *, fixed: boo
     while True:
         open_lengths = {} if fixed else _open_lengths(built, fixed_names)
         try:
-            graph, values = _graph(built, open_lengths, opset)
+            graph, values = _graph(built, open_lengths, opset, reader)
             break
         except FixedLengthError as problem:
             fixed_names.add(problem.source.name)
@@ -165,19 +184,23 @@ def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
     return open_lengths
 
 
-def _graph(built: Built, lengths: Lengths, opset: int) -> tuple[Any, list[AnyArray]]:
+def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tuple[Any, list[AnyArray]]:
     """Return the GraphProto of a net and the values of its initializers.
 
     One `ConversionError` reports all layers without an ONNX form.
     """
     names, outside = edge_names(built), set(built.input_edges())
-    builder = GraphBuilder(opset, _dtype(built), names)
+    builder = GraphBuilder(opset, _dtype(built), names, reader)
     problems = []
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         if isinstance(layer, BringsData):
             continue
         bottoms = {names[edge]: (built.shapes[edge], _changes(lengths, edge)) for edge in node.bottoms}
         builder.begin(node.layer.name, bottoms)
+        if node.layer.type in reader.caffe_layers:
+            results: Any = builder.add(reader.operator(layer, bottoms, len(node.tops)))
+            builder.end(results, [names[edge] for edge in node.tops])
+            continue
         try:
             if not isinstance(layer, HasOnnxForm):
                 raise ConversionError("has no ONNX form")

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from converters.lengths import LengthSource
 from converters.onnx.library import onnx
 from converters.onnx.older_opsets import NewNode, older_form
+from converters.onnx.reader import ANY_READER, OnnxReader
 from netdsl.layer import Layer, Shape
 from netdsl.layer.onnx_form import UNKNOWN
 from netdsl.model.weights.files import array_of
@@ -74,8 +75,8 @@ class UnsupportedOpsetError(Exception):
 class GraphBuilder:
     """Collects the nodes and initializers of layers. `names` are the names that blobs use."""
 
-    def __init__(self, opset: int, dtype: DTypeLike, names: Sequence[str]) -> None:
-        self.opset, self.dtype = opset, np.dtype(dtype)
+    def __init__(self, opset: int, dtype: DTypeLike, names: Sequence[str], reader: OnnxReader = ANY_READER) -> None:
+        self.opset, self.dtype, self._reader = opset, np.dtype(dtype), reader
         self.all_nodes: list[Any] = []
         self.initializers: list[Any] = []  # without the values
         self.values: list[AnyArray] = []  # the values of the initializers; those of blobs aren't copied
@@ -116,8 +117,9 @@ class GraphBuilder:
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
         """Add a node with several outputs."""
-        node, older = NewNode(op, inputs, outputs, attributes), older_form(self.opset, op)
-        return self.add(node) if older is None else older(self, node)
+        node = NewNode(op, inputs, outputs, attributes)
+        form = self._reader.other_form(op) or older_form(self.opset, op)
+        return self.add(node) if form is None else form(self, node)
 
     def add(self, node: NewNode) -> tuple[str, ...]:
         """Add a node exactly as given."""

@@ -18,6 +18,7 @@ from converters.running import (
     Arrays,
     NetToRun,
     Work,
+    aligned_rows,
     built_only,
     difference,
     edge_values,
@@ -28,7 +29,6 @@ from converters.running import (
 )
 from netdsl.errors import ConversionError
 from netdsl.layer import HasOnnxForm, Shape
-from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
 from netdsl.net.sample_inputs import sample_inputs
 
@@ -171,20 +171,8 @@ def _selection_axes(built: Built) -> SelectionAxes:
 
 
 def _errors(actual: Arrays, expected: Arrays, selection_axes: SelectionAxes) -> dict[str, float]:
-    return {name: difference(*_aligned_rows(value, expected[name], selection_axes.get(name)))
+    return {name: difference(*aligned_rows(value, expected[name], selection_axes.get(name)))
             for name, value in actual.items() if name in expected}  # fmt: skip
-
-
-def _aligned_rows(actual: AnyArray, expected: AnyArray, axis: int | None) -> tuple[AnyArray, AnyArray]:
-    """Return both arrays as rows in the same order.
-
-    Selected items of equal rank can swap places, so each row is paired with the nearest.
-    """
-    if axis is None or actual.shape != expected.shape or not actual.size:
-        return actual, expected
-    rows = [np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1) for values in (actual, expected)]
-    nearest = [int(np.abs(rows[0] - row).max(1).argmin()) for row in rows[1]]
-    return rows[0][nearest], rows[1]
 
 
 def _first_difference(model: Any, built: Built, inputs: Arrays, tolerance: float) -> str:

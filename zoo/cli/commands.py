@@ -128,6 +128,16 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
     "verify": Command("Verify that two models compute the same values.",
                       "exporting:VerifyRequest", "verifying:verify", "export:show_verified", "comparing",
                       computes=True),
+    "targets": "List, install and remove the programs that run exported models.",
+    "targets list": Command("List the programs that run exported models.",
+                            "exporting:TargetListRequest", "targets:list_targets", "targets:show_targets",
+                            doing="reading"),
+    "targets install": Command("Install programs, each into an environment of its own.",
+                               "exporting:TargetInstallRequest", "targets:install", "targets:show_installed",
+                               doing="installing"),
+    "targets remove": Command("Remove the environments of programs.",
+                              "exporting:TargetRemoveRequest", "targets:remove", "targets:show_removed",
+                              doing="removing"),
     "doctor": Command("Check this installation, and say what to do next.",
                       "machine:DoctorRequest", "doctor.examination:examine", "doctor:show_diagnosis", "examining"),
     "time": Command("Time a net, layer by layer.",
@@ -144,7 +154,7 @@ TASKS = {
     "Prepare data": ("data",),
     "Train": ("train", "finetune", "test", "run", "report", "plan", "simulate", "caffe"),
     "Use": ("predict", "features", "propose", "serve"),
-    "Export and compare": ("export", "convert", "verify"),
+    "Export and compare": ("export", "convert", "verify", "targets"),
     "This machine": ("doctor", "time", "completion"),
 }
 # fmt: on
@@ -154,6 +164,11 @@ GROUPS = {
     "store": CommandGroup(
         "List, check and prune the models that `zoo pull` stored. They are in the folder that NETDSL_HOME "
         "names, or in netdsl in the user's cache folder, ~/.cache or the one that XDG_CACHE_HOME names."
+    ),
+    "targets": CommandGroup(
+        "List, install and remove the programs that run exported models, such as OpenCV and OpenVINO. `zoo verify --in "
+        "TARGET` compares a model's outputs there with those here. Each program has an environment of its own, in "
+        "netdsl's folder in the user's cache folder."
     ),
     "simulate": CommandGroup(
         "Simulate training with several machines. All workers really train, in the memory of this machine. Only "

@@ -53,19 +53,19 @@ def show_verified(verified: Verified, request: VerifyRequest) -> None:
             what = "has another shape, or values that aren't finite" if math.isinf(blob.difference) else differs
             kind = "output" if blob.is_output else "blob"
             print_line(f"{kind} {blob.blob} {'x'.join(map(str, blob.shape))} {what}")
-    for name, only in zip((request.first, request.second), verified.comparison.only, strict=True):
+    for name, only in zip((request.first, request.second or request.runtime), verified.comparison.only, strict=True):
         if only and not request.outputs_only:
             print_line(f"only in {name}: {', '.join(only)}")
-    beyond = verified.comparison.first_beyond(request.tolerance)
+    beyond = verified.comparison.first_beyond(verified.tolerance)
     if not verified.same and beyond is not None:
-        print_line(f"the first blob beyond {request.tolerance:g} is '{beyond.blob}'")
-    print_line(_verdict(verified, request.tolerance))
+        print_line(f"the first blob beyond {verified.tolerance:g} is '{beyond.blob}'")
+    print_line(_verdict(verified))
 
 
-def _verdict(verified: Verified, tolerance: float) -> str:
+def _verdict(verified: Verified) -> str:
     """Return the verdict on two models, in a line that fits on a terminal of 80 columns."""
     worst = verified.comparison.worst_output
     if math.isinf(worst):
         return "the models differ: an output has another shape, or isn't finite"
     verb = "agree" if verified.same else "differ"
-    return f"the models {verb}: outputs differ by {worst:.1e} of their spread ({tolerance:g} allowed)"
+    return f"the models {verb}: outputs differ by {worst:.1e} of their spread ({verified.tolerance:g} allowed)"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from netdsl.model.formats import TENSOR_SUFFIXES
 from zoo.requests.groups import AboutNet, AssumesShapes, InStages, StoredType
-from zoo.requests.request import RequestError, argument, option, request
+from zoo.requests.request import Request, RequestError, argument, option, request
 
 ExportTarget = Literal["caffe", "onnx", "torch"]
 
@@ -20,6 +21,13 @@ def mean_values(text: str) -> tuple[float, ...]:
         raise ValueError(f"'{text}' isn't a list of channel means; write it as in 104,117,123") from None
 
 
+def target_names() -> tuple[tuple[str, ...], Mapping[str, object]]:
+    """Return the names of netdsl's own targets, and the targets of plug-ins too."""
+    from converters.targets.target import TARGETS
+
+    return tuple(TARGETS.own()), TARGETS
+
+
 @request
 class ExportRequest(AssumesShapes, InStages, AboutNet):
     """Export a net in its deployed form. Data layers become inputs, losses become the predictions that they train, and
@@ -27,7 +35,7 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
 
     After each step, and after writing, the command runs the net before and after the step and compares their outputs.
     It prints the differences relative to the spread of the outputs. If a difference exceeds the tolerance, nothing is
-    written.
+    written. With --for, the target also runs the written net. `zoo targets` lists and installs targets.
 
     A training net can contain settings and data sources that BVLC's Caffe doesn't support. The command names them. With
     --data-lmdb it also writes the net's data next to it, after the preparation that Caffe can't do.
@@ -37,7 +45,12 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     weights: tuple[str, ...] = option(
         "Weights of the net, in any weights format.", default=(), metavar="FILE", address="read"
     )
-    target: ExportTarget = option("Program or format to export to.", name="to")
+    target: ExportTarget | None = option("Format to export to.", default=None, name="to")
+    runtime: str | None = option(
+        "Target that will run the exported net, in place of a format. It decides the format and the operators, and "
+        "runs the net before anything is written.",
+        default=None, name="for", names=target_names,
+    )  # fmt: skip
     output: str | None = option(
         "Folder for Caffe's files, or the file to write. It can have an address.",
         default=None,
@@ -73,16 +86,25 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     )
     prune_to: str | None = option("Layer at which the exported net ends.", default=None, metavar="LAYER")
 
+    @property
+    def format(self) -> ExportTarget:
+        """The format to write."""
+        from converters.targets.target import target_of
+
+        return self.target or target_of(str(self.runtime)).format
+
     def check(self) -> None:
-        """Refuse options that belong to another target."""
+        """Refuse options that belong to another format."""
+        if (self.target is None) == (self.runtime is None):
+            raise RequestError("Give a format with --to FORMAT, or the target that will run the net with --for TARGET.")
         trains = self.train_val or self.solver is not None
-        if self.target != "caffe" and trains:
+        if self.format != "caffe" and trains:
             raise RequestError("--train-val and --solver need --to caffe; add it, or leave them out")
         if self.data_lmdb and not trains:
             raise RequestError("--data-lmdb needs --train-val or --solver; add one of them, or leave --data-lmdb out")
-        if self.target != "onnx" and self.opset is not None:
+        if self.format != "onnx" and self.opset is not None:
             raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
-        if self.target != "onnx" and self.decode:
+        if self.format != "onnx" and self.decode:
             raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
         if not self.verify and self.tolerance is not None:
             raise RequestError("--tolerance has no effect with --no-verify; remove --tolerance, or remove --no-verify")
@@ -127,13 +149,44 @@ class VerifyRequest(AssumesShapes, AboutNet):
 
     A model is an .onnx file, a .caffemodel that contains its net, or a net and its weights with a comma between them,
     in any format of weights: deploy.prototxt,weights.safetensors. A training net is compared in its deployed form.
+
+    With --in, the last model runs in another program, such as OpenCV, and its outputs are compared. Without B, A runs
+    both here and there. `zoo targets` installs the program into an environment of its own.
     """
 
     first: str = argument("A", address="read")
-    second: str = argument("B", address="read")
-    tolerance: float = option(
-        "Largest allowed difference of an output, relative to the spread of the blob's values.",
-        default=1e-5, least=0, metavar="T",
+    second: str | None = argument("[B]", default=None, address="read")
+    runtime: str | None = option("Target that runs the last model.", default=None, name="in", names=target_names)
+    tolerance: float | None = option(
+        "Largest allowed difference of an output, relative to the spread of the blob's values: by default 1e-5, or "
+        "1e-4 with --in.",
+        default=None, least=0, metavar="T",
     )  # fmt: skip
     seed: int = option("Seed of the random inputs.", default=0, least=0, metavar="N")
     outputs_only: bool = option("Don't list the blobs between inputs and outputs.", default=False)
+
+    def check(self) -> None:
+        """Refuse a single model that nothing is compared with."""
+        if self.second is None and self.runtime is None:
+            raise RequestError("Give a second model, or a target that runs the first one with --in TARGET.")
+
+
+@request
+class TargetListRequest(Request):
+    """List the programs that run exported models: their names, the formats that they read, and the versions of those
+    that are installed."""
+
+
+@request
+class TargetInstallRequest(Request):
+    """Install the packages of targets with pip, each into an environment of its own in the cache. netdsl's own
+    environment stays as it is. Nothing else installs them."""
+
+    names: tuple[str, ...] = argument("NAME...", names=target_names)
+
+
+@request
+class TargetRemoveRequest(Request):
+    """Remove the environments of targets. Targets with the same packages share one."""
+
+    names: tuple[str, ...] = argument("NAME...", names=target_names)

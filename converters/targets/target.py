@@ -1,0 +1,73 @@
+"""The descriptions of targets, one in each file NAME.toml of this package."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from caffe_proto.errors import FileError, name_advice
+from netdsl.errors import ConversionError
+from netdsl.registry import Registry
+
+_HERE = Path(str(files("converters.targets")))
+PROGRAMS = _HERE / "programs"
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A program that runs models of a format, and the packages that contain it.
+
+    `program` is a file of Python with a function `run`. The function gets the model's files, the inputs by name, the
+    names of the outputs, and the `settings`. It returns the outputs by name. It runs in the target's environment.
+    """
+
+    title: str
+    format: Literal["onnx", "caffe"]
+    program: Path
+    packages: tuple[str, ...]
+    without_dependencies: tuple[str, ...] = ()  # packages that run without the packages that they require
+    settings: Mapping[str, Any] = {}
+    opset: int | None = None  # the newest opset that the program reads, if it isn't ours
+    # Types of layers that the program's reader of ONNX takes as operators with their names. Their attributes are the
+    # layer's settings, in which enums can be numbers in place of names.
+    caffe_layers: tuple[str, ...] = ()
+    enums_as_numbers: bool = False
+    misreads: tuple[Literal["padded-1x1-convolution"], ...] = ()  # forms of ONNX that the program computes wrongly
+    name: str = ""
+
+
+def read_target(path: Path, programs: Path) -> Target:
+    """Return the target that a file describes. Its program is in the folder `programs`."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        target = msgspec.convert(table, Target, dec_hook=lambda kind, value: kind(value))
+    except (OSError, ValueError, TypeError) as problem:
+        raise FileError(f"{path}: not a target: {problem}; write a TOML file as in docs/extend_target.md") from None
+    return msgspec.structs.replace(target, name=path.stem, program=programs / target.program)
+
+
+TARGETS: Registry[Target] = Registry("target")
+for _path in sorted(_HERE.glob("*.toml"), key=lambda path: path.stem):
+    TARGETS.register(_path.stem, read_target(_path, PROGRAMS), f"netdsl.{__name__}.{_path.stem}")
+
+
+def register_target(path: str | Path) -> None:
+    """Register the target that a file NAME.toml describes. Its program is in the same folder."""
+    path = Path(path).resolve()
+    TARGETS.register(path.stem, read_target(path, path.parent), str(path))
+
+
+def registered_tables() -> dict[str, Path]:
+    """Return the files of all targets by their names."""
+    return {name: target.program.with_name(f"{name}.toml") for name, target in TARGETS.items()}
+
+
+def target_of(name: str) -> Target:
+    """Return a target by its name."""
+    if name not in TARGETS:
+        raise ConversionError(f"target '{name}' is unknown; {name_advice(name, TARGETS)}")
+    return TARGETS[name]
