@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,17 +14,17 @@ from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
-from converters.compare import compare
 from converters.onnx import Metadata, Report, export_onnx
-from converters.onnx.reader import ANY_READER, OnnxReader
+from converters.onnx.reader import ANY_READER
 from converters.rewriting import Proof, Rewrites, rewrite
 from converters.running import TOLERANCE, Agreement, Work
+from converters.targets.proving import prove_in_target, reader_of
 from converters.targets.session import TOLERANCE as TARGET_TOLERANCE
-from converters.targets.session import needed_environment, open_target_session
+from converters.targets.session import needed_environment
 from converters.targets.target import target_of
 from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
-from netdsl.errors import ConversionError, NetError
+from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.formats import named_model
@@ -155,17 +154,8 @@ def _in_runtime(model: Model, files: Sequence[Path], request: ExportRequest, rep
     limit = TARGET_TOLERANCE if request.tolerance is None else request.tolerance
     if not request.verify:
         return [Proof(f"in {target.name}", None, limit)]
-    session = open_target_session(target, files)
-    found = compare(model.module(Phase.TEST), session, work=reported).worst_output
-    if not found <= limit:
-        differ = (
-            "have another shape, or aren't finite" if math.isinf(found) else f"differ by {found:.1e} of their spread"
-        )
-        raise ConversionError(
-            f"nothing was written because the outputs in {target.title} {differ}, more than {limit:g} allows; export "
-            "for another target, or allow the difference with --tolerance"
-        )
-    return [Proof(f"in {target.name}", found, limit)]
+    found = prove_in_target(model, target, files, limit, reported)
+    return [Proof(f"in {target.name}{f', {each.part}' if each.part else ''}", each.difference, limit) for each in found]
 
 
 def _place(folder: Path) -> str:
@@ -198,9 +188,7 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
     path, proofs = Path(request.output or f"{Path(request.net).stem}.onnx"), list[Proof]()
     classes = _classes(request)
     target = None if request.runtime is None else target_of(request.runtime)
-    reader = ANY_READER
-    if target is not None:
-        reader = OnnxReader(target.caffe_layers, target.enums_as_numbers, target.misreads)
+    reader = ANY_READER if target is None else reader_of(target)
     decoder = _decoder(model, trained, request) if request.decode else None
     report = export_onnx(
         model,

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from netdsl.errors import ConversionError
 from netdsl.layer.onnx_form import OnnxGraph, part, reduced
 
 Outputs = tuple[str, ...]
@@ -71,16 +70,9 @@ def _softmax(g: OlderGraph, node: NewNode) -> Outputs:
 
 
 def _resize(g: OlderGraph, node: NewNode) -> Outputs:
-    """Write a Resize of an image's height and width, which older ones don't do without all axes."""
-    x, region, scales, *sizes = node.inputs
-    if node.attributes.pop("axes") != [2, 3]:
-        raise ConversionError("resizes other axes than an image's, which needs opset 18")
-    if scales:
-        scales = g.constant([1.0, 1.0, *g.values_of(scales)])
-    sizes = [g.node("Concat", g.node("Shape", x, start=0, end=2), each, axis=0) for each in sizes]
-    if g.opset < 13:  # no input may be left out there
-        region, scales = region or g.constant(np.zeros(0)), scales or g.constant(np.zeros(0))
-    return g.add(node._replace(inputs=[x, region, scales, *sizes]))
+    """Write a Resize with a region, which no older one may leave out."""
+    x, region, *others = node.inputs
+    return g.add(node._replace(inputs=[x, region or g.constant(np.zeros(0)), *others]))
 
 
 def _shape(g: OlderGraph, node: NewNode) -> Outputs:
@@ -128,7 +120,7 @@ _FORMS: dict[str, tuple[int, OlderForm]] = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), (13, _softmax)),
     **dict.fromkeys(("GreaterOrEqual", "LessOrEqual"), (12, _comparison)),
     "Split": (18, _split),
-    "Resize": (18, _resize),
+    "Resize": (13, _resize),
     "Shape": (15, _shape),
     "HardSwish": (14, _hard_swish),
     "Dropout": (12, _dropout),

@@ -22,7 +22,6 @@ from converters.running import Arrays, input_shapes
 from converters.targets.environment import TargetEnvironment, installed_target, own_variables
 from converters.targets.target import PROGRAMS, Target
 from netdsl.errors import ConversionError
-from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.opening import open_model
 from netdsl.model.weights.match import AnyArray
 from netdsl.net.graph import Phase
@@ -136,7 +135,7 @@ def open_target_session(target: Target, files: Sequence[Path]) -> TargetSession:
         stored = {tensor.name for tensor in graph.initializer}
         inputs = {value.name: _lengths(value) for value in graph.input if value.name not in stored}
         return TargetSession(target, environment, files, inputs, tuple(value.name for value in graph.output))
-    built = deploy_model(open_model(files[0], files[1:])).layers(Phase.TEST)
+    built = open_model(files[0]).layers(Phase.TEST)
     outputs = tuple(built.graph.blobs[edge] for edge in built.graph.outputs)
     shapes = {name: list[int | str | None](shape) for name, shape in input_shapes(built).items()}
     return TargetSession(target, environment, files, shapes, outputs)

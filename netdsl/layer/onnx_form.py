@@ -128,4 +128,21 @@ def whole(g: OnnxGraph, x: str) -> str:
 def repeated(g: OnnxGraph, x: str, down: int, across: int) -> str:
     """Return an image with each pixel repeated `down` times vertically and `across` times horizontally."""
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return g.node("Resize", x, "", g.constant([float(down), float(across)]), axes=[2, 3], **how)
+    return g.node("Resize", x, "", g.constant([1.0, 1.0, float(down), float(across)]), **how)
+
+
+def interpolated(g: OnnxGraph, x: str, sizes: Sequence[int], new_sizes: Sequence[int]) -> str:
+    """Return an image of other sizes, whose corners stay the same.
+
+    OpenCV, MNN and ncnn need a scale for each axis. The new sizes are the products of sizes and scales, without their
+    fractions.
+    """
+    scales = [_scale(*pair) for pair in zip(sizes, new_sizes, strict=True)]
+    how = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    return g.node("Resize", x, "", g.constant([1.0, 1.0, *scales]), **how)
+
+
+def _scale(size: int, new_size: int) -> float:
+    """Return the smallest scale in single precision whose product with a size isn't less than the new size."""
+    scale = np.float32(new_size / size)
+    return float(scale if size * float(scale) >= new_size else np.nextafter(scale, np.float32(np.inf)))

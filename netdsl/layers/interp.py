@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import part
+from netdsl.layer.onnx_form import interpolated, part
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._window import set_names
 
@@ -60,9 +60,9 @@ class Interp(HasOnnxForm):
         for axis, size in enumerate(sizes, 2):
             x = part(g, x, axis, begin, size - end) if begin or end else x
         fixed = (g.length(sized, 2), g.length(sized, 3)) if sized else self.fixed
-        new_sizes = fixed or [self._length(size - begin - end) for size in sizes]
-        how = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
-        return g.node("Resize", x, "", "", g.constant(new_sizes), axes=[2, 3], **how)
+        sizes = [size - begin - end for size in sizes]
+        new_sizes = fixed or [self._length(size) for size in sizes]
+        return interpolated(g, x, sizes, new_sizes)
 
     def _length(self, length: int) -> int:
         return length * self.full_zoom or (length - 1) // self.shrink * self.zoom + 1

@@ -9,9 +9,16 @@ import pytest
 from converters.running import unreported
 from converters.targets.environment import install_target
 from converters.targets.target import TARGETS
+from netdsl import Net
 from tests.targets.table import outcome_of, write_net
 
 pytestmark = pytest.mark.targets
+
+RESIZES = """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 3, 9, 7] } } }
+layer { name: "c" type: "Convolution" bottom: "x" top: "c"
+  convolution_param { num_output: 4 kernel_size: 1 weight_filler { type: "xavier" } } }
+layer { name: "u" type: "Upsample" bottom: "c" top: "u" upsample_param { scale: 2 } }
+layer { name: "i" type: "Interp" bottom: "u" top: "i" interp_param { height: 20 width: 33 } }"""
 
 OPENCV = ("opencv4", "opencv5", "opencv5-classic")
 
@@ -34,6 +41,15 @@ def test_every_reader_of_onnx_agrees_about_averages_over_parts_of_windows(
     if TARGETS[target].format == "caffe":
         pytest.skip("the target reads the pooling layer itself")
     assert outcome_of(write_net(net, tmp_path), target, tmp_path)[0].startswith("agrees: ")
+
+
+@pytest.mark.parametrize("name", OPENCV)
+def test_opencv_resizes_images(name: str, tmp_path: Path) -> None:
+    install_target(TARGETS[name], unreported)
+    files = str(tmp_path / "n.prototxt"), str(tmp_path / "n.caffemodel")
+    Path(files[0]).write_text(RESIZES)
+    Net(files[0]).save(files[1])
+    assert outcome_of(files, name, tmp_path)[0].startswith("agrees: ")
 
 
 @pytest.mark.parametrize("name", OPENCV)

@@ -1,0 +1,123 @@
+"""Proves that the program of a target computes the same outputs as a net."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of, with_layers
+from converters.caffe import write_net
+from converters.compare import Comparison, compare
+from converters.onnx.export import export_onnx
+from converters.onnx.reader import OnnxReader
+from converters.running import Work, selection_axes, unreported
+from converters.targets.session import open_target_session
+from converters.targets.target import Target
+from netdsl.errors import ConversionError
+from netdsl.layer.samples import BlobKind
+from netdsl.model.model import Model
+from netdsl.net.build import Built
+from netdsl.net.graph import Node, Phase
+
+
+@dataclass(frozen=True)
+class PartDifference:
+    """The largest difference of an output, relative to its spread, of a net or of a part of it."""
+
+    part: str  # empty for the whole net
+    difference: float
+
+
+def reader_of(target: Target) -> OnnxReader:
+    """Return what a target's reader of ONNX takes and misreads."""
+    return OnnxReader(target.caffe_layers, target.enums_as_numbers, target.misreads)
+
+
+def prove_in_target(
+    model: Model, target: Target, files: Sequence[Path], tolerance: float, work: Work = unreported
+) -> list[PartDifference]:
+    """Run the written files of a model in a target, and return how much the outputs differ from the model's.
+
+    Raises a `ConversionError` if a difference exceeds the tolerance.
+
+    Random inputs contain no objects, and items of almost equal rank are selected differently. If the outputs of layers
+    that select items therefore prove nothing or differ, the rest of the net and each of these layers are proved apart,
+    the layers with random items.
+    """
+    whole = compare(model.module(Phase.TEST), open_target_session(target, files), work=work)
+    built = model.layers(Phase.TEST)
+    selecting = _selecting_at_the_end(built)
+    if not selecting or (whole.worst_output <= tolerance and _selected_items(whole, built)):
+        return [_checked("", whole, target, tolerance)]
+    parts = {"the layers before the selection": _without(model, selecting)}
+    parts |= {f"layer '{node.layer.name}'": _alone(model, node) for node in selecting}
+    return [_checked(name, _compared(part, target, work), target, tolerance) for name, part in parts.items()]
+
+
+def _compared(part: Model, target: Target, work: Work) -> Comparison:
+    """Write a part of a net for a target, and run it there and here."""
+    with TemporaryDirectory() as folder:
+        if target.format == "caffe":
+            files = write_net(part, Path(folder) / "part.prototxt")
+            session = open_target_session(target, files)
+        else:
+            path = Path(folder) / "part.onnx"
+            export_onnx(part, path, opset=target.opset, verify=False, reader=reader_of(target))
+            session = open_target_session(target, [path])
+        return compare(part.module(Phase.TEST), session, work=work)
+
+
+def _checked(part: str, comparison: Comparison, target: Target, tolerance: float) -> PartDifference:
+    worst = comparison.worst_output
+    if worst <= tolerance:
+        return PartDifference(part, worst)
+    differ = "have another shape, or aren't finite" if math.isinf(worst) else f"differ by {worst:.1e} of their spread"
+    raise ConversionError(
+        f"nothing was written because the outputs {f'of {part} ' if part else ''}in {target.title} {differ}, more than "
+        f"{tolerance:g} allows; export for another target, or allow the difference with --tolerance"
+    )
+
+
+def _selecting_at_the_end(built: Built) -> list[Node]:
+    """Return the layers that select items, if all of their tops are outputs of the net, or else nothing."""
+    axes, ends = selection_axes(built), set(built.graph.outputs)
+    nodes = [node for node in built.graph.nodes if any(built.graph.blobs[edge] in axes for edge in node.tops)]
+    return nodes if all(ends.issuperset(node.tops) for node in nodes) else []
+
+
+def _selected_items(whole: Comparison, built: Built) -> bool:
+    """Return whether more than one item was selected."""
+    axes = selection_axes(built)
+    return all(blob.shape[axes[blob.blob]] > 1 for blob in whole.blobs if blob.blob in axes)
+
+
+def _without(model: Model, selecting: Sequence[Node]) -> Model:
+    """Return the part of a model that computes the bottoms of layers, except their priors, and the other outputs."""
+    built = model.layers(Phase.TEST)
+    left_out = {node.layer.name for node in selecting}
+    needed = {edge for edge in built.graph.outputs if all(edge not in node.tops for node in selecting)}
+    for node, layer in built.pairs():
+        if node.layer.name in left_out:
+            bottoms = enumerate(node.bottoms)
+            needed |= {edge for place, edge in bottoms if layer.bottom_kind(place) is not BlobKind.PRIORS}
+    kept = []
+    for node in reversed(built.graph.nodes):
+        if node.layer.name not in left_out and needed.intersection(node.tops):
+            needed |= set(node.bottoms)
+            kept.append(node.layer)
+    return replace(model, net=with_layers(model.net, reversed(kept)), file=None)
+
+
+def _alone(model: Model, node: Node) -> Model:
+    """Return a layer whose bottoms are inputs."""
+    built = model.layers(Phase.TEST)
+    blobs = {built.graph.blobs[edge]: built.shapes[edge] for edge in node.bottoms}
+    inputs = [
+        pb.LayerParameter(name=blob, type="Input", top=[blob], input_param={"shape": [{"dim": shape}]})
+        for blob, shape in blobs.items()
+    ]
+    return replace(model, net=with_layers(model.net, [*inputs, copy_of(node.layer)]), weights={}, file=None)

@@ -1,0 +1,91 @@
+"""Proofs in targets, also of nets whose layers select items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from converters import export_onnx
+from converters.targets.proving import prove_in_target
+from netdsl import Net
+from netdsl.errors import ConversionError
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
+from tests.converters.targets.conftest import Ready
+
+pytest.importorskip("onnxruntime")
+
+# A detector that finds nothing in random images, because the background always wins.
+DETECTOR = """
+layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 1, 2, 4] } } }
+layer { name: "l" type: "InnerProduct" bottom: "x" top: "l"
+  inner_product_param { num_output: 16 weight_filler { type: "gaussian" std: 0.01 } } }
+layer { name: "s" type: "InnerProduct" bottom: "x" top: "s"
+  inner_product_param { num_output: 12 weight_filler { type: "gaussian" std: 0.01 } } }
+layer { name: "c" type: "Convolution" bottom: "x" top: "c" convolution_param { num_output: 2 kernel_size: 2 } }
+layer { name: "p" type: "PriorBox" bottom: ["c", "x"] top: "p" prior_box_param { min_size: 2 offset: 0.5 step: 1 } }
+layer { name: "d" type: "DetectionOutput" bottom: ["l", "s", "p"] top: "d" detection_output_param {
+  num_classes: 3 share_location: true code_type: CENTER_SIZE confidence_threshold: 0.9 keep_top_k: 5
+  nms_param { nms_threshold: 0.5 top_k: 5 } } }
+"""
+
+# Runs the model in onnxruntime, and then what a test adds.
+PROGRAM = """import numpy as np
+import onnxruntime
+
+def run(files, inputs, outputs):
+    values = onnxruntime.InferenceSession(files[0]).run(outputs, inputs)
+    return {{name: change(value) for name, value in zip(outputs, values)}}
+
+def change(value):
+    return {change}
+"""
+
+
+@pytest.fixture
+def detector(tmp_path: Path) -> tuple[Model, Path]:
+    text = DETECTOR.replace("num_output: 12", "num_output: 9").replace("num_output: 16", "num_output: 12")
+    Net(from_text(text, pb.NetParameter)).save(tmp_path / "w.caffemodel")
+    model = open_model(tmp_path / "w.caffemodel")
+    export_onnx(model, tmp_path / "m.onnx", verify=False)
+    return model, tmp_path / "m.onnx"
+
+
+def test_layers_that_select_nothing_in_random_images_are_proved_apart(
+    ready: Ready, detector: tuple[Model, Path]
+) -> None:
+    found = prove_in_target(detector[0], ready(), [detector[1]], 1e-4)
+    assert [each.part for each in found] == ["the layers before the selection", "layer 'd'"]
+    assert max(each.difference for each in found) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ("value if value.shape[-1] == 7 else value + 1", "the layers before the selection"),
+        ("value * 1.01 if value.shape[-1] == 7 else value", "layer 'd'"),
+    ],
+)
+def test_a_part_that_differs_is_named(ready: Ready, detector: tuple[Model, Path], change: str, part: str) -> None:
+    target = ready(PROGRAM.format(change=change))
+    with pytest.raises(ConversionError, match=f"nothing was written because the outputs of {part} in The program"):
+        prove_in_target(detector[0], target, [detector[1]], 1e-4)
+
+
+def test_rows_of_zeros_after_the_selected_items_do_not_count(ready: Ready, detector: tuple[Model, Path]) -> None:
+    filled = "np.concatenate([value[..., ::-1, :], 0 * value[..., :1, :]], 2) if value.shape[-1] == 7 else value"
+    found = prove_in_target(detector[0], ready(PROGRAM.format(change=filled)), [detector[1]], 1e-4)
+    assert found[-1].part == "layer 'd'" and found[-1].difference < 1e-5
+
+
+def test_a_net_that_selects_nothing_is_proved_as_a_whole(ready: Ready, tmp_path: Path) -> None:
+    text = DETECTOR[: DETECTOR.index('layer { name: "c"')]
+    Net(from_text(text, pb.NetParameter)).save(tmp_path / "w.caffemodel")
+    model = open_model(tmp_path / "w.caffemodel")
+    export_onnx(model, tmp_path / "m.onnx")
+    assert [each.part for each in prove_in_target(model, ready(), [tmp_path / "m.onnx"], 1e-4)] == [""]
+    assert np.isfinite(prove_in_target(model, ready(), [tmp_path / "m.onnx"], 1e-4)[0].difference)
