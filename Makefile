@@ -112,8 +112,8 @@ package:  ## Build the wheel and the source distribution in dist/, and check the
 	@$(PACKAGE)/bin/python -m twine check --strict dist/*
 	@$(PACKAGE)/bin/check-wheel-contents dist
 
-test-targets: $(READY)  ## Exports in OpenCV, OpenVINO, ncnn and others, in environments that are made first
-	@XDG_CACHE_HOME='$(abspath build/targets)' $(BIN)/python -m pytest -m targets tests/targets
+test-targets: $(READY)  ## Exports in OpenCV, OpenVINO, ncnn and others, in environments that are made first; NETS=folder adds published nets
+	@XDG_CACHE_HOME='$(abspath build/targets)' $(if $(NETS),NETDSL_NETS='$(NETS)') $(BIN)/python -m pytest -m targets tests/targets
 
 targets: $(READY)  ## A table of nets and the programs that run their exports: make targets, or with NETS=folder
 	@XDG_CACHE_HOME='$(abspath build/targets)' $(BIN)/python -m tests.targets.table $(if $(NETS),--files '$(NETS)')

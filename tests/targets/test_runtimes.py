@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from converters.running import unreported
 from converters.targets.environment import install_target
 from converters.targets.target import TARGETS
 from netdsl import Net
-from tests.targets.table import outcome_of, write_net
+from tests.targets.table import nets_below, outcome_of, write_net
 
 pytestmark = pytest.mark.targets
 
@@ -41,6 +42,22 @@ def test_every_reader_of_onnx_agrees_about_averages_over_parts_of_windows(
     if TARGETS[target].format == "caffe":
         pytest.skip("the target reads the pooling layer itself")
     assert outcome_of(write_net(net, tmp_path), target, tmp_path)[0].startswith("agrees: ")
+
+
+@pytest.mark.parametrize("name", ["opencv4-caffe", "opencv5"])
+@pytest.mark.parametrize("net", ["ssd-300-mobilenet", "openpose-body", "squeezenet-1.0"])
+def test_opencv5_answers_as_the_reader_of_caffe_did(name: str, net: str, tmp_path: Path) -> None:
+    install_target(TARGETS[name], unreported)
+    assert outcome_of(write_net(net, tmp_path), name, tmp_path)[0].startswith("agrees: ")
+
+
+@pytest.mark.skipif("NETDSL_NETS" not in os.environ, reason="needs a folder of published nets, named by NETDSL_NETS")
+def test_opencv5_answers_for_published_nets(tmp_path: Path) -> None:
+    install_target(TARGETS["opencv5"], unreported)
+    cells = {
+        name: outcome_of(files, "opencv5", tmp_path) for name, files in nets_below(Path(os.environ["NETDSL_NETS"]))
+    }
+    assert {name: cell for name, cell in cells.items() if not cell[0].startswith("agrees: ")} == {}
 
 
 @pytest.mark.parametrize("name", OPENCV)
