@@ -11,6 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.addresses import address_in
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
+from caffe_proto.storage import file_hash
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
@@ -23,6 +24,7 @@ from converters.targets.session import TOLERANCE as TARGET_TOLERANCE
 from converters.targets.session import needed_environment
 from converters.targets.target import target_of
 from converters.torch_program import export_torch
+from netdsl import __version__
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import NetError
 from netdsl.layer import Shape
@@ -37,7 +39,7 @@ from netdsl.prediction.decoders.decoder import Decoder
 from netdsl.storage.local_copies import with_addresses
 from zoo.answers.answerer import AnswererRequest, input_size, stated_output
 from zoo.answers.outputs import find_output
-from zoo.cards import card_cascade
+from zoo.cards import Channels, card_cascade, card_text
 from zoo.names import classes_of_model, described_model
 from zoo.requests.events import Listen, work
 from zoo.requests.exporting import ExportRequest
@@ -194,7 +196,7 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         model,
         path,
         opset=target.opset if target is not None and request.opset is None else request.opset,
-        metadata=Metadata(labels=classes),
+        metadata=Metadata(labels=classes, card=_card_text(trained, request)),
         verify=request.verify,
         tolerance=_tolerance(request),
         decoder=decoder,
@@ -209,6 +211,28 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
     ]
     written = replace(_written(_with_labels(path, classes), report, tuple(notes)), in_runtime=tuple(proofs))
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
+
+
+def _card_text(trained: Model, request: ExportRequest) -> str:
+    """Return the card for the exported model: its own card as far as it still holds, and the files that it is from.
+    It is empty for a net without a card."""
+    named = described_model(Path(request.net), request.weights)
+    if named is None:
+        return ""
+    card, paths = named.card, {Path(path) for path in (request.net, *request.weights)} | set(trained.sources.values())
+    hashes = {path.name: file_hash(path) for path in sorted(paths) if path.is_file()}
+    files = ", ".join(f"{name} (SHA-256 {digest})" for name, digest in hashes.items())
+    if card.input is not None:
+        swapped = {Channels.BGR: Channels.RGB, Channels.RGB: Channels.BGR}
+        channels = swapped.get(card.input.channels, card.input.channels) if request.rgb else card.input.channels
+        prepared = replace(card.input, channels=channels, mean=() if request.mean else card.input.mean)
+        card = replace(card, input=prepared)
+    if request.prune_to:
+        card = replace(card, task=None, output={}, labels="", classes=(), results=())
+    if request.decode:
+        card = replace(card, output={})
+    origin = f" from {files}" if files else ""
+    return card_text(replace(card, text=f"Exported by netdsl {__version__}{origin}."))
 
 
 def _decoder(model: Model, trained: Model, request: ExportRequest) -> Decoder:

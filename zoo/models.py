@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError, in_file
+from caffe_proto.errors import CaffeError, FileError, in_file
 from caffe_proto.storage import write_pieces
 from netdsl.solver.events import Notice
 from netdsl.storage.local_copies import remove_unused_copies
-from zoo.cards import Card
+from zoo.cards import Card, parse_card
 from zoo.catalogue import CatalogueModel
 from zoo.names import WeightsPlace, all_cards, card_of, find_model, weights_place
 from zoo.names import store as store_here
@@ -56,8 +56,16 @@ def list_cards(request: ListRequest, listen: Listen) -> tuple[NamedCard, ...]:
 
 @answers(CardRequest)
 def card(request: CardRequest, listen: Listen) -> Card:
-    """Return the card of a model."""
-    return card_of(Path(request.model))
+    """Return the card of a model, which an ONNX model can contain."""
+    path = Path(request.model)
+    if path.suffix != ".onnx":
+        return card_of(path)
+    from converters.onnx.files import read_card_text
+
+    text = read_card_text(path)
+    if not text:
+        raise FileError(f"{path}: the model contains no card; `zoo export` writes one for a net that has a card")
+    return parse_card(text, str(path))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 
 from converters.lengths import Lengths, LengthSource, changing_lengths, length_sources
 from converters.onnx.decoders import OutputDecoding, add_decoder, verify_decoder
-from converters.onnx.files import SplitModel, write_model
+from converters.onnx.files import CARD, SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
 from converters.onnx.reader import ANY_READER, OnnxReader
@@ -40,6 +40,7 @@ class Metadata:
     labels: Sequence[str] = ()  # the names of the classes, in order
     licence: str = ""
     source_sha256: str = ""  # the hash of the file that the weights came from
+    card: str = ""  # a model card, as in a README.md
 
     def properties(self) -> dict[str, str]:
         """Return the properties by name."""
@@ -49,6 +50,7 @@ class Metadata:
             "labels": "\n".join(self.labels),
             "licence": self.licence,
             "source_sha256": self.source_sha256,
+            CARD: self.card,
         }
         return {name: value for name, value in properties.items() if value}
 

@@ -23,6 +23,7 @@ from converters.onnx.library import onnx, onnx_module
 from converters.staging import staged_file
 from netdsl.model.weights.match import AnyArray
 
+CARD = "card"  # the key of a model card in a model's metadata
 _ALWAYS_FITS = 256 << 20  # bytes of values that fit into the memory of any machine
 _SMALL = 64 << 20  # bytes of a file that is unlikely to need more memory
 _SHOWN = 100  # letters of a name in an error
@@ -53,6 +54,17 @@ def load_onnx(path: str | Path) -> Any:
     except Exception as problem:  # from protobuf or onnx; onnx's exception classes aren't public
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         raise FileError(f"{path}: not a readable ONNX model: {reason}; export the model again") from None
+
+
+def read_card_text(path: Path) -> str:
+    """Return the model card in a model's metadata, or an empty text."""
+    check_regular(path)
+    try:
+        properties = onnx().load(path, load_external_data=False).metadata_props
+    except Exception as problem:  # from protobuf or onnx; onnx's exception classes aren't public
+        reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+        raise FileError(f"{path}: not a readable ONNX model: {reason}; export the model again") from None
+    return next((str(each.value) for each in properties if each.key == CARD), "")
 
 
 def _check_external_values(model: Any, path: Path) -> None:

@@ -160,10 +160,12 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):  # names that the terminal can't encode are still printed
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as zoo.__main__ leaves it
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         check_log_level()
         check_limits()
         sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # a command with its own exit code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(ExitCode.INTERRUPTED)
     except click.ClickException as problem:
         print_usage_error(problem)

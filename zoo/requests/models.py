@@ -27,7 +27,7 @@ class ListRequest(Request):
 @request
 class CardRequest(Request):
     """Show the card of a MODEL, given by name, folder or file: its task, input, classes, published results, license,
-    and where to get its weights."""
+    and where to get its weights. An ONNX model that `zoo export` wrote contains the card of its net."""
 
     model: str = argument("MODEL", address="read")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -427,3 +428,34 @@ def test_a_program_exports_to_an_address(put: Put, published: list[str]) -> None
     assert published == ["memory://bucket/a.onnx.data", "memory://bucket/a.onnx"]
     Net("../small.prototxt").save("memory://bucket/a.caffemodel")
     assert "/bucket/a.caffemodel" in stored()
+
+
+@needs_onnx
+def test_an_exported_model_contains_its_card_and_the_hashes_of_its_files(zoo) -> None:
+    assert zoo("export", "shapes", "--to", "onnx", "-o", "s.onnx", "--no-verify").code == 0
+    own, found = (json.loads(zoo("card", name, "--json").out) for name in ("shapes", "s.onnx"))
+    text = found.pop("text")
+    assert found == {name: value for name, value in own.items() if name != "text"}
+    assert re.fullmatch(rf"Exported by netdsl \S+ from shapes\.caffemodel \(SHA-256 {own['sha256']}\)\.", text)
+
+
+@needs_onnx
+def test_the_card_of_an_exported_model_describes_its_own_input_and_output(zoo) -> None:
+    rewritten = "--rgb", "--mean", "128,128,128", "--prune-to", "conv3"
+    assert zoo("export", "shapes", "--to", "onnx", "-o", "s.onnx", "--no-verify", *rewritten).code == 0
+    found = json.loads(zoo("card", "s.onnx", "--json").out)
+    assert (found["input"]["channels"], found["input"]["mean"], found["task"], found["results"]) == (
+        "RGB",
+        [],
+        None,
+        [],
+    )
+
+
+@needs_onnx
+def test_a_model_without_a_card_says_so(zoo) -> None:
+    assert zoo("export", "small.caffemodel", "--to", "onnx").code == 0
+    done = zoo("card", "small.onnx")
+    assert done.code == 2 and "small.onnx: the model contains no card" in done.err
+    Path("text.onnx").write_text("text")
+    assert "text.onnx: not a readable ONNX model" in zoo("card", "text.onnx").err

@@ -37,6 +37,9 @@ CALLS = {
     "store list": [],
     "store path": [],
     "store prune": [],
+    "targets install": ["--help"],
+    "targets list": [],
+    "targets remove": ["--help"],
     "upgrade": ["digits_2013.prototxt", "digits_now.prototxt"],
 }
 PROGRAM = """

@@ -100,3 +100,35 @@ def test_a_command_that_is_stopped_at_its_very_end_shows_no_traceback() -> None:
     command = [sys.executable, "-c", f"{ending}; from zoo.cli import main; main()", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (-signal.SIGTERM, "")
+
+
+@pytest.mark.parametrize("module", ["zoo.cli", "zoo.cli.commands", "click"])
+def test_ctrl_c_while_the_program_is_imported_leaves_no_traceback(module: str) -> None:
+    program = f"""
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+from zoo.__main__ import main
+sys.meta_path.insert(0, Interrupts())
+sys.argv = ["zoo", "list"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
+    program = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from zoo.__main__ import main
+sys.argv = ["zoo", "--version"]
+os.kill(os.getpid(), signal.SIGINT)
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("zoo, version ")
