@@ -128,6 +128,10 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
     "verify": Command("Verify that two models compute the same values.",
                       "exporting:VerifyRequest", "verifying:verify", "export:show_verified", "comparing",
                       computes=True),
+    "opencv": "Move programs from OpenCV's reader of Caffe models to its reader of ONNX.",
+    "opencv migrate": Command("Export the Caffe models that a program reads, and write a patch for it.",
+                              "exporting:MigrateRequest", "migrating.migrate:migrate", "migrating:show_migration",
+                              doing="reading", computes=True),
     "targets": "List, install and remove the programs that run exported models.",
     "targets list": Command("List the programs that run exported models.",
                             "exporting:TargetListRequest", "targets:list_targets", "targets:show_targets",
@@ -154,7 +158,7 @@ TASKS = {
     "Prepare data": ("data",),
     "Train": ("train", "finetune", "test", "run", "report", "plan", "simulate", "caffe"),
     "Use": ("predict", "features", "propose", "serve"),
-    "Export and compare": ("export", "convert", "verify", "targets"),
+    "Export and compare": ("export", "convert", "verify", "targets", "opencv"),
     "This machine": ("doctor", "time", "completion"),
 }
 # fmt: on
@@ -169,6 +173,9 @@ GROUPS = {
         "List, install and remove the programs that run exported models, such as OpenCV and OpenVINO. `zoo verify --in "
         "TARGET` compares a model's outputs there with those here. Each program has an environment of its own, in "
         "netdsl's folder in the user's cache folder."
+    ),
+    "opencv": CommandGroup(
+        "Move programs from OpenCV's reader of Caffe models, which OpenCV 5 doesn't have, to its reader of ONNX."
     ),
     "simulate": CommandGroup(
         "Simulate training with several machines. All workers really train, in the memory of this machine. Only "

@@ -190,3 +190,20 @@ class TargetRemoveRequest(Request):
     """Remove the environments of targets. Targets with the same packages share one."""
 
     names: tuple[str, ...] = argument("NAME...", names=target_names)
+
+
+@request
+class MigrateRequest(Request):
+    """Migrate a program that reads Caffe models with OpenCV to OpenCV 5, which doesn't read them any more. The command
+    looks for calls of readNetFromCaffe and readNet in the Python and C++ sources of a FOLDER, exports the models that
+    they name next to their weights, and writes a patch with the changed calls. It changes no source, and runs none.
+
+    Each model is run in the target before it is written, as in `zoo export --for`. The exit code is 2 if a call stays.
+    """
+
+    folder: Path = argument("FOLDER")
+    runtime: str = option("Target that will run the models.", default="opencv5", name="for", names=target_names)
+    patch: Path = option(
+        "File to write the patch to.", default=Path("opencv5.patch"), text="opencv5.patch", short="o", metavar="FILE"
+    )
+    verify: bool = option("Run the models in the target, and compare their outputs.", default=True)

@@ -49,6 +49,7 @@ WITHOUT_SHAPES = {
         "fmt",
         "import",
         "list",
+        "opencv",
         "propose",
         "pull",
         "push",

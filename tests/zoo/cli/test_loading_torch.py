@@ -15,7 +15,7 @@ from zoo.cli.request_command import Command
 EXAMPLES = Path(__file__).parents[3] / "examples"
 MAY_LOAD_TORCH = {
     *("adopt", "check", "draw", "import"),  # they need the layer types, to compute shapes and deployed nets
-    *("convert", "export", "verify"),
+    *("convert", "export", "opencv migrate", "verify"),
     *("features", "finetune", "predict", "propose", "report", "serve", "test", "time", "train"),
     *("plan", "simulate alexnet", "simulate cost", "simulate methods", "simulate run", "simulate speedup"),
 }

@@ -1,0 +1,1 @@
+"""Migration of programs that read Caffe models with OpenCV."""
