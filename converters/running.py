@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from netdsl.layer import BringsData, HasOnnxForm, Layer, Shape
 from netdsl.model.model import Model
-from netdsl.model.weights.files import array_of
+from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Phase
@@ -196,6 +196,23 @@ def uninformative(*runs: Arrays) -> tuple[str, ...]:
 
 def _is_informative(values: AnyArray) -> bool:
     return values.size < 2 or bool(np.isfinite(values).all() and np.ptp(values) > 0)
+
+
+def with_made_up_weights(model: Model, seed: int = 0) -> Model:
+    """Return a model with made-up weights, whose outputs aren't constant and don't overflow. Blobs with one long axis
+    are positive, since they can be variances."""
+    random, weights = np.random.default_rng(seed), dict[str, list[AnyArray]]()
+    for name, layer in learned_layers(model.layers(Phase.TEST)).items():
+        weights[name] = [_made_up(tuple(blob.shape), random) for blob in layer.blob_tensors()]
+    return replace(model, weights=weights, file=None)
+
+
+def _made_up(shape: Shape, random: np.random.Generator) -> AnyArray:
+    if math.prod(shape) == max(shape, default=1):
+        return random.uniform(0.3, 0.7, shape).astype(np.float32)
+    values: AnyArray = random.standard_normal(shape, np.float32)
+    values *= np.float32(math.sqrt((1.6 if len(shape) > 2 else 0.2) / math.prod(shape[1:])))
+    return values
 
 
 def aligned_rows(actual: AnyArray, expected: AnyArray, axis: int | None) -> tuple[AnyArray, AnyArray]:

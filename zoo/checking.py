@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from caffe_proto.errors import CaffeError
+from converters.running import with_made_up_weights
+from converters.targets.proving import try_in_target
+from converters.targets.session import TOLERANCE, needed_environment
+from converters.targets.target import target_of
 from netdsl.checking.apart import CheckingProcess, FileVerdict, check_file
 from netdsl.checking.data_trial import DataTrial, TrialSettings
 from netdsl.checking.lint import CheckSettings, Finding
 from netdsl.checking.solver_chain import ChainLink
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.opening import open_model
 from zoo.requests.events import Listen, work
 from zoo.requests.files import CheckRequest
 from zoo.requests.request import answers
@@ -18,9 +27,27 @@ _NET_ENDINGS = (".prototxt", ".pt")  # suffixes of files in a folder that may be
 _SOLVER_WORD = "solver"  # a word in the names of files that aren't nets
 
 
+@dataclass(frozen=True)
+class TargetTrial:
+    """Whether a target takes a net and computes the same outputs with made-up weights. `difference` is the largest one,
+    relative to the output's spread, and `reason` says why there is none."""
+
+    file: str
+    target: str
+    difference: float | None
+    reason: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether the target takes the net."""
+        return not self.reason
+
+
 @answers(CheckRequest)
-def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink | DataTrial]:
+def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink | DataTrial | TargetTrial]:
     """Yield the findings about each net, and the verdicts on all parts that each solver needs, in order."""
+    if request.runtime is not None:
+        needed_environment(target_of(request.runtime))
     if request.data:
         yield from _trials(request, listen)
         return
@@ -32,6 +59,8 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink
             else:
                 findings.append(verdict.finding)
                 yield verdict.finding
+                if request.runtime is not None and verdict.finding.good:
+                    yield _target_trial(verdict.finding.file, request.runtime, request, listen)
             advance()
     if all(finding.resolved for finding in findings):
         request.warn_of_unused({name for finding in findings for name in finding.data}, listen)
@@ -46,6 +75,16 @@ def _verdicts(request: CheckRequest) -> Iterator[FileVerdict]:
     with CheckingProcess(request.seconds) as process:
         for file in request.files:
             yield process.check(file, settings, run=request.run)
+
+
+def _target_trial(file: str, runtime: str, request: CheckRequest, listen: Listen) -> TargetTrial:
+    try:
+        opened = open_model(file, deployed=True, dialect=request.dialect, shapes=request.assume, stages=request.stages)
+        model = with_made_up_weights(deploy_model(opened))
+        found = try_in_target(model, target_of(runtime), TOLERANCE, partial(work, listen))
+    except CaffeError as problem:
+        return TargetTrial(file, runtime, None, str(problem))
+    return TargetTrial(file, runtime, max(part.difference for part in found))
 
 
 def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:

@@ -58,17 +58,26 @@ def prove_in_target(
     return [_checked(name, _compared(part, target, work), target, tolerance) for name, part in parts.items()]
 
 
+def try_in_target(model: Model, target: Target, tolerance: float, work: Work = unreported) -> list[PartDifference]:
+    """Write a model for a target into a temporary folder, and prove it there. Raises a `ConversionError` as
+    `prove_in_target` does."""
+    with TemporaryDirectory() as folder:
+        return prove_in_target(model, target, _written(model, target, Path(folder)), tolerance, work)
+
+
 def _compared(part: Model, target: Target, work: Work) -> Comparison:
     """Write a part of a net for a target, and run it there and here."""
     with TemporaryDirectory() as folder:
-        if target.format == "caffe":
-            files = write_net(part, Path(folder) / "part.prototxt")
-            session = open_target_session(target, files)
-        else:
-            path = Path(folder) / "part.onnx"
-            export_onnx(part, path, opset=target.opset, verify=False, reader=reader_of(target))
-            session = open_target_session(target, [path])
+        session = open_target_session(target, _written(part, target, Path(folder)))
         return compare(part.module(Phase.TEST), session, work=work)
+
+
+def _written(model: Model, target: Target, folder: Path) -> Sequence[Path]:
+    """Write a model for a target, and return its files."""
+    if target.format == "caffe":
+        return write_net(model, folder / "net.prototxt")
+    export_onnx(model, folder / "net.onnx", opset=target.opset, verify=False, reader=reader_of(target))
+    return [folder / "net.onnx"]
 
 
 def _checked(part: str, comparison: Comparison, target: Target, tolerance: float) -> PartDifference:
@@ -77,8 +86,8 @@ def _checked(part: str, comparison: Comparison, target: Target, tolerance: float
         return PartDifference(part, worst)
     differ = "have another shape, or aren't finite" if math.isinf(worst) else f"differ by {worst:.1e} of their spread"
     raise ConversionError(
-        f"nothing was written because the outputs {f'of {part} ' if part else ''}in {target.title} {differ}, more than "
-        f"{tolerance:g} allows; export for another target, or allow the difference with --tolerance"
+        f"the outputs {f'of {part} ' if part else ''}in {target.title} {differ}, more than {tolerance:g} allows; "
+        "choose another target, or allow the difference with `zoo export --tolerance`"
     )
 
 

@@ -13,7 +13,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters import running
-from converters.running import difference, edge_values
+from converters.running import difference, edge_values, made_up_inputs, output_values, with_made_up_weights
+from netdsl.model.model import Model
+from netdsl.net.graph import Phase
 from netdsl.training.net import Net
 
 NET = """name: "small"
@@ -84,3 +86,17 @@ def test_a_difference_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     assert difference(actual, expected) == 0.25
     assert difference(expected, expected) == 0.0
     assert difference(np.where(np.isnan(actual), 0, actual), expected) == np.inf
+
+
+def test_made_up_weights_let_images_through() -> None:
+    model = with_made_up_weights(Model(from_text(NET, pb.NetParameter)))
+    assert {name: [blob.shape for blob in blobs] for name, blobs in model.weights.items()} == {
+        "c": [(2, 2, 1, 1), (2,)],
+        "ip": [(3, 32), (3,)],
+    }
+    assert all((blob > 0).all() for blobs in model.weights.values() for blob in blobs if blob.ndim == 1)
+    again = with_made_up_weights(Model(from_text(NET, pb.NetParameter)))
+    for name, blobs in model.weights.items():
+        assert all(np.array_equal(*pair) for pair in zip(blobs, again.weights[name], strict=True))
+    outputs = output_values(model, made_up_inputs(model.layers(Phase.TEST)))
+    assert all(np.isfinite(values).all() and values.std() > 0.01 for values in outputs.values())

@@ -1,4 +1,4 @@
-"""A table of nets and targets: whether each target takes a net's export, and computes the same outputs.
+"""A table of nets and targets: whether each target takes a net's export, and how much the outputs differ.
 
 python -m tests.targets.table                             nets of the catalogue with made-up weights, in all targets
 python -m tests.targets.table --targets opencv5 lenet     some of both
@@ -14,14 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
-from caffe_proto import CaffeFile, write
-from caffe_proto.errors import CaffeError, LimitError
-from converters.running import unreported
+from caffe_proto.errors import CaffeError
+from converters.caffe import write_net as write_caffe
+from converters.running import unreported, with_made_up_weights
 from converters.targets.environment import install_target
 from converters.targets.target import TARGETS
-from netdsl import Net
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.opening import open_model
 from zoo.exporting import export
@@ -34,24 +31,14 @@ NETS = (
     "mobilenet-v2", "shufflenet",
 )  # fmt: skip
 _SHOWN = 160  # characters of a reason
+_TOOLS = ("pip", "setuptools")
 
 
 def write_net(name: str, folder: Path) -> tuple[str, str]:
     """Write a net of the catalogue with made-up weights whose outputs aren't constant. Returns its two files."""
-    deployed = deploy_model(open_model(name, deployed=True), batch=1)
-    net = Net(deployed.net, phase="TEST")
-    random, weights = np.random.default_rng(0), net.get_weights()
-    for blob in (blob for blobs in weights.values() for blob in blobs):
-        if blob.size == max(blob.shape, default=1):  # a bias, a factor or a statistic
-            blob[...] = random.uniform(0.3, 0.7, blob.shape)
-        else:
-            spread = (1.6 if blob.ndim > 2 else 0.2) / np.prod(blob.shape[1:])
-            blob[...] = random.normal(0, spread**0.5, blob.shape)
-    net.set_weights(weights)
-    files = str(folder / f"{name}.prototxt"), str(folder / f"{name}.caffemodel")
-    net.save(files[1])
-    write(CaffeFile(deployed.net), files[0])
-    return files
+    model = with_made_up_weights(deploy_model(open_model(name, deployed=True), batch=1))
+    net, weights = write_caffe(model, folder / f"{name}.prototxt")
+    return str(net), str(weights)
 
 
 def nets_below(folder: Path) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -70,31 +57,34 @@ def outcome_of(files: tuple[str, str], target: str, folder: Path) -> tuple[str, 
     try:
         exported = export(net=files[0], weights=(files[1],), runtime=target, output=str(output))
     except CaffeError as problem:
-        reason = " ".join(str(problem).split()).partition(": ")[2]
-        differ = re.search(r"differ by (\S+) of their spread", reason)
-        if differ:
-            return f"differs: {differ[1]}", reason[:_SHOWN]
-        return ("too slow" if isinstance(problem, LimitError) else "refused"), reason[:_SHOWN]
-    own = " with its own operators" if exported.notes else ""
-    return f"agrees: {exported.proofs[-1].difference:.0e}{own}", ""
+        differ = re.search(r"differ by (\S+) of their spread", str(problem))
+        return f"differs by {differ[1]}" if differ else "refused", _reason(str(problem), target)
+    worst = max(proof.difference or 0 for proof in exported.proofs if target in proof.what)
+    return f"{worst:.0e}{'*' if exported.notes else ''}", ""
+
+
+def _reason(problem: str, target: str) -> str:
+    """Return the part of an error that says what the target can't do."""
+    text = " ".join(problem.split()).partition("; use another target")[0].partition("; choose another")[0]
+    text = text.rpartition(f"{TARGETS[target].title} can't run ")[2]
+    text = re.sub(r"^(deploy\.prototxt|out\.onnx|part\.\w+): ", "", re.sub(r"/\S+/", "", text))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _print_table(nets: dict[str, Callable[[], tuple[str, str]]], targets: Sequence[str]) -> None:
     """Print a line for each net when it is known, and the reasons at the end."""
-    print(f"| Net | {' | '.join(targets)} |\n|---|{'---|' * len(targets)}", flush=True)
-    reasons = []
+    print(f"| Net | {' | '.join(f'`{target}`' for target in targets)} |\n|---|{'---|' * len(targets)}", flush=True)
+    reasons: dict[str, int] = {}
     for name, make in nets.items():
         with TemporaryDirectory() as folder:
-            cells = []
-            files = make()
+            cells, files = [], make()
             for target in targets:
                 cell, reason = outcome_of(files, target, Path(folder))
                 if reason:
-                    reasons.append(f"{len(reasons) + 1}. {name} in {target}: {reason}")
-                    cell += f" ({len(reasons)})"
+                    cell += f" ({reasons.setdefault(f'`{target}`: {reason}', len(reasons) + 1)})"
                 cells.append(cell)
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
-    print("\n" + "\n".join(reasons))
+    print("\n" + "\n".join(f"{number}. {reason}" for reason, number in reasons.items()))
 
 
 def main() -> int:
@@ -104,12 +94,12 @@ def main() -> int:
     parser.add_argument("--targets", nargs="+", default=sorted(TARGETS), choices=sorted(TARGETS))
     parser.add_argument("--files", type=Path, help="a folder of nets, in place of the catalogue's")
     options = parser.parse_args()
+    print("| Target | Program | Versions |\n|---|---|---|")
     for name in options.targets:
-        versions = install_target(TARGETS[name], unreported).versions
-        print(
-            f"{name}: {', '.join(f'{package} {version}' for package, version in sorted(versions.items()))}",
-            file=sys.stderr,
-        )
+        versions = sorted(install_target(TARGETS[name], unreported).versions.items())
+        shown = ", ".join(f"{package} {version}" for package, version in versions if package not in _TOOLS)
+        print(f"| `{name}` | {TARGETS[name].title} | {shown} |")
+    print()
     with TemporaryDirectory() as folder:
         if options.files is not None:
             found = {name: (lambda files=files: files) for name, files in nets_below(options.files)}

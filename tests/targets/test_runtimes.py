@@ -32,7 +32,7 @@ def target(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("net", ["lenet", "googlenet", "mnist-siamese", "resnet-18"])
 def test_every_target_agrees_about_plain_nets(target: str, net: str, tmp_path: Path) -> None:
-    assert outcome_of(write_net(net, tmp_path), target, tmp_path)[0].startswith("agrees: ")
+    assert outcome_of(write_net(net, tmp_path), target, tmp_path)[1] == ""
 
 
 @pytest.mark.parametrize("net", ["shapes", "cifar10-full", "shufflenet"])
@@ -41,23 +41,22 @@ def test_every_reader_of_onnx_agrees_about_averages_over_parts_of_windows(
 ) -> None:
     if TARGETS[target].format == "caffe":
         pytest.skip("the target reads the pooling layer itself")
-    assert outcome_of(write_net(net, tmp_path), target, tmp_path)[0].startswith("agrees: ")
+    assert outcome_of(write_net(net, tmp_path), target, tmp_path)[1] == ""
 
 
 @pytest.mark.parametrize("name", ["opencv4-caffe", "opencv5"])
 @pytest.mark.parametrize("net", ["ssd-300-mobilenet", "openpose-body", "squeezenet-1.0"])
 def test_opencv5_answers_as_the_reader_of_caffe_did(name: str, net: str, tmp_path: Path) -> None:
     install_target(TARGETS[name], unreported)
-    assert outcome_of(write_net(net, tmp_path), name, tmp_path)[0].startswith("agrees: ")
+    assert outcome_of(write_net(net, tmp_path), name, tmp_path)[1] == ""
 
 
 @pytest.mark.skipif("NETDSL_NETS" not in os.environ, reason="needs a folder of published nets, named by NETDSL_NETS")
 def test_opencv5_answers_for_published_nets(tmp_path: Path) -> None:
     install_target(TARGETS["opencv5"], unreported)
-    cells = {
-        name: outcome_of(files, "opencv5", tmp_path) for name, files in nets_below(Path(os.environ["NETDSL_NETS"]))
-    }
-    assert {name: cell for name, cell in cells.items() if not cell[0].startswith("agrees: ")} == {}
+    nets = nets_below(Path(os.environ["NETDSL_NETS"]))
+    reasons = {name: outcome_of(files, "opencv5", tmp_path)[1] for name, files in nets}
+    assert {name: reason for name, reason in reasons.items() if reason} == {}
 
 
 @pytest.mark.parametrize("name", OPENCV)
@@ -66,11 +65,11 @@ def test_opencv_resizes_images(name: str, tmp_path: Path) -> None:
     files = str(tmp_path / "n.prototxt"), str(tmp_path / "n.caffemodel")
     Path(files[0]).write_text(RESIZES)
     Net(files[0]).save(files[1])
-    assert outcome_of(files, name, tmp_path)[0].startswith("agrees: ")
+    assert outcome_of(files, name, tmp_path)[1] == ""
 
 
 @pytest.mark.parametrize("name", OPENCV)
 def test_opencv_computes_detections_with_its_own_operator(name: str, tmp_path: Path) -> None:
     install_target(TARGETS[name], unreported)
-    cell, _ = outcome_of(write_net("ssd-shapes", tmp_path), name, tmp_path)
-    assert cell.startswith("agrees: ") and cell.endswith("with its own operators")
+    cell, reason = outcome_of(write_net("ssd-shapes", tmp_path), name, tmp_path)
+    assert reason == "" and cell.endswith("*")  # with an operator of its own

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from netdsl.checking.data_trial import DataTrial
 from netdsl.checking.lint import Finding, code_needed
 from netdsl.checking.solver_chain import ChainLink
+from zoo.checking import TargetTrial
 from zoo.cli.output import counted, print_line
 from zoo.requests.files import CheckRequest
 
@@ -15,7 +16,7 @@ _MOST_SKIPPED = (
 )
 
 
-def show_found(found: Finding | ChainLink | DataTrial, request: CheckRequest) -> None:
+def show_found(found: Finding | ChainLink | DataTrial | TargetTrial, request: CheckRequest) -> None:
     """Print the findings about a net, or the verdict on a part that a solver needs."""
     match found:
         case Finding():
@@ -24,11 +25,13 @@ def show_found(found: Finding | ChainLink | DataTrial, request: CheckRequest) ->
             lines = [found.reason or f"{found.part} {found.name}: {found.note}"]
         case DataTrial():
             lines = [_trial_line(found)]
+        case TargetTrial():
+            lines = [_target_line(found)]
     for line in lines:
         print_line(line)
 
 
-def show_summary(found: Sequence[Finding | ChainLink | DataTrial], request: CheckRequest) -> None:
+def show_summary(found: Sequence[Finding | ChainLink | DataTrial | TargetTrial], request: CheckRequest) -> None:
     """Print a summary of all trials."""
     if request.data:
         print_line(_trials_summary([trial for trial in found if isinstance(trial, DataTrial)]))
@@ -59,6 +62,13 @@ def _finding_result(finding: Finding) -> str:
     parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []
     parts += [f"but data can't be read: {'; '.join(finding.unread)}"] if finding.unread else []
     return f"{finding.file}: {', '.join(parts)}"
+
+
+def _target_line(trial: TargetTrial) -> str:
+    if trial.reason:
+        return f"{trial.file}: not for {trial.target}: {trial.reason}"
+    made_up = f"with made-up weights, outputs differ by {trial.difference:.1e} of their spread"
+    return f"{trial.file}: runs in {trial.target}; {made_up}"
 
 
 def _trial_line(trial: DataTrial) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from netdsl.model.formats import TENSOR_SUFFIXES
-from zoo.requests.groups import AboutNet, AssumesShapes, InStages, StoredType
+from zoo.requests.groups import AboutNet, AssumesShapes, InStages, StoredType, target_names
 from zoo.requests.request import Request, RequestError, argument, option, request
 
 ExportTarget = Literal["caffe", "onnx", "torch"]
@@ -19,13 +18,6 @@ def mean_values(text: str) -> tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise ValueError(f"'{text}' isn't a list of channel means; write it as in 104,117,123") from None
-
-
-def target_names() -> tuple[tuple[str, ...], Mapping[str, object]]:
-    """Return the names of netdsl's own targets, and the targets of plug-ins too."""
-    from converters.targets.target import TARGETS
-
-    return tuple(TARGETS.own()), TARGETS
 
 
 @request

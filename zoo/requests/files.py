@@ -12,6 +12,7 @@ from zoo.requests.groups import (
     OfDialect,
     StubsUnknown,
     WithPython,
+    target_names,
 )
 from zoo.requests.request import RequestError, argument, option, request
 
@@ -73,6 +74,9 @@ class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
     Several files are checked in a separate process. A file that exceeds its limits of time and memory, or that ends the
     process, fails alone. NETDSL_LIMITS sets the limit of memory, as in process-memory=16G.
 
+    With --for, a net that is good is also exported for a program such as OpenCV, with made-up weights, and run there.
+    So you know before a training whether the program takes the net.
+
     With --data, the data layers of each net's TRAIN phase get made-up files to read, in a temporary folder: databases,
     lists of images, whole data sets. The command reads a batch as training does, and computes its loss and gradients. A
     folder then stands for all nets in it and below. The exit code is 1 if a net with a loss doesn't get that far.
@@ -81,6 +85,10 @@ class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
     files: tuple[str, ...] = argument("FILE...", address="read")
     run: bool = option("Also run each net forward once, on small random input.", default=False)
     data: bool = option("Try each net's training on made-up data instead.", default=False)
+    runtime: str | None = option(
+        "Also export the nets with made-up weights, and run them in this target, as `zoo export --for` does.",
+        default=None, name="for", names=target_names,
+    )  # fmt: skip
     forward_only: bool = option("With --data: don't compute gradients.", default=False)
     batch: int = option(
         "With --data: maximum number of items in a batch, if the net accepts that many.",
@@ -91,6 +99,11 @@ class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
     seconds: float = option(
         "With --data, or several files: time limit for one file.", default=600, above=0, metavar="S"
     )
+
+    def check(self) -> None:
+        """Refuse a target together with training."""
+        if self.data and self.runtime is not None:
+            raise RequestError("--for runs deployed nets, and --data trains; leave one of them out")
 
 
 @request

@@ -24,6 +24,13 @@ ALLOW_PYTHON = "NETDSL_ALLOW_PYTHON"
 SKIP_BAD_HELP = "Skip items that can't be read, and report them."
 
 
+def target_names() -> tuple[tuple[str, ...], Mapping[str, object]]:
+    """Return the names of netdsl's own targets, and the targets of plug-ins too."""
+    from converters.targets.target import TARGETS
+
+    return tuple(TARGETS.own()), TARGETS
+
+
 def transport_names() -> tuple[tuple[str, ...], Mapping[str, object]]:
     """Return the names of netdsl's own transports, and those of plug-ins."""
     return tuple(transport.value for transport in Transport), CONNECTIONS

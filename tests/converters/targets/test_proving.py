@@ -72,7 +72,7 @@ def test_layers_that_select_nothing_in_random_images_are_proved_apart(
 )
 def test_a_part_that_differs_is_named(ready: Ready, detector: tuple[Model, Path], change: str, part: str) -> None:
     target = ready(PROGRAM.format(change=change))
-    with pytest.raises(ConversionError, match=f"nothing was written because the outputs of {part} in The program"):
+    with pytest.raises(ConversionError, match=f"the outputs of {part} in The program differ by"):
         prove_in_target(detector[0], target, [detector[1]], 1e-4)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +72,37 @@ def test_a_single_model_needs_a_target(zoo: Zoo) -> None:
     done = zoo("verify", "lenet")
     assert done.code == 2 and "Give a second model, or a target that runs the first one with --in TARGET." in done.err
     assert "'opencv6' is not one of 'mnn', " in zoo("verify", "small.onnx", "--in", "opencv6").err
+
+
+@needs_onnx
+def test_a_net_without_weights_is_tried_in_a_target(zoo: Zoo, here: Target, ready: Ready) -> None:
+    lines = zoo("check", "lenet", "--for", "here").out.splitlines()
+    assert lines[0].startswith("lenet: good for TEST and TRAIN")
+    assert lines[1].startswith("lenet: runs in here; with made-up weights, outputs differ by ")
+    TARGETS._values["here"] = ready("def run(files, inputs, outputs):\n    raise ValueError('no Pooling')")
+    code, out, _ = zoo("check", "lenet", "shapes", "--for", "here", "--json")
+    trials = [each for each in json.loads(out) if each.get("target")]
+    assert code == 1 and [each["file"] for each in trials] == ["lenet", "shapes"]
+    assert all(each["difference"] is None and "no Pooling" in each["reason"] for each in trials)
+
+
+def test_a_trial_in_a_target_needs_its_environment_first(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path.cwd() / "empty"))
+    done = zoo("check", "lenet", "--for", "opencv5")
+    assert (done.code, done.out) == (2, "") and "zoo targets install opencv5" in done.err
+    assert "--for runs deployed nets, and --data trains" in zoo("check", "lenet", "--for", "opencv5", "--data").err
+
+
+@needs_onnx
+def test_an_export_is_proved_in_its_target_before_it_is_written(zoo: Zoo, here: Target, ready: Ready) -> None:
+    done = zoo("export", "small.caffemodel", "--for", "here", "-o", "there.onnx")
+    assert done.code == 0 and re.search(
+        r"^in here: outputs differ by \S+ of their spread \(0\.0001 allowed\)$", done.out, re.M
+    )
+    TARGETS._values["here"] = ready(HALVES)
+    done = zoo("export", "small.caffemodel", "--for", "here", "-o", "other.onnx")
+    assert done.code == 2 and "small.caffemodel: the outputs in The program differ by " in done.err
+    assert not Path("other.onnx").exists()
+    done = zoo("export", "small.caffemodel", "--for", "here", "-o", "other.onnx", "--no-verify")
+    assert done.code == 0 and "in here: not verified" in done.out
+    assert "Give a format with --to FORMAT, or the target" in zoo("export", "small.caffemodel").err
