@@ -106,6 +106,7 @@ def test_a_command_that_is_stopped_at_its_very_end_shows_no_traceback() -> None:
 def test_ctrl_c_while_the_program_is_imported_leaves_no_traceback(module: str) -> None:
     program = f"""
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 
 class Interrupts:
     def find_spec(self, name, path=None, target=None):
