@@ -128,7 +128,7 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
     "verify": Command("Verify that two models compute the same values.",
                       "exporting:VerifyRequest", "verifying:verify", "export:show_verified", "comparing",
                       computes=True),
-    "opencv": "Move programs from OpenCV's reader of Caffe models to its reader of ONNX.",
+    "opencv": "Move OpenCV programs from Caffe models to ONNX.",
     "opencv migrate": Command("Export the Caffe models that a program reads, and write a patch for it.",
                               "exporting:MigrateRequest", "migrating.migrate:migrate", "migrating:show_migration",
                               doing="reading", computes=True),
