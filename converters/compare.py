@@ -147,12 +147,17 @@ def _stated_data(session: OnnxSession) -> dict[str, DataShape]:
     return {name: DataShape(item, Known.STATED) for name, item in items.items() if len(item) == len(shapes[name])}
 
 
-def compare(first: Runnable, second: Runnable, *, seed: int = 0, work: Work = unreported) -> Comparison:
-    """Run both models on random inputs. Compare blobs with the same name, and outputs in their order."""
+def compare(
+    first: Runnable, second: Runnable, *, seed: int = 0, adds_zeros: bool = False, work: Work = unreported
+) -> Comparison:
+    """Run both models on random inputs. Compare blobs with the same name, and outputs in their order.
+
+    With `adds_zeros`, the second model adds items of zeros to those that its layers select, which don't count.
+    """
     inputs = _inputs_of(first, seed)
     first_blobs = _values(first, inputs, work, "running the first model")
     second_blobs = _values(second, _for_second(second, inputs), work, "running the second model")
-    outputs, axes = _outputs(first), selection_axes(first.built) if isinstance(first, NetModule) else {}
+    outputs, axes = _outputs(first), _selection_axes(first)
     names = {
         **{name: name for name in first_blobs if name in second_blobs and name not in inputs},
         **_paired_outputs(outputs, _outputs(second)),
@@ -162,7 +167,7 @@ def compare(first: Runnable, second: Runnable, *, seed: int = 0, work: Work = un
             name,
             first_blobs[name].shape,
             name in outputs,
-            difference(*aligned_rows(second_blobs[names[name]], first_blobs[name], axes.get(name))),
+            _item_difference(second_blobs[names[name]], first_blobs[name], axes.get(name), adds_zeros=adds_zeros),
         )
         for name in first_blobs
         if name in names
@@ -170,6 +175,21 @@ def compare(first: Runnable, second: Runnable, *, seed: int = 0, work: Work = un
     only_first = tuple(name for name in first_blobs if name not in names and name not in inputs)
     compared = {*names.values(), *_input_lengths(second)}
     return Comparison(tuple(blobs), (only_first, tuple(name for name in second_blobs if name not in compared)))
+
+
+def _selection_axes(model: Runnable) -> dict[str, int]:
+    """Return the axis of selected items by the blob's name, as far as it is known."""
+    if not isinstance(model, NetModule):
+        return {}
+    return {model.built.graph.blobs[edge]: axis for edge, axis in selection_axes(model.built).items()}
+
+
+def _item_difference(actual: AnyArray, expected: AnyArray, axis: int | None, *, adds_zeros: bool) -> float:
+    if adds_zeros and axis is not None and actual.ndim == expected.ndim and actual.size:
+        items = np.moveaxis(actual, axis, 0)
+        if len(items) > expected.shape[axis]:
+            actual = np.compress(items.reshape(len(items), -1).any(1), actual, axis)
+    return difference(*aligned_rows(actual, expected, axis))
 
 
 def _input_lengths(model: Runnable) -> dict[str, Lengths]:

@@ -174,13 +174,9 @@ def prune_to(model: Model, name: str) -> Model:
     if not ends:
         advice = name_advice(name, (node.layer.name for node in nodes))
         raise ConversionError(f"there is no layer '{name}'; {advice}")
-    needed = {ends[-1]}
-    edges = set(nodes[ends[-1]].bottoms)
-    for index in reversed(range(ends[-1])):
-        if edges.intersection(nodes[index].tops):
-            needed.add(index)
-            edges.update(nodes[index].bottoms)
-    return _with_changes(model, built, dict.fromkeys(set(range(len(nodes))) - needed, ()))
+    end = nodes[ends[-1]]
+    needed = {id(node) for node in (*built.graph.needed_for(end.bottoms), end)}
+    return _with_changes(model, built, {index: () for index, node in enumerate(nodes) if id(node) not in needed})
 
 
 def fold_affine(model: Model) -> Model:

@@ -219,23 +219,19 @@ def aligned_rows(actual: AnyArray, expected: AnyArray, axis: int | None) -> tupl
     """Return both arrays as rows in the same order, if the items along an axis were selected.
 
     Selected items of equal rank can swap places, and programs order them differently, so each row is paired with the
-    nearest. OpenCV adds rows of zeros up to a fixed number, which are left out.
+    nearest.
     """
-    if axis is None or actual.ndim != expected.ndim or not actual.size or not expected.size:
+    if axis is None or actual.shape != expected.shape or not actual.size:
         return actual, expected
     rows = [np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1) for values in (actual, expected)]
-    if len(rows[0]) > len(rows[1]):
-        rows[0] = rows[0][rows[0].any(1)]
-    if rows[0].shape != rows[1].shape:
-        return actual, expected
     nearest = [int(np.abs(rows[0] - row).max(1).argmin()) for row in rows[1]]
     return rows[0][nearest], rows[1]
 
 
-def selection_axes(built: Built) -> dict[str, int]:
-    """Return the axis of the selected items in the tops of layers that select items, by the top's name."""
+def selection_axes(built: Built) -> dict[int, int]:
+    """Return the axis of the selected items in the tops of layers that select items, by the top's edge."""
     return {
-        built.graph.blobs[edge]: layer.varying_axis
+        edge: layer.varying_axis
         for node, layer in built.pairs()
         if isinstance(layer, HasOnnxForm) and layer.varying_axis is not None
         for edge in node.tops

@@ -37,14 +37,18 @@ def verify(request: VerifyRequest, listen: Listen) -> Verified:
     """Run two models on the same random inputs, and compare their blobs."""
     first = _opened(request.first, request, listen)
     last = request.second or request.first
-    if request.runtime is None:
+    target = None if request.runtime is None else target_of(request.runtime)
+    if target is None:
         second, tolerance = _opened(last, request, listen), TOLERANCE
     else:
         with work(listen, f"reading {last}"):
-            session = open_target_session(target_of(request.runtime), files_of(last))
+            session = open_target_session(target, files_of(last))
         second, tolerance = Comparable(session, {}), TARGET_TOLERANCE
-    comparison = compare(first.model, second.model, seed=request.seed, work=partial(work, listen))
-    if request.runtime is not None:
+    adds_zeros = target is not None and target.adds_zeros
+    comparison = compare(
+        first.model, second.model, seed=request.seed, adds_zeros=adds_zeros, work=partial(work, listen)
+    )
+    if target is not None:
         comparison = replace(comparison, only=((), ()))  # the program returns only outputs
     tolerance = tolerance if request.tolerance is None else request.tolerance
     models = KnowsData(data=first.data), KnowsData(data=second.data)

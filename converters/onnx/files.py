@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,7 @@ Functions = Mapping[tuple[str, str], Any]  # functions by domain and name
 def load_onnx(path: str | Path) -> Any:
     """Return the model in a file, with the values that other files in its folder store."""
     path = Path(path)
-    check_regular(path)
-    try:
+    with _as_file_errors(path):
         model = onnx().load(path, load_external_data=False)
         if not model.graph.output:
             raise FileError(
@@ -49,22 +49,26 @@ def load_onnx(path: str | Path) -> Any:
         _check_sizes(model, path)
         onnx_module("external_data_helper").load_external_data_for_model(model, str(path.parent))
         return model
+
+
+def read_card_text(path: Path) -> str:
+    """Return the model card in a model's metadata, or an empty text."""
+    with _as_file_errors(path):
+        properties = onnx().load(path, load_external_data=False).metadata_props
+        return next((str(each.value) for each in properties if each.key == CARD), "")
+
+
+@contextmanager
+def _as_file_errors(path: Path) -> Iterator[None]:
+    """Check that a file is a regular one, and turn the errors about its contents into a `FileError`."""
+    check_regular(path)
+    try:
+        yield
     except CaffeError:
         raise
     except Exception as problem:  # from protobuf or onnx; onnx's exception classes aren't public
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         raise FileError(f"{path}: not a readable ONNX model: {reason}; export the model again") from None
-
-
-def read_card_text(path: Path) -> str:
-    """Return the model card in a model's metadata, or an empty text."""
-    check_regular(path)
-    try:
-        properties = onnx().load(path, load_external_data=False).metadata_props
-    except Exception as problem:  # from protobuf or onnx; onnx's exception classes aren't public
-        reason = next(iter(str(problem).splitlines()), type(problem).__name__)
-        raise FileError(f"{path}: not a readable ONNX model: {reason}; export the model again") from None
-    return next((str(each.value) for each in properties if each.key == CARD), "")
 
 
 def _check_external_values(model: Any, path: Path) -> None:

@@ -24,6 +24,7 @@ from converters.running import (
     edge_values,
     input_shapes,
     module_of,
+    selection_axes,
     uninformative,
     unreported,
 )
@@ -159,14 +160,12 @@ def _torch_values(
 
 def _selection_axes(built: Built) -> SelectionAxes:
     """Return the bottoms and tops of layers that select items, with the items' axis for the tops that have one."""
-    names, axes = edge_names(built), dict[str, int | None]()
+    names, axes, of_edges = edge_names(built), dict[str, int | None](), selection_axes(built)
     for node, layer in built.pairs():
         if not isinstance(layer, HasOnnxForm) or (layer.varying_axis is None and not layer.discontinuous):
             continue
-        axis = layer.varying_axis
         axes |= {names[edge]: None for edge in node.bottoms if names[edge] not in axes}
-        for edge in node.tops:
-            axes[names[edge]] = axis if axis is not None and axis < len(built.shapes[edge]) else None
+        axes |= {names[edge]: of_edges.get(edge) for edge in node.tops}
     return axes
 
 

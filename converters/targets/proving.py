@@ -48,14 +48,14 @@ def prove_in_target(
     that select items therefore prove nothing or differ, the rest of the net and each of these layers are proved apart,
     the layers with random items.
     """
-    whole = compare(model.module(Phase.TEST), open_target_session(target, files), work=work)
+    whole = _compared(model, target, files, work)
     built = model.layers(Phase.TEST)
     selecting = _selecting_at_the_end(built)
     if not selecting or (whole.worst_output <= tolerance and _selected_items(whole, built)):
         return [_checked("", whole, target, tolerance)]
     parts = {"the layers before the selection": _without(model, selecting)}
     parts |= {f"layer '{node.layer.name}'": _alone(model, node) for node in selecting}
-    return [_checked(name, _compared(part, target, work), target, tolerance) for name, part in parts.items()]
+    return [_checked(name, _part_compared(part, target, work), target, tolerance) for name, part in parts.items()]
 
 
 def try_in_target(model: Model, target: Target, tolerance: float, work: Work = unreported) -> list[PartDifference]:
@@ -65,11 +65,16 @@ def try_in_target(model: Model, target: Target, tolerance: float, work: Work = u
         return prove_in_target(model, target, _written(model, target, Path(folder)), tolerance, work)
 
 
-def _compared(part: Model, target: Target, work: Work) -> Comparison:
+def _compared(model: Model, target: Target, files: Sequence[Path], work: Work) -> Comparison:
+    """Run a model's written files in a target, and the model here."""
+    session = open_target_session(target, files)
+    return compare(model.module(Phase.TEST), session, adds_zeros=target.adds_zeros, work=work)
+
+
+def _part_compared(part: Model, target: Target, work: Work) -> Comparison:
     """Write a part of a net for a target, and run it there and here."""
     with TemporaryDirectory() as folder:
-        session = open_target_session(target, _written(part, target, Path(folder)))
-        return compare(part.module(Phase.TEST), session, work=work)
+        return _compared(part, target, _written(part, target, Path(folder)), work)
 
 
 def _written(model: Model, target: Target, folder: Path) -> Sequence[Path]:
@@ -94,31 +99,27 @@ def _checked(part: str, comparison: Comparison, target: Target, tolerance: float
 def _selecting_at_the_end(built: Built) -> list[Node]:
     """Return the layers that select items, if all of their tops are outputs of the net, or else nothing."""
     axes, ends = selection_axes(built), set(built.graph.outputs)
-    nodes = [node for node in built.graph.nodes if any(built.graph.blobs[edge] in axes for edge in node.tops)]
+    nodes = [node for node in built.graph.nodes if axes.keys() & set(node.tops)]
     return nodes if all(ends.issuperset(node.tops) for node in nodes) else []
 
 
 def _selected_items(whole: Comparison, built: Built) -> bool:
     """Return whether more than one item was selected."""
-    axes = selection_axes(built)
+    axes = {built.graph.blobs[edge]: axis for edge, axis in selection_axes(built).items()}
     return all(blob.shape[axes[blob.blob]] > 1 for blob in whole.blobs if blob.blob in axes)
 
 
 def _without(model: Model, selecting: Sequence[Node]) -> Model:
     """Return the part of a model that computes the bottoms of layers, except their priors, and the other outputs."""
     built = model.layers(Phase.TEST)
-    left_out = {node.layer.name for node in selecting}
-    needed = {edge for edge in built.graph.outputs if all(edge not in node.tops for node in selecting)}
+    ends = {top for node in selecting for top in node.tops}
+    needed = set(built.graph.outputs) - ends
     for node, layer in built.pairs():
-        if node.layer.name in left_out:
+        if ends.intersection(node.tops):
             bottoms = enumerate(node.bottoms)
             needed |= {edge for place, edge in bottoms if layer.bottom_kind(place) is not BlobKind.PRIORS}
-    kept = []
-    for node in reversed(built.graph.nodes):
-        if node.layer.name not in left_out and needed.intersection(node.tops):
-            needed |= set(node.bottoms)
-            kept.append(node.layer)
-    return replace(model, net=with_layers(model.net, reversed(kept)), file=None)
+    kept = [node.layer for node in built.graph.needed_for(needed)]
+    return replace(model, net=with_layers(model.net, kept), file=None)
 
 
 def _alone(model: Model, node: Node) -> Model:

@@ -28,7 +28,7 @@ from netdsl.net.graph import Phase
 
 TOLERANCE = 1e-4  # relative to the spread of an output; programs choose other algorithms for convolutions
 
-_SUFFIXES = {"onnx": ((".onnx",),), "caffe": ((".prototxt",), (".caffemodel",))}
+_SUFFIXES = {"onnx": (".onnx",), "caffe": (".prototxt", ".caffemodel")}
 _WANTED = {"onnx": "MODEL.onnx", "caffe": "DEPLOY.prototxt,WEIGHTS.caffemodel"}
 
 
@@ -123,8 +123,7 @@ def needed_environment(target: Target) -> TargetEnvironment:
 def open_target_session(target: Target, files: Sequence[Path]) -> TargetSession:
     """Open a model's files for a target, whose environment must be installed."""
     environment = needed_environment(target)
-    wanted = _SUFFIXES[target.format]
-    if len(files) != len(wanted) or any(file.suffix not in known for file, known in zip(files, wanted, strict=True)):
+    if tuple(file.suffix for file in files) != _SUFFIXES[target.format]:
         named = ",".join(file.name for file in files)
         raise FileError(
             f"{named}: target '{target.name}' reads {_WANTED[target.format]}; write such files with: zoo export NET "

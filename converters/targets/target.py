@@ -37,6 +37,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     caffe_layers: tuple[str, ...] = ()
     enums_as_numbers: bool = False
     misreads: tuple[Literal["padded-1x1-convolution"], ...] = ()  # forms of ONNX that the program computes wrongly
+    adds_zeros: bool = False  # whether layers that select items fill up their outputs with zeros
     name: str = ""
 
 
@@ -62,8 +63,8 @@ def register_target(path: str | Path) -> None:
 
 
 def registered_tables() -> dict[str, Path]:
-    """Return the files of all targets by their names."""
-    return {name: target.program.with_name(f"{name}.toml") for name, target in TARGETS.items()}
+    """Return a file of each target by its name. Its program is next to its table."""
+    return {name: target.program for name, target in TARGETS.items()}
 
 
 def target_of(name: str) -> Target:

@@ -60,6 +60,15 @@ class Graph:
             raise GraphError(f"net '{self.net.name}' doesn't have the blob '{name}'; {advice}")
         return len(self.blobs) - 1 - self.blobs[::-1].index(name)
 
+    def needed_for(self, edges: Iterable[int]) -> list[Node]:
+        """Return the layers that some edges depend on, in order."""
+        needed, nodes = set(edges), list[Node]()
+        for node in reversed(self.nodes):
+            if needed.intersection(node.tops):
+                nodes.append(node)
+                needed.update(node.bottoms)
+        return nodes[::-1]
+
 
 def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, stages: Sequence[str] = ()) -> Graph:
     """Return the graph of the layers of a phase, level and stages. The net must be in today's form."""

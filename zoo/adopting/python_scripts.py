@@ -6,10 +6,11 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+
+from zoo.python_source import parsed, text_of
 
 _ROLES = {"Net": ("net", "weights"), "Classifier": ("net", "weights"), "Detector": ("net", "weights")}
 _SOLVERS = re.compile(r"get_solver|\w+Solver")
@@ -69,12 +70,12 @@ def _is_installed(name: str) -> bool:
 def read_script(text: str) -> PythonScript:
     """Read a script of Python 3 or 2."""
     found = PythonScript()
-    tree = _parsed(text)
+    tree = parsed(text)
     if tree is None or any(pattern.search(text) for pattern, _ in _RENAMED):
         modern = _modernized(text, renamed_only=tree is not None)
-        if _parsed(modern) is None:
+        if parsed(modern) is None:
             modern = modern.expandtabs(8)  # Python 2 allowed lines with tabs next to lines with spaces
-        tree, found.modern = _parsed(modern) or tree, modern
+        tree, found.modern = parsed(modern) or tree, modern
     if tree is None:
         found.problem, found.modern = _syntax_problem(text), None
         found.uses_caffe = re.search(r"(?m)^\s*(import|from) caffe\b", text) is not None
@@ -89,22 +90,13 @@ def read_script(text: str) -> PythonScript:
             case ast.ClassDef(name=name, bases=bases) if any(_dotted(base).endswith("caffe.Layer") for base in bases):
                 found.layers.append(name)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                text_value = _text_of(value, constants)
+                text_value = text_of(value, constants)
                 if text_value is not None:
                     constants[name] = text_value
             case ast.Call():
                 found.files += _opened_files(node, constants)
     found.uses_caffe = "caffe" in found.imports
     return found
-
-
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about odd literals
-            return ast.parse(text)
-    except (SyntaxError, ValueError):
-        return None
 
 
 def _syntax_problem(text: str) -> str:
@@ -137,25 +129,6 @@ def _dotted(node: ast.expr) -> str:
             return ""
 
 
-def _text_of(node: ast.expr, constants: Mapping[str, str]) -> str | None:
-    """Return the text that an expression certainly has, or `None`."""
-    match node:
-        case ast.Constant(value=str(value)):
-            return value
-        case ast.Name(id=name):
-            return constants.get(name)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            first, second = _text_of(left, constants), _text_of(right, constants)
-            return None if first is None or second is None else first + second
-        case ast.Call(func=ast.Name(id="str"), args=[argument]):
-            return _text_of(argument, constants)
-        case ast.Call(func=ast.Attribute(attr="join"), args=arguments) if arguments:
-            parts = [_text_of(part, constants) for part in arguments]
-            return None if None in parts else "/".join(map(str, parts))
-        case _:
-            return None
-
-
 def _opened_files(call: ast.Call, constants: Mapping[str, str]) -> Iterator[tuple[int, str, str]]:
     """Yield the files that a call of Caffe opens, with the line and the role of each."""
     name = _dotted(call.func)
@@ -170,6 +143,6 @@ def _opened_files(call: ast.Call, constants: Mapping[str, str]) -> Iterator[tupl
         (_NAMES_OF_ROLES[each.arg], each.value) for each in call.keywords if roles and each.arg in _NAMES_OF_ROLES
     ]
     for role, value in given:
-        text = _text_of(value, constants)
+        text = text_of(value, constants)
         if text:
             yield call.lineno, role, text

@@ -11,6 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from caffe_proto.limits import Limit
+from zoo.python_source import parsed, text_of
 
 PYTHON = (".py",)
 CPP = (".cpp", ".cc", ".cxx", ".c++", ".h", ".hpp", ".hh")
@@ -58,9 +59,8 @@ def _reads_caffe(text: str, call: ReadCall) -> bool:
 
 
 def _python_calls(text: str) -> Iterator[ReadCall]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # as in Python 2
+    tree = parsed(text)
+    if tree is None:
         return
     constants = _python_constants(tree)
     lines = lines_of(text)
@@ -77,7 +77,7 @@ def _python_calls(text: str) -> Iterator[ReadCall]:
             continue
         begin, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
-        files = [_python_text(value, constants) for value in values]
+        files = [text_of(value, constants) for value in values]
         prefix = text[begin : text.index(name, begin)]
         yield ReadCall(node.lineno, begin, end, prefix, _model_files(files))
 
@@ -88,20 +88,8 @@ def _python_constants(tree: ast.AST) -> dict[str, str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            values[name] = None if name in values else _python_text(node.value, {})
+            values[name] = None if name in values else text_of(node.value, {})
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _python_text(node: ast.expr, constants: Mapping[str, str]) -> str | None:
-    """Return the text that an expression stands for: a literal, a variable, or paths that are joined."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.Name):
-        return constants.get(node.id)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
-        parts = [_python_text(part, constants) for part in node.args]
-        return None if None in parts or not parts else "/".join(part for part in parts if part)
-    return None
 
 
 def _cpp_calls(text: str) -> Iterator[ReadCall]:

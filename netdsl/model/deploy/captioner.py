@@ -9,7 +9,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer.data import INPUT_TYPE
 from netdsl.model.model import Model
 from netdsl.net.build import Built
-from netdsl.net.graph import Graph, Node, net_of
+from netdsl.net.graph import net_of
 from netdsl.net.sequences import sequence_inputs
 
 
@@ -39,19 +39,9 @@ def split_captioner(model: Model) -> CaptionerParts | None:
     names = tuple(graph.blobs[edge] for edge in features)
     read = [edge for node in steps for edge in node.bottoms if edge in begins | words]
     inputs = _inputs(model.settled(graph.phase).built, dict.fromkeys([*read, *features]))
-    layers = [inputs, *(node.layer for node in steps)], [node.layer for node in _needed(graph, features)]
+    layers = [inputs, *(node.layer for node in steps)], [node.layer for node in graph.needed_for(features)]
     sentence, image = (replace(model, net=net_of(graph.net, part), file=None) for part in layers)
     return CaptionerParts(image, sentence, names)
-
-
-def _needed(graph: Graph, edges: Iterable[int]) -> list[Node]:
-    """Return the layers that some edges depend on, in order."""
-    needed, nodes = set(edges), list[Node]()
-    for node in reversed(graph.nodes):
-        if needed.intersection(node.tops):
-            nodes.append(node)
-            needed.update(node.bottoms)
-    return nodes[::-1]
 
 
 def _inputs(built: Built, edges: Iterable[int]) -> pb.LayerParameter:
