@@ -61,7 +61,17 @@ def changing_lengths(built: Built, source: LengthSource) -> Lengths | None:
         if len(before) != len(after):
             return None
         lengths |= {(edge, axis): source for axis in range(len(before)) if before[axis] != after[axis]}
-    return lengths
+    return None if any(_mixed(built, edge, source, lengths) for edge in built.graph.outputs) else lengths
+
+
+def _mixed(built: Built, edge: int, source: LengthSource, lengths: Lengths) -> bool:
+    """Return whether a layer such as Reshape mixes the items of a batch in an output, which then isn't for each item.
+
+    Only an axis that isn't the first then grows with the batch, and it is longer than the batch.
+    """
+    of_source = [built.shapes[at][axis] for at, axis in source.axes.items()]
+    grown = [axis for (at, axis) in lengths if at == edge]
+    return bool(grown) and 0 not in grown and not any(built.shapes[edge][axis] in of_source for axis in grown)
 
 
 def _lengthened(shape: Shape, axis: int) -> Shape:

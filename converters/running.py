@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from netdsl.layer import BringsData, HasOnnxForm, Layer, Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.model.model import Model
 from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import AnyArray
@@ -24,6 +25,7 @@ from netdsl.training.net import Net
 
 TOLERANCE = 1e-5  # relative to the spread of a blob's values; reordered sums in single precision differ by less
 _PART = 1 << 20  # values that are compared at once
+_ROUNDED = 2.0**-22  # a change of a value by rounding, relative to it: twice the unit of single precision
 
 Arrays = Mapping[str, AnyArray]
 NetToRun = Net | Model  # a model's weights are in memory only while it runs
@@ -102,13 +104,15 @@ def edge_values(
     others: Mapping[int, AnyArray] = _NO_VALUES,
     *,
     wanted: Collection[int] | None = None,
+    changed: Callable[[Tensor], Tensor] | None = None,
     work: Work = unreported,
     doing: str = "running",
 ) -> dict[int, AnyArray]:
     """Return the values of the wanted edges, or of all edges, without optimizations across layers.
 
-    Later layers read the values in `others` instead of the computed ones. Values that aren't wanted are only in memory
-    until the last layer has read them, since all values of a net with large images need gigabytes.
+    Later layers read the values in `others` instead of the computed ones. `changed` gets the numbers
+    that a layer reads, and returns what it reads instead. Values that aren't wanted are only in memory until the last
+    layer has read them, since all values of a net with large images need gigabytes.
     """
     like = next((blob for layer in built.layers for blob in layer.parameters()), torch.empty(0))
     edges = {edge: _tensor(inputs[built.graph.blobs[edge]], like) for edge in built.input_edges()}
@@ -119,6 +123,11 @@ def edge_values(
             if not isinstance(layer, BringsData):
                 layer.train(built.graph.phase is Phase.TRAIN)  # a new torch module is in training mode
                 bottoms = [edges[edge] for edge in node.bottoms]
+                if changed is not None:
+                    bottoms = [
+                        changed(bottom) if layer.bottom_kind(place) is BlobKind.NUMBER else bottom
+                        for place, bottom in enumerate(bottoms)
+                    ]
                 for edge in node.bottoms:
                     if last_readers[edge] == index:
                         edges.pop(edge, None)
@@ -128,6 +137,17 @@ def edge_values(
                 edges |= {edge: top for edge, top in tops.items() if edge in last_readers}
             advance()
     return {edge: array_of(value.float()) for edge, value in values.items()}
+
+
+def rounded_otherwise(seed: int = 0) -> Callable[[Tensor], Tensor]:
+    """Return a function that changes numbers for `edge_values` as much as rounding does."""
+    random = torch.Generator().manual_seed(seed)
+
+    def changed(values: Tensor) -> Tensor:
+        noise = torch.rand(values.shape, generator=random, dtype=values.dtype).to(values.device)
+        return values * (1 + _ROUNDED * (2 * noise - 1))
+
+    return changed
 
 
 def _tensor(values: AnyArray, like: Tensor) -> Tensor:

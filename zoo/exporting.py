@@ -209,6 +209,11 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         "the file"
         for name in reader.layers_in(model.layers(Phase.TEST))
     ]
+    if report is not None and report.rounding:
+        notes.append(
+            f"for some random inputs, rounding alone changes the outputs by {report.rounding:.1e} of their spread; the "
+            "comparison is for others"
+        )
     written = replace(_written(_with_labels(path, classes), report, tuple(notes)), in_runtime=tuple(proofs))
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
 

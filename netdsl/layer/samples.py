@@ -31,14 +31,14 @@ TYPICAL_ITEMS = {BlobKind.COUNTED_BOX: (1, 4, BOX_VALUES)}  # the shapes of item
 
 
 def sample_values(
-    kind: BlobKind, shape: Sequence[int], image: Size, random: np.random.Generator
+    kind: BlobKind, shape: Sequence[int], image: Size, random: np.random.Generator, *, fractions: bool = False
 ) -> npt.NDArray[np.float32]:
     """Return values of a kind in the shape of a blob, for images of a given size.
 
-    If there is one label per item, it is 0.
+    If there is one label per item, it is 0. Numbers have the mean 0, or are from 0 to 1 with `fractions`.
     """
     if kind is BlobKind.NUMBER:
-        return random.standard_normal(shape, np.float32)
+        return random.random(shape, np.float32) if fractions else random.standard_normal(shape, np.float32)
     if kind is BlobKind.LABEL:
         return random.integers(0, 2 if len(shape) > 1 else 1, shape).astype(np.float32)
     if kind is BlobKind.BOX_CODE:

@@ -16,13 +16,17 @@ from netdsl.net.build import Built
 Array = npt.NDArray[np.float32]
 
 
-def sample_inputs(built: Built, shapes: Mapping[str, Shape], seed: int = 0) -> dict[str, Array]:
+def sample_inputs(
+    built: Built, shapes: Mapping[str, Shape], seed: int = 0, *, fractions: bool = False
+) -> dict[str, Array]:
     """Return values for all inputs by name, in shapes that may differ from the net's own. The same seed returns the
-    same values."""
+    same values. With `fractions`, numbers are from 0 to 1."""
     kinds = {built.graph.blobs[edge]: kind for edge, kind in input_kinds(built).items()}
     image = _image_size((kinds[name], shape) for name, shape in shapes.items())
     random = np.random.default_rng(seed)
-    return {name: sample_values(kinds[name], shape, image, random) for name, shape in shapes.items()}
+    return {
+        name: sample_values(kinds[name], shape, image, random, fractions=fractions) for name, shape in shapes.items()
+    }
 
 
 def sample_tensors(built: Built, edges: Iterable[int]) -> dict[int, Tensor]:

@@ -9,6 +9,14 @@ from caffe_proto import from_text
 from netdsl import Net
 from netdsl.model.model import Model
 
+# For inputs of both signs, some sums are almost 0, so their inverses depend on how the sums were rounded.
+INVERSE_OF_SUMS = """
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: [1, 64] } } }
+    layer { name: "sums" type: "InnerProduct" bottom: "data" top: "sums"
+            inner_product_param { num_output: 4096 bias_term: false weight_filler { type: "uniform" min: 0 max: 1 } } }
+    layer { name: "inverse" type: "Power" bottom: "sums" top: "inverse" power_param { power: -1 } }
+"""
+
 
 def net_of(text: str, *, phase: str = "TEST", dialect: str | None = None) -> Net:
     """Return a net whose initial values are always the same."""

@@ -13,10 +13,19 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters import running
-from converters.running import difference, edge_values, made_up_inputs, output_values, with_made_up_weights
+from converters.running import (
+    difference,
+    edge_values,
+    made_up_inputs,
+    output_values,
+    rounded_otherwise,
+    with_made_up_weights,
+)
 from netdsl.model.model import Model
 from netdsl.net.graph import Phase
+from netdsl.net.sample_inputs import sample_inputs
 from netdsl.training.net import Net
+from tests.converters.nets import INVERSE_OF_SUMS, net_of
 
 NET = """name: "small"
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 2 dim: 4 dim: 4 } } }
@@ -76,6 +85,27 @@ def test_each_layer_is_reported(net: Net) -> None:
 
     edge_values(net.module.built, {"data": np.ones((1, 2, 4, 4), np.float32)}, work=work, doing="running")
     assert seen == [("running", len(net.module.built.graph.nodes)), *[1] * len(net.module.built.graph.nodes)]
+
+
+def test_rounding_changes_values_as_much_as_a_net_amplifies_it() -> None:
+    built = net_of(INVERSE_OF_SUMS).module.built
+    (end,) = built.graph.outputs
+    changes = []
+    for fractions in (False, True):
+        inputs = sample_inputs(built, {"data": (1, 64)}, fractions=fractions)
+        values = edge_values(built, inputs)[end]
+        changes.append(difference(edge_values(built, inputs, changed=rounded_otherwise())[end], values))
+    assert changes[0] > 1e-5  # some sums of numbers of both signs are almost 0
+    assert 0 < changes[1] < 1e-5
+
+
+def test_rounding_changes_no_labels() -> None:
+    built = net_of("""layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 64] } } }
+        layer { name: "of" type: "Embed" bottom: "x" top: "of" embed_param { num_output: 2 input_dim: 9 } }
+        """).module.built
+    inputs = sample_inputs(built, {"x": (1, 64)})
+    same = edge_values(built, inputs, changed=rounded_otherwise())
+    assert all(np.array_equal(same[edge], value) for edge, value in edge_values(built, inputs).items())
 
 
 def test_a_difference_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,11 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
             raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
         if self.format != "onnx" and self.decode:
             raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
+        if self.runtime is not None and self.decode:
+            raise RequestError(
+                "--decode writes operators that few targets read; leave it out, or export with --to onnx in place of "
+                "--for"
+            )
         if not self.verify and self.tolerance is not None:
             raise RequestError("--tolerance has no effect with --no-verify; remove --tolerance, or remove --no-verify")
 

@@ -13,7 +13,7 @@ from caffe_proto.errors import FileError
 from converters.onnx import Metadata, export_onnx, newest_opset, save_onnx, to_onnx, verify
 from converters.onnx.library import inference_session
 from netdsl.errors import ConversionError
-from tests.converters.nets import net_of
+from tests.converters.nets import INVERSE_OF_SUMS, net_of
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -72,6 +72,14 @@ def test_a_batch_size_that_a_layer_depends_on_is_fixed() -> None:
     assert [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim] == [4, 6]
     report = verify(model, net)
     assert report.passed and report.batches == (4,)
+
+
+def test_a_batch_whose_items_a_layer_mixes_is_fixed() -> None:
+    net = net_of(
+        """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 2, 3, 4] } } }
+        layer { name: "y" type: "Reshape" bottom: "x" top: "y" reshape_param { shape { dim: [1, 2, -1, 4] } } }"""
+    )
+    assert [dim.dim_value for dim in to_onnx(net).graph.input[0].type.tensor_type.shape.dim] == [1, 2, 3, 4]
 
 
 def test_a_shared_blob_is_stored_once() -> None:
@@ -151,6 +159,16 @@ def test_a_difference_is_reported_with_the_first_node_that_shows_it() -> None:
     report = verify(model, net)
     assert not report.passed and report.outputs["prob"] > 1e-3
     assert "'conv1' (Convolution): blob 'conv1/conv1'" in str(report)
+
+
+def test_inputs_for_which_a_net_amplifies_rounding_are_replaced() -> None:
+    net = net_of(INVERSE_OF_SUMS)
+    model = to_onnx(net)
+    report = verify(model, net)
+    assert report.passed and report.rounding > 0
+    weights = next(each for each in model.graph.initializer if each.name == "sums/weight")
+    weights.raw_data = (np.frombuffer(weights.raw_data, np.float32) * np.float32(1.001)).tobytes()
+    assert not verify(model, net).passed
 
 
 def test_only_a_model_that_computes_the_same_is_written(tmp_path: Path) -> None:
