@@ -1,5 +1,8 @@
 """A table of nets and targets: whether each target takes a net's export, and how much the outputs differ.
 
+A cell with a number in parentheses has a reason below the table: why the target refuses the net or computes something
+else, or why it would without what the export rewrites for it.
+
 python -m tests.targets.table                             nets of the catalogue with made-up weights, in all targets
 python -m tests.targets.table --targets opencv5 lenet     some of both
 python -m tests.targets.table --files FOLDER              nets below a folder: a prototxt with a caffemodel of its name
@@ -10,15 +13,21 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 from caffe_proto.errors import CaffeError
 from converters.caffe import write_net as write_caffe
+from converters.onnx.export import export_onnx
+from converters.onnx.files import load_onnx
 from converters.running import unreported, with_made_up_weights
 from converters.targets.environment import install_target
-from converters.targets.target import TARGETS
+from converters.targets.proving import prove_in_target, reader_of
+from converters.targets.session import TOLERANCE
+from converters.targets.target import TARGETS, Target
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.opening import open_model
 from zoo.exporting import export
@@ -60,7 +69,22 @@ def outcome_of(files: tuple[str, str], target: str, folder: Path) -> tuple[str, 
         differ = re.search(r"differ by (\S+) of their spread", str(problem))
         return f"differs by {differ[1]}" if differ else "refused", _reason(str(problem), target)
     worst = max(proof.difference or 0 for proof in exported.proofs if target in proof.what)
-    return f"{worst:.0e}{'*' if exported.notes else ''}", ""
+    return f"{worst:.0e}", _reason_before(files, TARGETS[target], folder)
+
+
+def _reason_before(files: tuple[str, str], target: Target, folder: Path) -> str:
+    """Return why a target doesn't agree about ONNX's usual form of a net, or nothing if it does or gets that form."""
+    usual = msgspec.structs.replace(target, caffe_layers=(), misreads=())
+    if target.format == "caffe" or reader_of(target) == reader_of(usual):
+        return ""
+    model = deploy_model(open_model(files[0], (files[1],), deployed=True))
+    try:
+        export_onnx(model, folder / "usual.onnx", opset=target.opset, verify=False)
+        if load_onnx(folder / "usual.onnx").graph != load_onnx(folder / "out.onnx").graph:
+            prove_in_target(model, usual, [folder / "usual.onnx"], TOLERANCE)
+    except CaffeError as problem:
+        return f"before rewriting: {_reason(str(problem), target.name)}"
+    return ""
 
 
 def _reason(problem: str, target: str) -> str:
@@ -71,19 +95,21 @@ def _reason(problem: str, target: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def _print_table(nets: dict[str, Callable[[], tuple[str, str]]], targets: Sequence[str]) -> None:
+def _print_table(nets: Mapping[str, Callable[[], tuple[str, str]]], targets: Sequence[str]) -> None:
     """Print a line for each net when it is known, and the reasons at the end."""
     print(f"| Net | {' | '.join(f'`{target}`' for target in targets)} |\n|---|{'---|' * len(targets)}", flush=True)
-    reasons: dict[str, int] = {}
+    reasons, agreeing = dict[str, int](), dict.fromkeys(targets, 0)
     for name, make in nets.items():
         with TemporaryDirectory() as folder:
             cells, files = [], make()
             for target in targets:
                 cell, reason = outcome_of(files, target, Path(folder))
+                agreeing[target] += not cell.startswith(("refused", "differs"))
                 if reason:
                     cell += f" ({reasons.setdefault(f'`{target}`: {reason}', len(reasons) + 1)})"
                 cells.append(cell)
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    print(f"| agree, of {len(nets)} | {' | '.join(map(str, agreeing.values()))} |", flush=True)
     print("\n" + "\n".join(f"{number}. {reason}" for reason, number in reasons.items()))
 
 
