@@ -14,6 +14,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -60,19 +61,34 @@ def nets_below(folder: Path) -> Iterator[tuple[str, tuple[str, str]]]:
             )
 
 
-def outcome_of(files: tuple[str, str], target: str, folder: Path) -> tuple[str, str]:
-    """Export a net for a target. Returns what a cell of the table says, and the reason if the target doesn't agree."""
+@dataclass(frozen=True)
+class Outcome:
+    """What a target makes of a net: the largest difference of its outputs, or why it doesn't agree. `before` is why it
+    wouldn't agree without what an export rewrites for it."""
+
+    difference: str = ""
+    problem: str = ""
+    before: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the target computes the same outputs."""
+        return not self.problem
+
+
+def outcome_of(files: tuple[str, str], target: str, folder: Path) -> Outcome:
+    """Export a net for a target, which runs it."""
     output = folder / ("out" if TARGETS[target].format == "caffe" else "out.onnx")
     try:
         exported = export(net=files[0], weights=(files[1],), runtime=target, output=str(output))
     except CaffeError as problem:
         differ = re.search(r"differ by (\S+) of their spread", str(problem))
-        return f"differs by {differ[1]}" if differ else "refused", _reason(str(problem), target)
+        return Outcome(differ[1] if differ else "", _reason(str(problem), target))
     worst = max(proof.difference or 0 for proof in exported.proofs if target in proof.what)
-    return f"{worst:.0e}", _reason_before(files, TARGETS[target], folder)
+    return Outcome(f"{worst:.0e}", before=_problem_before(files, TARGETS[target], folder))
 
 
-def _reason_before(files: tuple[str, str], target: Target, folder: Path) -> str:
+def _problem_before(files: tuple[str, str], target: Target, folder: Path) -> str:
     """Return why a target doesn't agree about ONNX's usual form of a net, or nothing if it does or gets that form."""
     usual = msgspec.structs.replace(target, caffe_layers=(), misreads=())
     if target.format == "caffe" or reader_of(target) == reader_of(usual):
@@ -83,7 +99,7 @@ def _reason_before(files: tuple[str, str], target: Target, folder: Path) -> str:
         if load_onnx(folder / "usual.onnx").graph != load_onnx(folder / "out.onnx").graph:
             prove_in_target(model, usual, [folder / "usual.onnx"], TOLERANCE)
     except CaffeError as problem:
-        return f"before rewriting: {_reason(str(problem), target.name)}"
+        return _reason(str(problem), target.name)
     return ""
 
 
@@ -103,11 +119,13 @@ def _print_table(nets: Mapping[str, Callable[[], tuple[str, str]]], targets: Seq
         with TemporaryDirectory() as folder:
             cells, files = [], make()
             for target in targets:
-                cell, reason = outcome_of(files, target, Path(folder))
-                agreeing[target] += not cell.startswith(("refused", "differs"))
-                if reason:
-                    cell += f" ({reasons.setdefault(f'`{target}`: {reason}', len(reasons) + 1)})"
-                cells.append(cell)
+                outcome = outcome_of(files, target, Path(folder))
+                agreeing[target] += outcome.agrees
+                cell = outcome.difference if outcome.agrees else f"differs by {outcome.difference}"
+                before = f"before rewriting: {outcome.before}" if outcome.before else ""
+                reason = f"`{target}`: {outcome.problem or before}"
+                number = f" ({reasons.setdefault(reason, len(reasons) + 1)})" if outcome.problem or before else ""
+                cells.append((cell if outcome.difference else "refused") + number)
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
     print(f"| agree, of {len(nets)} | {' | '.join(map(str, agreeing.values()))} |", flush=True)
     print("\n" + "\n".join(f"{number}. {reason}" for reason, number in reasons.items()))
