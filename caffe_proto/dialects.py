@@ -438,6 +438,11 @@ def possible_dialects(message: Message) -> tuple[str, ...]:
     return tuple(name for name, dialect in all_dialects().items() if fork_names <= dialect.additions)
 
 
+def missing_in(message: Message, dialect: Dialect) -> list[str]:
+    """Return the names of the fields, values and layer types in a message that a dialect doesn't have."""
+    return [name for owner, name in _fork_names(message, of_forks=False) if (owner, name) not in dialect.additions]
+
+
 def _fork_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, str]]:
     """Yield the fields, values and layer types that BVLC's Caffe doesn't have.
 

@@ -30,7 +30,8 @@ _SOLVER_WORD = "solver"  # a word in the names of files that aren't nets
 @dataclass(frozen=True)
 class TargetTrial:
     """Whether a target takes a net and computes the same outputs with made-up weights. `difference` is the largest one,
-    relative to the output's spread, and `reason` says why there is none."""
+    relative to the output's spread. It is `None` for a target that doesn't run here, and for a net that the target
+    doesn't take for a `reason`."""
 
     file: str
     target: str
@@ -46,7 +47,7 @@ class TargetTrial:
 @answers(CheckRequest)
 def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | ChainLink | DataTrial | TargetTrial]:
     """Yield the findings about each net, and the verdicts on all parts that each solver needs, in order."""
-    if request.runtime is not None:
+    if request.runtime is not None and target_of(request.runtime).program is not None:
         needed_environment(target_of(request.runtime))
     if request.data:
         yield from _trials(request, listen)
@@ -84,7 +85,7 @@ def _target_trial(file: str, runtime: str, request: CheckRequest, listen: Listen
         found = try_in_target(model, target_of(runtime), TOLERANCE, partial(work, listen))
     except CaffeError as problem:
         return TargetTrial(file, runtime, None, str(problem))
-    return TargetTrial(file, runtime, max(part.difference for part in found))
+    return TargetTrial(file, runtime, max((part.difference for part in found), default=None))
 
 
 def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:

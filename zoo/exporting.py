@@ -78,7 +78,7 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     """Export a net. After an error, nothing is written."""
     reported = partial(work, listen)
     runtime = None if request.runtime is None else target_of(request.runtime)
-    if runtime is not None and request.verify:
+    if runtime is not None and runtime.program is not None and request.verify:
         needed_environment(runtime)
     with reported(f"reading {Path(request.net).name}"):
         trained = open_model(
@@ -102,6 +102,14 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     if written.difference is not None or not request.verify:
         proofs.append(Proof(f"as {request.format}", written.difference, _tolerance(request)))
     proofs += written.in_runtime
+    notes = (
+        written.notes
+        if runtime is None or runtime.program is not None
+        else (
+            *written.notes,
+            f"{runtime.title} doesn't run here, so the net was only compared with what it is known to take",
+        )
+    )
     if written.decoder is not None:
         decoder, difference = written.decoder
         proofs.append(Proof(f"decoder '{decoder.name}'", difference, _tolerance(request)))
@@ -110,9 +118,7 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return ExportedFiles(
-        written.files, inputs, tuple(proofs), trained.names, written.unproved, written.notes, data=data
-    )
+    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, written.unproved, notes, data=data)
 
 
 def _rewrites(request: ExportRequest) -> Rewrites:
@@ -154,7 +160,7 @@ def _in_runtime(model: Model, files: Sequence[Path], request: ExportRequest, rep
         return []
     target = target_of(request.runtime)
     limit = TARGET_TOLERANCE if request.tolerance is None else request.tolerance
-    if not request.verify:
+    if not request.verify and target.program is not None:
         return [Proof(f"in {target.name}", None, limit)]
     found = prove_in_target(model, target, files, limit, reported)
     return [Proof(f"in {target.name}{f', {each.part}' if each.part else ''}", each.difference, limit) for each in found]

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from converters.targets.environment import install_target, installed_target, remove_target
+from converters.targets.session import check_runs
 from converters.targets.target import TARGETS, Target, target_of
 from zoo.requests.events import Listen, work
 from zoo.requests.exporting import TargetInstallRequest, TargetListRequest, TargetRemoveRequest
@@ -44,6 +45,8 @@ def list_targets(request: TargetListRequest, listen: Listen) -> list[ListedTarge
 def install(request: TargetInstallRequest, listen: Listen) -> list[ListedTarget]:
     """Install the environments of targets."""
     targets = [target_of(name) for name in request.names]
+    for target in targets:
+        check_runs(target)
     for target in targets:
         install_target(target, partial(work, listen))
     return [_listed(target) for target in targets]

@@ -15,6 +15,7 @@ from converters.compare import Comparison, compare
 from converters.onnx.export import export_onnx
 from converters.onnx.reader import OnnxReader
 from converters.running import Work, selection_axes, unreported
+from converters.targets.rules import check_rules
 from converters.targets.session import open_target_session
 from converters.targets.target import Target
 from netdsl.errors import ConversionError
@@ -42,12 +43,16 @@ def prove_in_target(
 ) -> list[PartDifference]:
     """Run the written files of a model in a target, and return how much the outputs differ from the model's.
 
-    Raises a `ConversionError` if a difference exceeds the tolerance.
+    Raises a `ConversionError` if a difference exceeds the tolerance, or if the net breaks a rule of the target. The
+    result is empty for a target that doesn't run here.
 
     Random inputs contain no objects, and items of almost equal rank are selected differently. If the outputs of layers
     that select items therefore prove nothing or differ, the rest of the net and each of these layers are proved apart,
     the layers with random items.
     """
+    check_rules(model, target, files)
+    if target.program is None:
+        return []
     whole = _compared(model, target, files, work)
     built = model.layers(Phase.TEST)
     selecting = _selecting_at_the_end(built)

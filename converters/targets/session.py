@@ -69,7 +69,7 @@ class TargetSession:
         with (folder / "log.txt").open("wb") as log:
             process = subprocess.Popen(
                 command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                env=own_variables(self._environment),
+                env={**own_variables(self._environment), "TMPDIR": str(folder)},
             )  # fmt: skip
             try:
                 code = process.wait(Limit.PROCESS_SECONDS.most)
@@ -109,8 +109,18 @@ def _ending(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"code {code}"
 
 
+def check_runs(target: Target) -> None:
+    """Raise a `ConversionError` for a target that is only known by its rules."""
+    if target.program is None:
+        raise ConversionError(
+            f"target '{target.name}' doesn't run here, since only its rules are known; compare a net with them by `zoo "
+            "export --for` or `zoo check --for`"
+        )
+
+
 def needed_environment(target: Target) -> TargetEnvironment:
     """Return the environment of a target, or raise an error that names the command that installs it."""
+    check_runs(target)
     environment = installed_target(target)
     if environment is None:
         raise ConversionError(

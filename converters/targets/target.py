@@ -23,12 +23,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     `program` is a file of Python with a function `run`. The function gets the model's files, the inputs by name, the
     names of the outputs, and the `settings`. It returns the outputs by name. It runs in the target's environment.
+    Without it, the target is only known by its rules: the operators that it takes, or the fork of Caffe that it is.
     """
 
     title: str
     format: Literal["onnx", "caffe"]
-    program: Path
-    packages: tuple[str, ...]
+    program: Path | None = None
+    packages: tuple[str, ...] = ()
     without_dependencies: tuple[str, ...] = ()  # packages that run without the packages that they require
     settings: Mapping[str, Any] = {}
     opset: int | None = None  # the newest opset that the program reads, if it isn't ours
@@ -37,8 +38,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     caffe_layers: tuple[str, ...] = ()
     enums_as_numbers: bool = False
     misreads: tuple[Literal["padded-1x1-convolution"], ...] = ()  # forms of ONNX that the program computes wrongly
+    operators: tuple[str, ...] = ()  # those of ONNX that the program takes, if it doesn't take all
+    fork: str | None = None  # the dialect of Caffe whose layers and settings the program has, besides BVLC's
+    sources: Mapping[str, str] = {}  # an address that proves a fact, by the fact's field
     adds_zeros: bool = False  # whether layers that select items fill up their outputs with zeros
     name: str = ""
+    file: Path = Path()  # the table
 
 
 def read_target(path: Path, programs: Path) -> Target:
@@ -48,7 +53,8 @@ def read_target(path: Path, programs: Path) -> Target:
         target = msgspec.convert(table, Target, dec_hook=lambda kind, value: kind(value))
     except (OSError, ValueError, TypeError) as problem:
         raise FileError(f"{path}: not a target: {problem}; write a TOML file as in docs/extend_target.md") from None
-    return msgspec.structs.replace(target, name=path.stem, program=programs / target.program)
+    program = None if target.program is None else programs / target.program
+    return msgspec.structs.replace(target, name=path.stem, file=path, program=program)
 
 
 TARGETS: Registry[Target] = Registry("target")
@@ -63,8 +69,8 @@ def register_target(path: str | Path) -> None:
 
 
 def registered_tables() -> dict[str, Path]:
-    """Return a file of each target by its name. Its program is next to its table."""
-    return {name: target.program for name, target in TARGETS.items()}
+    """Return the file of each target by its name."""
+    return {name: target.file for name, target in TARGETS.items()}
 
 
 def target_of(name: str) -> Target:

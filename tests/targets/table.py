@@ -84,6 +84,8 @@ def outcome_of(files: tuple[str, str], target: str, folder: Path) -> Outcome:
     except CaffeError as problem:
         differ = re.search(r"differ by (\S+) of their spread", str(problem))
         return Outcome(differ[1] if differ else "", _reason(str(problem), target))
+    if TARGETS[target].program is None:
+        return Outcome("fits")
     worst = max(proof.difference or 0 for proof in exported.proofs if target in proof.what)
     return Outcome(f"{worst:.0e}", before=_problem_before(files, TARGETS[target], folder))
 
@@ -106,7 +108,7 @@ def _problem_before(files: tuple[str, str], target: Target, folder: Path) -> str
 def _reason(problem: str, target: str) -> str:
     """Return the part of an error that says what the target can't do."""
     text = " ".join(problem.split()).partition("; use another target")[0].partition("; choose another")[0]
-    text = text.rpartition(f"{TARGETS[target].title} can't run ")[2]
+    text = re.split(f"{re.escape(TARGETS[target].title)} (?:can't run |doesn't take the net: )", text)[-1]
     text = re.sub(r"^(deploy\.prototxt|out\.onnx|part\.\w+): ", "", re.sub(r"/\S+/", "", text))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
@@ -140,8 +142,10 @@ def main() -> int:
     options = parser.parse_args()
     print("| Target | Program | Versions |\n|---|---|---|")
     for name in options.targets:
-        versions = sorted(install_target(TARGETS[name], unreported).versions.items())
+        runs = TARGETS[name].program is not None
+        versions = sorted(install_target(TARGETS[name], unreported).versions.items()) if runs else []
         shown = ", ".join(f"{package} {version}" for package, version in versions if package not in _TOOLS)
+        shown = shown if runs else "only its rules are known"
         print(f"| `{name}` | {TARGETS[name].title} | {shown} |")
     print()
     with TemporaryDirectory() as folder:

@@ -67,6 +67,8 @@ def _finding_result(finding: Finding) -> str:
 def _target_line(trial: TargetTrial) -> str:
     if trial.reason:
         return f"{trial.file}: not for {trial.target}: {trial.reason}"
+    if trial.difference is None:
+        return f"{trial.file}: keeps the rules of {trial.target}, which doesn't run here"
     made_up = f"with made-up weights, outputs differ by {trial.difference:.1e} of their spread"
     return f"{trial.file}: runs in {trial.target}; {made_up}"
 

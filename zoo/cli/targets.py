@@ -16,7 +16,7 @@ _FORMATS = {"onnx": "ONNX", "caffe": "Caffe"}
 def show_targets(targets: Sequence[ListedTarget], request: Request) -> None:
     """Print the targets as a table."""
     rows = [
-        {"target": each.name, "reads": _FORMATS[each.format], "installed": _versions(each), "": each.title}
+        {"target": each.name, "reads": _FORMATS[each.format], "installed": _installed(each), "": each.title}
         for each in targets
     ]
     print_table(rows)
@@ -32,6 +32,10 @@ def show_removed(targets: Sequence[RemovedTarget], request: Request) -> None:
     """Print the removed folders."""
     for each in targets:
         print_line(f"target {each.name} wasn't installed" if each.folder is None else f"removed {each.folder}")
+
+
+def _installed(target: ListedTarget) -> str:
+    return _versions(target) if target.packages else "(rules)"
 
 
 def _versions(target: ListedTarget) -> str:

@@ -118,6 +118,15 @@ def test_a_program_sees_neither_another_python_nor_an_index(ready: Ready, export
         session(arrays)
 
 
+def test_what_a_program_leaves_among_temporary_files_goes(ready: Ready, exported: tuple[Net, Path]) -> None:
+    body = "import tempfile; raise ValueError(tempfile.mkstemp()[1])"
+    session = open_target_session(ready(RUN + body), [exported[1]])
+    arrays = {"a/b": np.zeros((1, 2, 5, 5), np.float32), "more": np.zeros((1, 3), np.float32)}
+    with pytest.raises(ConversionError, match=r"can't run net.onnx: (/\S+);") as caught:
+        session(arrays)
+    assert not Path(str(caught.value).partition(": ")[2].partition(";")[0]).exists()
+
+
 def test_files_of_caffe_are_opened_with_the_nets_own_names(ready: Ready, tmp_path: Path) -> None:
     net = Net(NetParams("n", RDDLayer("x", shape=[2, 3]), LinearLayer("y", ["x"], num_outputs=2)))
     net.save(tmp_path / "w.caffemodel")

@@ -22,9 +22,10 @@ settings = { cores = 2 }
 """
 
 
-@pytest.mark.parametrize("name", TARGETS.own())
-def test_each_target_has_its_program_and_packages(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in TARGETS.own() if TARGETS[name].program is not None])
+def test_each_target_that_runs_has_its_program_and_packages(name: str) -> None:
     target = TARGETS[name]
+    assert target.program is not None
     assert (target.name, target.program.is_file(), bool(target.packages)) == (name, True, True)
     assert "def run(files: list[str], inputs: dict[str, Any], outputs: list[str]" in target.program.read_text()
 

@@ -71,7 +71,7 @@ def test_targets_are_listed_with_what_is_installed(zoo: Zoo, here: Target) -> No
 def test_a_single_model_needs_a_target(zoo: Zoo) -> None:
     done = zoo("verify", "lenet")
     assert done.code == 2 and "Give a second model, or a target that runs the first one with --in TARGET." in done.err
-    assert "'opencv6' is not one of 'mnn', " in zoo("verify", "small.onnx", "--in", "opencv6").err
+    assert "'opencv6' is not one of 'ascend', " in zoo("verify", "small.onnx", "--in", "opencv6").err
 
 
 @needs_onnx
@@ -106,3 +106,12 @@ def test_an_export_is_proved_in_its_target_before_it_is_written(zoo: Zoo, here: 
     done = zoo("export", "small.caffemodel", "--for", "here", "-o", "other.onnx", "--no-verify")
     assert done.code == 0 and "in here: not verified" in done.out
     assert "Give a format with --to FORMAT, or the target" in zoo("export", "small.caffemodel").err
+
+
+def test_a_net_is_compared_with_the_rules_of_a_target_that_does_not_run_here(zoo: Zoo) -> None:
+    done = zoo("check", "lenet", "--for", "bvlc-caffe")
+    assert done.code == 0 and done.out.endswith("lenet: keeps the rules of bvlc-caffe, which doesn't run here\n")
+    done = zoo("check", "ssd-300-mobilenet", "--for", "bvlc-caffe", "--stub-unknown")
+    assert done.code == 1 and "BVLC Caffe has no Permute" in done.out
+    assert zoo("targets", "install", "tensorrt").code == 2
+    assert "bvlc-caffe" in zoo("targets", "list").out and "(rules)" in zoo("targets", "list").out
