@@ -9,12 +9,14 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.addresses import address_in
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.storage import file_hash
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
+from converters.lengths import FreeLengths
 from converters.onnx import Metadata, Report, export_onnx
 from converters.onnx.reader import ANY_READER
 from converters.rewriting import Proof, Rewrites, rewrite
@@ -71,6 +73,7 @@ class _Written:
     notes: tuple[str, ...] = ()
     decoder: tuple[Decoder, float | None] | None = None  # with its difference, if verified
     in_runtime: tuple[Proof, ...] = ()
+    sizes: tuple[Shape, ...] = ()  # of the first input, if it was verified in several
 
 
 @answers(ExportRequest)
@@ -90,7 +93,7 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
             stages=request.stages,
         )
     try:
-        model = deploy_model(trained, batch=request.batch)
+        model = _with_lengths(deploy_model(trained, batch=request.batch), request.dynamic)
         data = model.data(Phase.TEST, stub_unknown=True)
         model, proofs = rewrite(
             model, _rewrites(request), verify=request.verify, tolerance=request.tolerance, work=reported
@@ -100,7 +103,8 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
     if written.difference is not None or not request.verify:
-        proofs.append(Proof(f"as {request.format}", written.difference, _tolerance(request)))
+        sizes = f" at {' and '.join('x'.join(map(str, shape)) for shape in written.sizes)}" if written.sizes else ""
+        proofs.append(Proof(f"as {request.format}{sizes}", written.difference, _tolerance(request)))
     proofs += written.in_runtime
     notes = (
         written.notes
@@ -119,6 +123,19 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
     return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, written.unproved, notes, data=data)
+
+
+def _with_lengths(model: Model, lengths: FreeLengths) -> Model:
+    """Return a deployed model whose inputs have the given lengths. Names leave a length as it is."""
+    if not lengths:
+        return model
+    net = copy_of(model.net)
+    for layer in net.layer:
+        for top, shape in zip(layer.top, layer.input_param.shape, strict=False):
+            if len(lengths.get(top, ())) == len(shape.dim):
+                pairs = zip(lengths[top], shape.dim, strict=True)
+                shape.dim[:] = [own if isinstance(length, str) else length for length, own in pairs]
+    return replace(model, net=net)
 
 
 def _rewrites(request: ExportRequest) -> Rewrites:
@@ -207,20 +224,23 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         tolerance=_tolerance(request),
         decoder=decoder,
         reader=reader,
+        free=request.dynamic,
         accept=lambda staged: proofs.extend(_in_runtime(model, [staged], request, reported)),
         work=reported,
     )
     notes = [
         f"layer '{name}' is an operator that ONNX doesn't define, so other programs than {request.runtime} may not run "
         "the file"
-        for name in reader.layers_in(model.layers(Phase.TEST))
+        for name in reader.layers_in(model.layers(Phase.TEST), sized=bool(request.dynamic))
     ]
+    sizes = () if report is None else report.sizes
     if report is not None and report.rounding:
         notes.append(
             f"for some random inputs, rounding alone changes the outputs by {report.rounding:.1e} of their spread; the "
             "comparison is for others"
         )
-    written = replace(_written(_with_labels(path, classes), report, tuple(notes)), in_runtime=tuple(proofs))
+    written = _written(_with_labels(path, classes), report, tuple(notes))
+    written = replace(written, in_runtime=tuple(proofs), sizes=sizes)
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from converters.lengths import Lengths, LengthSource, changing_lengths, length_sources
+from converters.lengths import FreeLengths, Lengths, LengthSource, changing_lengths, length_sources
 from converters.onnx.decoders import OutputDecoding, add_decoder, verify_decoder
 from converters.onnx.files import CARD, SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
@@ -30,6 +30,7 @@ from netdsl.net.graph import Phase
 from netdsl.prediction.decoders.decoder import Decoder
 
 PRODUCER = "netdsl"
+_ALL_FIXED: FreeLengths = {}
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,20 @@ class Metadata:
 _NO_METADATA = Metadata()
 
 
-def to_onnx(net: NetToRun, *, opset: int | None = None, metadata: Metadata = _NO_METADATA) -> Any:
+def to_onnx(
+    net: NetToRun,
+    *,
+    opset: int | None = None,
+    metadata: Metadata = _NO_METADATA,
+    free: FreeLengths = _ALL_FIXED,
+) -> Any:
     """Convert a net to a ModelProto.
 
-    Values are named after blobs, and nodes after layers. The first axis of the inputs stays open if the net allows it.
+    Values are named after blobs, and nodes after layers. The first axis of the inputs stays open if the net allows it,
+    or the lengths that `free` names, as in {"data": ("N", 3, "H", "W")}.
     The default opset is the newest that the installed onnxruntime supports.
     """
-    return _model_of(module_of(net).built, opset, metadata).joined()
+    return _model_of(module_of(net).built, opset, metadata, free=free).joined()
 
 
 def export_onnx(
@@ -78,6 +86,7 @@ def export_onnx(
     tolerance: float = TOLERANCE,
     decoder: Decoder | None = None,
     reader: OnnxReader = ANY_READER,
+    free: FreeLengths = _ALL_FIXED,
     accept: Callable[[Path], object] | None = None,
     work: Work = unreported,
 ) -> Report | None:
@@ -87,17 +96,20 @@ def export_onnx(
     With `verify`, the written model is run before it takes its place, and must compute the same values as the net.
     `external` puts the weights into a separate file, which is the default above 2 GB.
 
+    `free` names lengths of inputs that stay open, as in {"data": ("N", 3, "H", "W")}. The verification then tries three
+    sizes. Without it, only the batch is open, if the net allows it.
+
     `reader` is the program for which the model is written. A model with operators that only that program has isn't
     verified in onnxruntime. `accept` is called with the written model before it takes its place, and can raise an
     error.
     """
-    verify = verify and not reader.layers_in(built_only(net))
+    verify = verify and not reader.layers_in(built_only(net), sized=bool(free))
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             decoding = None if decoder is None else OutputDecoding.of(decoder, module_of(net).built)
             fixed = decoding is not None
             message = write_model(
-                _model_of(module_of(net).built, opset, metadata, fixed=fixed, reader=reader),
+                _model_of(module_of(net).built, opset, metadata, fixed=fixed, free=free, reader=reader),
                 staged,
                 external=external,
             )
@@ -128,6 +140,7 @@ def _model_of(
     metadata: Metadata,
     *,
     fixed: bool = False,
+    free: FreeLengths = _ALL_FIXED,
     reader: OnnxReader = ANY_READER,
 ) -> SplitModel:
     """Return the model of a net. With `fixed`, its inputs have the net's own shapes."""
@@ -135,11 +148,16 @@ def _model_of(
     requested = None if opset is None else _check_opset(opset)
     opset, fixed_names = requested or newest_opset(), set[str]()
     while True:
-        open_lengths = {} if fixed else _open_lengths(built, fixed_names)
+        open_lengths = {} if fixed else _open_lengths(built, fixed_names, free)
         try:
             graph, values = _graph(built, open_lengths, opset, reader)
             break
         except FixedLengthError as problem:
+            if problem.source.stated:
+                raise ConversionError(
+                    f"layer '{problem.layer}' needs a fixed {problem.source.name} in ONNX; state it as a number, or "
+                    "end the net before the layer with --prune-to"
+                ) from None
             fixed_names.add(problem.source.name)
         except UnsupportedOpsetError as problem:
             if requested is not None:
@@ -173,16 +191,16 @@ def _check_opset(opset: int) -> int:
     return opset
 
 
-def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
+def _open_lengths(built: Built, fixed: set[str], free: FreeLengths) -> Lengths:
     open_lengths: Lengths = {}
-    for source in length_sources(built):
+    for source in length_sources(built, free):
         lengths = None if source.name in fixed else changing_lengths(built, source)
         if lengths is None and not source.free:
             raise ConversionError(
                 f"a layer needs a fixed {source.name}, but it is known only when the net runs; set it in the "
                 "net's Input layer, or with --assume BLOB=SHAPE"
             )
-        open_lengths |= lengths or {}
+        open_lengths = {**(lengths or {}), **open_lengths}
     return open_lengths
 
 
@@ -199,7 +217,7 @@ def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tu
             continue
         bottoms = {names[edge]: (built.shapes[edge], _changes(lengths, edge)) for edge in node.bottoms}
         builder.begin(node.layer.name, bottoms)
-        if node.layer.type in reader.caffe_layers:
+        if reader.computes(node.layer.type, sized=any(_changes_size(lengths, edge) for edge in node.bottoms)):
             results: Any = builder.add(reader.operator(layer, bottoms, len(node.tops)))
             builder.end(results, [names[edge] for edge in node.tops])
             continue
@@ -226,6 +244,11 @@ def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tu
     return graph, builder.values
 
 
+def _changes_size(lengths: Lengths, edge: int) -> bool:
+    """Return whether the height or width of a blob can change."""
+    return any(axis > 1 and source.free for axis, source in _changes(lengths, edge).items())
+
+
 def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:
     return {axis: source for (changing_edge, axis), source in lengths.items() if changing_edge == edge}
 
@@ -240,7 +263,8 @@ def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphB
         source_length = next(
             (built.shapes[source_edge][source_axis] for source_edge, source_axis in source.axes.items()), None
         )
-        dims[axis] = source.name if dims[axis] == source_length else f"{name}_{axis}"
+        same = dims[axis] == source_length and (not source.stated or source.axes.get(edge) == axis or axis == 0)
+        dims[axis] = source.name if same else f"{name}_{axis}"
     kind = onnx().helper.np_dtype_to_tensor_dtype(builder.dtype)
     return onnx().helper.make_tensor_value_info(name, kind, dims)
 

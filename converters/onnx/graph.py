@@ -59,9 +59,9 @@ Bottoms = Mapping[str, tuple[Shape, Mapping[int, LengthSource]]]
 class FixedLengthError(Exception):
     """A layer needs a fixed length, so the length can't change with its source."""
 
-    def __init__(self, source: LengthSource) -> None:
+    def __init__(self, source: LengthSource, layer: str) -> None:
         super().__init__(source.name)
-        self.source = source
+        self.source, self.layer = source, layer
 
 
 class UnsupportedOpsetError(Exception):
@@ -181,7 +181,7 @@ class GraphBuilder:
         lengths, changing = self._bottoms[bottom]
         axis %= max(len(lengths), 1)
         if axis in changing:
-            raise FixedLengthError(changing[axis])
+            raise FixedLengthError(changing[axis], self._layer)
         return lengths[axis]
 
     def at_most(self, opset: int) -> None:

@@ -19,13 +19,15 @@ from netdsl.net.build import Built
 class OnnxReader:
     """What a program's reader of ONNX takes besides ONNX, and what it misreads.
 
-    `caffe_layers` are types of layers that the program computes by operators with their names. The operators'
-    attributes are the layers' settings, with enums as numbers or as names. `misreads` names forms in `MISREAD`.
+    `caffe_layers` are types of layers that the program computes by operators with their names. `sized_layers` are such
+    types whose layers are constants unless the size of the images is free. The operators' attributes are the layers'
+    settings, with enums as numbers or as names. `misreads` names forms in `MISREAD`.
     """
 
     caffe_layers: tuple[str, ...] = ()
     enums_as_numbers: bool = False
     misreads: tuple[str, ...] = ()
+    sized_layers: tuple[str, ...] = ()
 
     def other_form(self, op: str) -> OlderForm | None:
         """Return how an operator is written for the program, or `None` if ONNX's usual form is right."""
@@ -39,9 +41,14 @@ class OnnxReader:
                 attributes = dict(self._settings(value))
         return NewNode(layer.layer.type, list(bottoms), tops, attributes)
 
-    def layers_in(self, built: Built) -> list[str]:
+    def computes(self, layer_type: str, *, sized: bool) -> bool:
+        """Return whether the program computes layers of a type itself. `sized` is true if the size of the images that
+        they read is free."""
+        return layer_type in self.caffe_layers or (sized and layer_type in self.sized_layers)
+
+    def layers_in(self, built: Built, *, sized: bool) -> list[str]:
         """Return the names of the layers that become such operators."""
-        return [node.layer.name for node in built.graph.nodes if node.layer.type in self.caffe_layers]
+        return [node.layer.name for node in built.graph.nodes if self.computes(node.layer.type, sized=sized)]
 
     def _settings(self, message: Message) -> Iterator[tuple[str, Any]]:
         """Yield the settings of a message, with their defaults, and those of the messages in it, whose names say

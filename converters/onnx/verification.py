@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
+from converters.lengths import trial_shapes
 from converters.onnx.files import load_onnx
 from converters.onnx.graph import edge_names
 from converters.onnx.session import OnnxSession, name_of, open_onnx_session
@@ -51,6 +52,7 @@ class Report:
 
     tolerance: float
     batches: tuple[int, ...]  # the batch sizes that were tested
+    sizes: tuple[Shape, ...] = ()  # the shapes of the first input that were tested, if the model leaves its size open
     outputs: Mapping[str, float] = field(default_factory=dict)
     first: str | None = None
     uninformative: tuple[str, ...] = ()
@@ -113,11 +115,18 @@ def verify(
     return Report(
         tolerance,
         tuple(len(next(iter(trial.values()))) for trial in trials if trial),
+        _sizes(trials),
         outputs,
         next((_first_difference(model, built, run.inputs, tolerance) for run in worse), None),
         uninformative(*({name: run.expected[name] for name in ends} for run in runs)),
         rounding=left_out,
     )
+
+
+def _sizes(trials: Sequence[Arrays]) -> tuple[Shape, ...]:
+    """Return the shapes of the first input, if more than its batch differs."""
+    shapes = [next(iter(trial.values())).shape for trial in trials if trial]
+    return tuple(shapes) if len({shape[1:] for shape in shapes}) > 1 else ()
 
 
 @dataclass(frozen=True)
@@ -164,17 +173,25 @@ def _advanced(values: Arrays, advance: Callable[..., object]) -> Arrays:
 
 
 def _trials(session: OnnxSession, built: Built, draw: int) -> Iterator[Arrays]:
-    """Yield random inputs. If the model leaves lengths open, there are two sets with different lengths.
+    """Yield random inputs. If the model leaves lengths open, they come in several lengths.
 
     The first draw has numbers of both signs. Later ones have numbers from 0 to 1, like pictures, which no net
     amplifies as much.
     """
-    has_open_lengths = any(isinstance(length, str) for shape in session.inputs.values() for length in shape)
-    for batch in (1, 2) if has_open_lengths else (0,):
-        shapes = {
-            name: _lengths(session.inputs.get(name, shape), shape, batch) for name, shape in input_shapes(built).items()
-        }
-        yield dict(sample_inputs(built, shapes, seed=batch + 2 * draw, fractions=draw > 0))
+    for seed, shapes in enumerate(_trial_shapes(session, built), 1):
+        yield dict(sample_inputs(built, shapes, seed=seed + 2 * draw, fractions=draw > 0))
+
+
+def _trial_shapes(session: OnnxSession, built: Built) -> Sequence[Mapping[str, Shape]]:
+    """Return the shapes of inputs to try: two batch sizes, or three sizes, if the model leaves them open."""
+    own = input_shapes(built)
+    lengths = {name: session.inputs.get(name, shape) for name, shape in own.items()}
+    sized = trial_shapes(built, lengths)
+    if sized:
+        return sized
+    has_open_lengths = any(isinstance(length, str) for shape in lengths.values() for length in shape)
+    batches = (1, 2) if has_open_lengths else (0,)
+    return [{name: _lengths(lengths[name], shape, batch) for name, shape in own.items()} for batch in batches]
 
 
 def _lengths(model_shape: Sequence[int | str | None], net_shape: Shape, batch: int) -> Shape:

@@ -12,9 +12,10 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
 from converters.caffe import write_net
 from converters.compare import Comparison, compare
+from converters.lengths import trial_shapes
 from converters.onnx.export import export_onnx
 from converters.onnx.reader import OnnxReader
-from converters.running import Work, selection_axes, unreported
+from converters.running import Work, input_shapes, selection_axes, unreported
 from converters.targets.rules import check_rules
 from converters.targets.session import open_target_session
 from converters.targets.target import Target
@@ -35,7 +36,7 @@ class PartDifference:
 
 def reader_of(target: Target) -> OnnxReader:
     """Return what a target's reader of ONNX takes and misreads."""
-    return OnnxReader(target.caffe_layers, target.enums_as_numbers, target.misreads)
+    return OnnxReader(target.caffe_layers, target.enums_as_numbers, target.misreads, target.sized_layers)
 
 
 def prove_in_target(
@@ -71,9 +72,12 @@ def try_in_target(model: Model, target: Target, tolerance: float, work: Work = u
 
 
 def _compared(model: Model, target: Target, files: Sequence[Path], work: Work) -> Comparison:
-    """Run a model's written files in a target, and the model here."""
-    session = open_target_session(target, files)
-    return compare(model.module(Phase.TEST), session, adds_zeros=target.adds_zeros, work=work)
+    """Run a model's written files in a target, and the model here. If the files leave the size of images open, return
+    the worst of several sizes."""
+    session, module = open_target_session(target, files), model.module(Phase.TEST)
+    sizes = trial_shapes(module.built, session.inputs) or [input_shapes(module.built)]
+    compared = [compare(module, session, shapes=shapes, adds_zeros=target.adds_zeros, work=work) for shapes in sizes]
+    return max(compared, key=lambda comparison: comparison.worst_output)
 
 
 def _part_compared(part: Model, target: Target, work: Work) -> Comparison:

@@ -36,6 +36,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Types of layers that the program's reader of ONNX takes as operators with their names. Their attributes are the
     # layer's settings, in which enums can be numbers in place of names.
     caffe_layers: tuple[str, ...] = ()
+    sized_layers: tuple[str, ...] = ()  # such types whose layers are constants unless the size of images is free
     enums_as_numbers: bool = False
     misreads: tuple[Literal["padded-1x1-convolution"], ...] = ()  # forms of ONNX that the program computes wrongly
     operators: tuple[str, ...] = ()  # those of ONNX that the program takes, if it doesn't take all

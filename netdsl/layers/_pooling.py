@@ -16,7 +16,7 @@ from torch import Tensor
 
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
-from netdsl.layer.onnx_form import flattened, reshaped, whole
+from netdsl.layer.onnx_form import UNKNOWN, flattened, reshaped, whole
 from netdsl.layer.running import on_cpu
 from netdsl.layers._loss import indices_of
 from netdsl.layers._window import Numbers, Window
@@ -245,6 +245,48 @@ def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
         return g.node("GlobalMaxPool", x)
     x, pads = placed.padded(g, x, _SMALLEST_SINGLE)
     return g.node("MaxPool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads)
+
+
+def has_free_size(g: OnnxGraph, bottom: str) -> bool:
+    """Return whether the height or the width of a bottom is known only when the model runs."""
+    return UNKNOWN in g.shape(bottom)[2:]
+
+
+def max_pool_of_any_size_onnx(g: OnnxGraph, x: str, window: Window | None, ceil: bool) -> str:
+    """Write `max_pool` for bottoms of any size, or over the whole bottom if there is no window."""
+    if window is None:
+        return g.node("GlobalMaxPool", x)
+    pads = [*window.begin, *_ends_for_any_size(g, x, window, ceil)]
+    return g.node("MaxPool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads)
+
+
+def average_pool_of_any_size_onnx(
+    g: OnnxGraph, x: str, window: Window | None, ceil: bool, *, include_pad: bool = True
+) -> str:
+    """Write `average_pool` for bottoms of any size, or over the whole bottom if there is no window.
+
+    Padding that counts in Caffe's divisor becomes a part of the bottom.
+    """
+    if window is None:
+        return g.node("GlobalAveragePool", x)
+    begin, ends = window.begin, _ends_for_any_size(g, x, window, ceil)
+    if include_pad and any(window.begin + window.end):
+        x = g.node("Pad", x, g.constant([0, 0, *window.begin, 0, 0, *window.end]), g.constant(0.0))
+        begin, ends = (0, 0), tuple(more - end for more, end in zip(ends, window.end, strict=True))
+    return g.node("AveragePool", x, kernel_shape=window.kernel, strides=window.stride, pads=[*begin, *ends])
+
+
+def _ends_for_any_size(g: OnnxGraph, x: str, window: Window, ceil: bool) -> Numbers:
+    """Return the padding behind the bottom with which ONNX uses the same windows at any size.
+
+    ONNX rounds the number of windows down. A stride less one of more padding has the effect of rounding up. Caffe drops
+    windows behind the bottom, which don't exist if a window is as long as its stride and the padding.
+    """
+    axes = list(zip(window.kernel, window.stride, window.end, strict=True))
+    if window.same or any(stride * ceil + end > kernel - (not ceil) for kernel, stride, end in axes):
+        for axis in (2, 3):
+            g.length(x, axis)  # must be fixed
+    return tuple(end + (stride - 1 if ceil else 0) for _, stride, end in axes)
 
 
 def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> tuple[str, str]:

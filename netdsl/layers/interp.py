@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import interpolated, part
+from netdsl.layer.onnx_form import UNKNOWN, interpolated, part
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._window import set_names
 
@@ -56,6 +56,8 @@ class Interp(HasOnnxForm):
 
     def onnx(self, g: OnnxGraph, x: str, sized: str = "") -> str:
         begin, end = self.crop
+        if UNKNOWN in g.shape(x)[2:] and self.full_zoom and not (begin or end or sized):
+            return interpolated(g, x, (1, 1), (self.full_zoom, self.full_zoom))
         sizes = [g.length(x, axis) for axis in (2, 3)]
         for axis, size in enumerate(sizes, 2):
             x = part(g, x, axis, begin, size - end) if begin or end else x

@@ -82,6 +82,10 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         return pool.average_pool(x, window, self.ceil, include_pad=self.include_pad)
 
     def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, str]:
+        if pool.has_free_size(g, x) and not self.mask and self.method != _STOCHASTIC:
+            if self.method == _MAX:
+                return pool.max_pool_of_any_size_onnx(g, x, self.window, self.ceil)
+            return pool.average_pool_of_any_size_onnx(g, x, self.window, self.ceil, include_pad=self.include_pad)
         sizes = pool.sizes_of(g, x)
         window = self.window.on(sizes) if self.window else plain(sizes)
         if self.mask:

@@ -36,7 +36,10 @@ class ShuffleChannel(HasOnnxForm):
         return top.reshape(*top.shape, *(1,) * (4 - top.dim()))
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        rest = [g.length(x, axis) for axis in range(2, len(g.shape(x)))]
+        rest = g.shape(x)[2:]
+        if UNKNOWN in rest and len(rest) > 1:  # the pixels become one axis meanwhile
+            groups = reshaped(g, x, 0, self.group, g.length(x, 1) // self.group, UNKNOWN)
+            return g.node("Reshape", transposed(g, groups, 0, 2, 1, 3), g.node("Shape", x))
         groups = reshaped(g, x, 0, self.group, UNKNOWN, *rest)
         swapped = transposed(g, groups, 0, 2, 1, *range(3, 3 + len(rest)))
         return reshaped(g, swapped, 0, UNKNOWN, *rest, *(1,) * (2 - len(rest)))

@@ -1,7 +1,7 @@
 """A table of nets and targets: whether each target takes a net's export, and how much the outputs differ.
 
-A cell with a number in parentheses has a reason below the table: why the target refuses the net or computes something
-else, or why it would without what the export rewrites for it.
+A cell is the largest difference of an output relative to its spread. A number in parentheses is that of a reason below
+the table: why the target refuses the net, or would without what the export rewrites for it.
 
 python -m tests.targets.table                             nets of the catalogue with made-up weights, in all targets
 python -m tests.targets.table --targets opencv5 lenet     some of both
@@ -125,8 +125,9 @@ def _print_table(nets: Mapping[str, Callable[[], tuple[str, str]]], targets: Seq
                 agreeing[target] += outcome.agrees
                 cell = outcome.difference if outcome.agrees else f"differs by {outcome.difference}"
                 before = f"before rewriting: {outcome.before}" if outcome.before else ""
-                reason = f"`{target}`: {outcome.problem or before}"
-                number = f" ({reasons.setdefault(reason, len(reasons) + 1)})" if outcome.problem or before else ""
+                refused = outcome.problem if not outcome.difference else ""
+                reason = f"`{target}`: {refused or before}"
+                number = f" ({reasons.setdefault(reason, len(reasons) + 1)})" if refused or before else ""
                 cells.append((cell if outcome.difference else "refused") + number)
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
     print(f"| agree, of {len(nets)} | {' | '.join(map(str, agreeing.values()))} |", flush=True)

@@ -14,6 +14,7 @@ from converters.targets.target import TARGETS
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.opening import open_model
 from tests.targets.table import nets_below, outcome_of, write_net
+from zoo.exporting import export
 
 pytestmark = pytest.mark.targets
 
@@ -85,7 +86,7 @@ OPENCV = ("opencv4", "opencv5", "opencv5-classic")
 @pytest.fixture(scope="session", params=[name for name in TARGETS.own() if TARGETS[name].program is not None])
 def target(request: pytest.FixtureRequest) -> str:
     install_target(TARGETS[request.param], unreported)
-    return request.param
+    return str(request.param)
 
 
 @pytest.mark.parametrize("net", ["lenet", "googlenet", "mnist-siamese", "resnet-18"])
@@ -135,6 +136,19 @@ def test_opencv_computes_detections_with_its_own_operator(name: str, tmp_path: P
     install_target(TARGETS[name], unreported)
     outcome = outcome_of(write_net("ssd-shapes", tmp_path), name, tmp_path)
     assert outcome.problem == "" and outcome.before  # without it, OpenCV refuses the net
+
+
+@pytest.mark.parametrize(
+    ("name", "net"),
+    [*((name, "squeezenet-1.1") for name in (*OPENCV, "onnxruntime", "openvino")), ("opencv5", "ssd-shapes")],
+)
+def test_sizes_that_stay_free_are_proved_in_the_target(name: str, net: str, tmp_path: Path) -> None:
+    install_target(TARGETS[name], unreported)
+    files, output = write_net(net, tmp_path), str(tmp_path / "n.onnx")
+    exported = export(
+        net=files[0], weights=(files[1],), runtime=name, output=output, dynamic={"data": (1, 3, "H", "W")}
+    )
+    assert all(proof.difference is not None and proof.difference < 1e-4 for proof in exported.proofs)
 
 
 def test_opencv5_needs_another_form_of_padded_1x1_convolutions(tmp_path: Path) -> None:

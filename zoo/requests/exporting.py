@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.model.formats import TENSOR_SUFFIXES
 from zoo.requests.groups import AboutNet, AssumesShapes, InStages, StoredType, target_names
 from zoo.requests.request import Request, RequestError, argument, option, request
@@ -18,6 +20,18 @@ def mean_values(text: str) -> tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise ValueError(f"'{text}' isn't a list of channel means; write it as in 104,117,123") from None
+
+
+def lengths_of(texts: Iterable[str]) -> dict[str, tuple[int | str, ...]]:
+    """Return the lengths of inputs from texts such as data=N,3,H,W. A name leaves a length free."""
+    lengths: dict[str, tuple[int | str, ...]] = {}
+    for text in texts:
+        name, _, axes = text.rpartition("=")
+        values = [whole_number(axis, 1) or axis.strip() for axis in axes.split(",")]
+        if not name or not all(isinstance(value, int) or value.isidentifier() for value in values):
+            raise ValueError(f"'{text}' isn't an input and its lengths; write them as in data=N,3,H,W")
+        lengths[name] = tuple(values)
+    return lengths
 
 
 @request
@@ -61,6 +75,10 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     batch: int | None = option(
         "Batch size of all inputs; 1 if the net doesn't set it.", default=None, least=1, metavar="N"
     )
+    dynamic: Mapping[str, tuple[int | str, ...]] = option(
+        "Lengths of an input in the ONNX model: a number sets one, and a name leaves it free: data=N,3,H,W.",
+        default_factory=dict, metavar="BLOB=LENGTHS", parse=lengths_of, repeatedly=True,
+    )  # fmt: skip
     train_val: bool = option("Also write the training net, for Caffe.", default=False)
     solver: str | None = option(
         "Solver to write as well, with the training net, for Caffe.",
@@ -96,6 +114,10 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
             raise RequestError("--data-lmdb needs --train-val or --solver; add one of them, or leave --data-lmdb out")
         if self.format != "onnx" and self.opset is not None:
             raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
+        if self.format != "onnx" and self.dynamic:
+            raise RequestError("--dynamic needs --to onnx; add it, or leave --dynamic out")
+        if self.decode and self.dynamic:
+            raise RequestError("--decode writes a model for one size; leave it out, or leave --dynamic out")
         if self.format != "onnx" and self.decode:
             raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
         if self.runtime is not None and self.decode:

@@ -102,6 +102,29 @@ def test_constant_outputs_do_not_count_as_a_proof(zoo, value: float) -> None:
     assert json.loads(zoo(*words, "--json").out)["unproved"] == ["prob"]
 
 
+FULLY = """layer { name: "data" type: "Input" top: "data" input_param { shape { dim: [1, 3, 16, 16] } } }
+layer { name: "c" type: "Convolution" bottom: "data" top: "c"
+  convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
+layer { name: "p" type: "Pooling" bottom: "c" top: "p" pooling_param { kernel_size: 3 stride: 2 } }
+"""
+
+
+@needs_onnx
+def test_lengths_of_an_input_are_set_or_stay_free(zoo) -> None:
+    Path("fully.prototxt").write_text(FULLY)
+    Net("fully.prototxt").save("fully.caffemodel")
+    words = ["export", "fully.prototxt", "--weights", "fully.caffemodel", "--to"]
+    done = zoo(*words, "onnx", "--dynamic", "data=N,3,H,W")
+    assert done.code == 0
+    assert "as onnx at 1x3x16x16 and 2x3x13x13 and 2x3x21x21: outputs differ by " in done.out
+    assert zoo(*words, "onnx", "--dynamic", "data=1,3,20,24").out.startswith("input data 1x3x20x24\nas onnx: outputs")
+    assert zoo(*words, "caffe", "--dynamic", "data=1,3,H,W").err.endswith("--dynamic needs --to onnx; add it, or leave "
+                                                                          "--dynamic out\n")  # fmt: skip
+    assert "isn't an input and its lengths" in zoo(*words, "onnx", "--dynamic", "data=1x3").err
+    done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx", "--dynamic", "data=1,3,H,W")
+    assert done.code == 2 and "layer 'ip' of type InnerProduct: the weights are for " in done.err
+
+
 @needs_onnx
 def test_the_decoder_of_a_card_is_exported_and_proved(zoo) -> None:
     Path("small.card.md").write_text(
