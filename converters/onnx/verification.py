@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from converters.onnx.files import load_onnx
 from converters.onnx.graph import edge_names
+from converters.onnx.quantization import Quantized
 from converters.onnx.session import OnnxSession, name_of, open_onnx_session
 from converters.running import (
     TOLERANCE,
@@ -50,6 +51,7 @@ class Report:
     first: str | None = None
     uninformative: tuple[str, ...] = ()
     decoded: float | None = None  # the difference of the decoder's outputs from those in numpy, if it is in the model
+    quantized: Quantized | None = None  # the effect of a quantization, which follows the comparison
 
     @property
     def difference(self) -> float:

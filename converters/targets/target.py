@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from caffe_proto.errors import FileError, name_advice
+from converters.integer_form import IntegerForm
 from netdsl.errors import ConversionError
 from netdsl.registry import Registry
 
@@ -38,6 +39,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     enums_as_numbers: bool = False
     misreads: tuple[Literal["padded-1x1-convolution"], ...] = ()  # forms of ONNX that the program computes wrongly
     adds_zeros: bool = False  # whether layers that select items fill up their outputs with zeros
+    integers: IntegerForm = IntegerForm()  # the form of a quantized model's integers
     name: str = ""
 
 

@@ -12,6 +12,7 @@ from converters.targets.environment import install_target
 from converters.targets.target import TARGETS
 from netdsl import Net
 from tests.targets.table import nets_below, outcome_of, write_net
+from zoo.exporting import export
 
 pytestmark = pytest.mark.targets
 
@@ -73,3 +74,10 @@ def test_opencv_computes_detections_with_its_own_operator(name: str, tmp_path: P
     install_target(TARGETS[name], unreported)
     cell, reason = outcome_of(write_net("ssd-shapes", tmp_path), name, tmp_path)
     assert reason == "" and cell.endswith("*")  # with an operator of its own
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino", *OPENCV, "tract"])
+def test_quantized_nets_compute_as_in_onnxruntime(name: str, tmp_path: Path) -> None:
+    install_target(TARGETS[name], unreported)
+    exported = export(net="shapes", runtime=name, int8=True, calibrate_items=50, output=str(tmp_path / "n.onnx"))
+    assert exported.proofs[-1].what == f"in {name}, quantized" and exported.proofs[-1].difference is not None

@@ -9,6 +9,8 @@ from netdsl.model.formats import TENSOR_SUFFIXES
 from zoo.requests.groups import AboutNet, AssumesShapes, InStages, StoredType, target_names
 from zoo.requests.request import Request, RequestError, argument, option, request
 
+OLDEST_INTEGER_OPSET = 13  # the first one whose integers have a scale for each channel
+
 ExportTarget = Literal["caffe", "onnx", "torch"]
 
 
@@ -31,6 +33,9 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
 
     A training net can contain settings and data sources that BVLC's Caffe doesn't support. The command names them. With
     --data-lmdb it also writes the net's data next to it, after the preparation that Caffe can't do.
+
+    With --int8, the ONNX model is first verified as always, and then quantized. The command prints how much its outputs
+    then differ on the items of the calibration. `zoo test --with` scores it.
     """
 
     net: str = argument("NET", address="read")
@@ -76,6 +81,14 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     precision: Literal["float16", "bfloat16"] | None = option(
         "Type to round the weights to; they are still stored as float32.", default=None
     )
+    int8: bool = option("Quantize the ONNX model to 8-bit integers. This includes --fold.", default=False)
+    calibrate: str | None = option(
+        "Data on which the ranges of values for --int8 are measured; by default the net's own test data.",
+        default=None, metavar="SOURCE", address="read",
+    )  # fmt: skip
+    calibrate_items: int = option(
+        "Number of items of these data, spread over all of them.", default=200, least=1, metavar="N"
+    )
     prune_to: str | None = option("Layer at which the exported net ends.", default=None, metavar="LAYER")
 
     @property
@@ -98,6 +111,14 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
             raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
         if self.format != "onnx" and self.decode:
             raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
+        if self.format != "onnx" and self.int8:
+            raise RequestError("--int8 needs --to onnx; add it, or leave --int8 out")
+        if self.calibrate is not None and not self.int8:
+            raise RequestError("--calibrate needs --int8; add it, or leave --calibrate out")
+        if self.int8 and self.opset is not None and self.opset < OLDEST_INTEGER_OPSET:
+            raise RequestError(
+                f"--int8 needs --opset {OLDEST_INTEGER_OPSET} or a newer one; choose one, or leave --int8 out"
+            )
         if not self.verify and self.tolerance is not None:
             raise RequestError("--tolerance has no effect with --no-verify; remove --tolerance, or remove --no-verify")
 
