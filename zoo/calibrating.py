@@ -27,7 +27,7 @@ from netdsl.training.data_sources import are_pictures, data_layers, read_test_da
 from zoo.answers.answerer import Answerer, AnswererRequest, inputs_on
 from zoo.answers.images import open_images
 from zoo.requests.events import Listen
-from zoo.requests.exporting import ExportRequest
+from zoo.requests.exporting import CALIBRATION_ITEMS, ExportRequest
 from zoo.requests.using import View
 
 Inputs = Mapping[str, AnyArray]
@@ -40,22 +40,22 @@ def calibration_batches(request: ExportRequest, listen: Listen) -> Batches:
     As in `zoo test`, the net's data layers prepare the items, and other images are prepared as for answers.
     """
     model = open_model(request.net, dialect=request.dialect, stages=request.stages).only(Phase.TEST)
-    has_data = bool(data_layers(model.net))
+    has_data, items = bool(data_layers(model.net)), request.calibrate_items or CALIBRATION_ITEMS
     if request.calibrate is None:
         if not has_data:
             raise DataError(
                 f"{request.net}: the net has no test data with which the quantization can be calibrated; name some "
                 "with --calibrate"
             )
-        return partial(_fed, model, None, request.calibrate_items)
+        return partial(_fed, model, None, items)
     source = find_source(request.calibrate)
     is_read = has_data and source is not None and not are_pictures(source, model.net)
     if not is_read and (source is None or table_of(request.calibrate) is None):
         asked = AnswererRequest(request.net, request.weights, read_as=View.VALUES.value, dialect=request.dialect)
         answerer = Answerer(asked, lambda event: None if isinstance(event, WeightsLoaded) else listen(event))
-        return partial(_answered, answerer, request.calibrate, request.calibrate_items)
+        return partial(_answered, answerer, request.calibrate, items)
     table = read_test_data(model.net, request.calibrate, {})
-    return partial(_fed, model, table, request.calibrate_items)
+    return partial(_fed, model, table, items)
 
 
 def _fed(model: Model, table: Table | None, items: int) -> Iterator[Inputs]:

@@ -266,7 +266,8 @@ def _to_onnx(
         "the file"
         for name in reader.layers_in(model.layers(Phase.TEST))
     ]
-    if request.int8 and request.calibrate is None:  # the net has test data
+    changed = request.rgb or request.mean or request.prune_to or request.decode
+    if request.int8 and request.calibrate is None and not changed:  # the net's test data are data for the model
         notes.append(f"the score of the quantized model: zoo test {request.net} --with {path}")
     quantized = None if quantization is None else _quantized(report)
     written = replace(

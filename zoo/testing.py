@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from converters.onnx.files import load_onnx
-from converters.onnx.session import open_onnx_session
+from converters.compare import open_onnx_outputs
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content, SourceName
 from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
@@ -206,8 +205,7 @@ def _test_batches(
 def _with_onnx(net: ModuleNet, file: str, deployed: Model) -> ModuleNet:
     """Return a net that reads the same batches, and in which an ONNX model computes the outputs of the deployed net."""
     part = DeployedPart.of(net.built, deployed.layers(Phase.TEST))
-    with open_onnx_session(load_onnx(file)) as session:
-        pass
+    session = open_onnx_outputs(file)
     if missing := sorted(part.names - set(session.outputs)):
         raise NetError(
             f"{file}: the model doesn't have the net's output '{missing[0]}', but {', '.join(session.outputs)}; export "

@@ -30,7 +30,6 @@ _ACTIVATIONS = ("Relu", "Clip")
 _BETWEEN = (*_ACTIVATIONS, "MaxPool", "AveragePool", "GlobalAveragePool", "Reshape", "Flatten", "Transpose", "Concat",
             "Add")  # fmt: skip
 
-
 _USUAL = IntegerForm()
 
 
@@ -83,19 +82,19 @@ def _quantized_nodes(graph: Any) -> list[Any]:
     """Return the nodes to quantize: products with weights, activations right after them, and nodes between two of
     them."""
     weights = {tensor.name for tensor in graph.initializer}
-    products = [node for node in graph.node if node.op_type in _PRODUCTS and node.input[1] in weights]
+    products = {node.name for node in graph.node if node.op_type in _PRODUCTS and node.input[1] in weights}
+    made = {output for node in graph.node if node.name in products for output in node.output}
     after, before = set[str](), set[str]()  # the values that depend on a product, and those that a product depends on
     for node in graph.node:
-        if node in products or (node.op_type in _BETWEEN and after.intersection(node.input)):
+        if node.name in products or (node.op_type in _BETWEEN and after.intersection(node.input)):
             after.update(node.output)
     for node in reversed(graph.node):
-        if node in products or (node.op_type in _BETWEEN and before.intersection(node.output)):
+        if node.name in products or (node.op_type in _BETWEEN and before.intersection(node.output)):
             before.update(node.input)
-    made = {output for node in products for output in node.output}
     return [
         node
         for node in graph.node
-        if node in products
+        if node.name in products
         or (node.op_type in _BETWEEN and after.intersection(node.output) and before.intersection(node.output))
         or (node.op_type in _ACTIVATIONS and node.input[0] in made)
     ]

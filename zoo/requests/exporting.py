@@ -11,6 +11,8 @@ from zoo.requests.request import Request, RequestError, argument, option, reques
 
 OLDEST_INTEGER_OPSET = 13  # the first one whose integers have a scale for each channel
 
+CALIBRATION_ITEMS = 200
+
 ExportTarget = Literal["caffe", "onnx", "torch"]
 
 
@@ -86,9 +88,10 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
         "Data on which the ranges of values for --int8 are measured; by default the net's own test data.",
         default=None, metavar="SOURCE", address="read",
     )  # fmt: skip
-    calibrate_items: int = option(
-        "Number of items of these data, spread over all of them.", default=200, least=1, metavar="N"
-    )
+    calibrate_items: int | None = option(
+        f"Number of items of these data, spread over all of them; by default {CALIBRATION_ITEMS}.",
+        default=None, least=1, metavar="N",
+    )  # fmt: skip
     prune_to: str | None = option("Layer at which the exported net ends.", default=None, metavar="LAYER")
 
     @property
@@ -113,8 +116,9 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
             raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
         if self.format != "onnx" and self.int8:
             raise RequestError("--int8 needs --to onnx; add it, or leave --int8 out")
-        if self.calibrate is not None and not self.int8:
-            raise RequestError("--calibrate needs --int8; add it, or leave --calibrate out")
+        for name, value in (("--calibrate", self.calibrate), ("--calibrate-items", self.calibrate_items)):
+            if value is not None and not self.int8:
+                raise RequestError(f"{name} needs --int8; add it, or leave {name} out")
         if self.int8 and self.opset is not None and self.opset < OLDEST_INTEGER_OPSET:
             raise RequestError(
                 f"--int8 needs --opset {OLDEST_INTEGER_OPSET} or a newer one; choose one, or leave --int8 out"

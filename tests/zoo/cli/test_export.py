@@ -114,6 +114,8 @@ def test_the_decoder_of_a_card_is_exported_and_proved(zoo) -> None:
     assert shown[1].startswith("as onnx: outputs differ by ")
     assert shown[2].startswith("decoder 'embedding': outputs differ by ")
     assert zoo(*words, "--no-verify").out.splitlines()[2] == "decoder 'embedding': not verified"
+    quantized = zoo(*words, "--int8", "--calibrate", "shapes:test", "--calibrate-items", "9", "-o", "small.onnx")
+    assert quantized.code == 0 and "of their spread on 9 items" in quantized.out
     Path("small.card.md").write_text("---\nname: small\noutput: {decoder: mtcnn}\n---\n")
     cascade = zoo(*words).err
     assert "a cascade cuts images between its nets, so it can't be one ONNX model; leave --decode out" in cascade
@@ -237,6 +239,7 @@ def test_the_tolerance_applies_to_the_written_model_too(zoo) -> None:
         (["--to", "caffe", "--opset", "3"], 2, "--opset needs --to onnx"),
         (["--to", "caffe", "--int8"], 2, "--int8 needs --to onnx; add it, or leave --int8 out"),
         (["--to", "onnx", "--calibrate", "x"], 2, "--calibrate needs --int8; add it, or leave --calibrate out"),
+        (["--to", "onnx", "--calibrate-items", "5"], 2, "--calibrate-items needs --int8; add it, or leave"),
         (["--to", "onnx", "--int8", "--opset", "12"], 2, "--int8 needs --opset 13 or a newer one"),
         (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance has no effect with --no-verify"),
     ],

@@ -90,6 +90,7 @@ def test_ssd(zoo: Zoo) -> None:
     assert zoo("import", "ssd-shapes", "-o", ".").code == 0
     assert zoo("data", "convert", "objects:train?count=400", "train_lmdb").code == 0
     assert zoo("data", "convert", "objects:test?count=100", "test_lmdb").code == 0
+    Path("train_val.prototxt").write_text(Path("train_val.prototxt").read_text().replace("size: 32", "size: 16"))
     Path("solver.prototxt").write_text(SOLVER % ("train_val.prototxt", 0.002, 150) + 'snapshot_prefix: "ssd"')
     assert zoo("train", "--solver", "solver.prototxt").code == 0
     before, after = scores_of(zoo, "train_val.prototxt", "ssd_iter_150.caffemodel", "--iterations", "5")
