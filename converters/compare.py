@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -133,8 +133,17 @@ def files_of(model: str) -> list[Path]:
 def open_onnx_values(path: str | Path) -> OnnxSession:
     """Open a session of an ONNX file that returns all values of the model's nodes."""
     model = load_onnx(path)
+    return _opened(path, model, [name for node in model.graph.node for name in node.output if name])
+
+
+def open_onnx_outputs(path: str | Path) -> OnnxSession:
+    """Open a session of an ONNX file that returns the model's outputs."""
+    return _opened(path, load_onnx(path), ())
+
+
+def _opened(path: str | Path, model: Any, extra_outputs: Collection[str]) -> OnnxSession:
     try:
-        with open_onnx_session(model, [name for node in model.graph.node for name in node.output if name]) as session:
+        with open_onnx_session(model, extra_outputs) as session:
             return session
     except ConversionError as problem:
         raise FileError(f"{path}: {problem}") from None

@@ -98,7 +98,7 @@ def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
     if rewrites.fold:
         yield _RewriteStep("normalizations and scales folded", fold_affine)
     if rewrites.swap or rewrites.mean:
-        preprocessing = _preprocessing(model, rewrites)
+        preprocessing = preprocessing_of(model, rewrites)
         what = [*(["BGR to RGB"] if rewrites.swap else []), *(["mean subtracted"] if rewrites.mean else [])]
         yield _RewriteStep(
             f"images: {', '.join(what)}",
@@ -113,8 +113,8 @@ def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
         yield _RewriteStep(text, lambda current: round_weights(current, kind), tolerance=_ROUNDING_TOLERANCES[kind])
 
 
-def _preprocessing(model: Model, rewrites: Rewrites) -> Preprocessing:
-    """Return the preprocessing for the channels of the net's image."""
+def preprocessing_of(model: Model, rewrites: Rewrites) -> Preprocessing:
+    """Return the preprocessing for the channels of the net's image that a rewritten net does itself."""
     shape = next((tuple(dims.dim) for layer in model.net.layer for dims in layer.input_param.shape), ())
     if len(shape) < 2:
         raise ConversionError(
@@ -288,6 +288,11 @@ class Preprocessing:
         """Return a preprocessed batch of images."""
         mean = np.asarray(self.mean, np.float32).reshape(-1, *[1] * (image.ndim - 2))
         return np.ascontiguousarray(image[:, list(self.order)] - mean)
+
+    def undo(self, image: AnyArray) -> AnyArray:
+        """Return the batch of images that becomes this one when it is preprocessed."""
+        mean = np.asarray(self.mean, np.float32).reshape(-1, *[1] * (image.ndim - 2))
+        return np.ascontiguousarray((image + mean)[:, np.argsort(self.order)])
 
 
 def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,16 @@ from caffe_proto.storage import file_hash
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
+from converters.integer_form import IntegerForm
 from converters.lengths import FreeLengths
 from converters.onnx import Metadata, Report, export_onnx
+from converters.onnx.quantization import Quantization
 from converters.onnx.reader import ANY_READER
-from converters.rewriting import Proof, Rewrites, rewrite
-from converters.running import TOLERANCE, Agreement, Work
-from converters.targets.proving import prove_in_target, reader_of
+from converters.rewriting import Proof, Rewrites, preprocessing_of, rewrite
+from converters.running import TOLERANCE, Agreement, Arrays, Work
+from converters.targets.proving import prove_in_target, prove_quantized_in_target, reader_of
+from converters.targets.session import INTEGER_TOLERANCE, needed_environment
 from converters.targets.session import TOLERANCE as TARGET_TOLERANCE
-from converters.targets.session import needed_environment
 from converters.targets.target import target_of
 from converters.torch_program import export_torch
 from netdsl import __version__
@@ -41,6 +43,7 @@ from netdsl.prediction.decoders.decoder import Decoder
 from netdsl.storage.local_copies import with_addresses
 from zoo.answers.answerer import AnswererRequest, input_size, stated_output
 from zoo.answers.outputs import find_output
+from zoo.calibrating import calibration_batches
 from zoo.cards import Channels, card_cascade, card_text
 from zoo.names import classes_of_model, described_model
 from zoo.requests.events import Listen, work
@@ -54,7 +57,7 @@ class ExportedFiles(KnowsData):
     """The written files, the shapes of the net's inputs, the proofs, and the layers matched to torch's tensors.
 
     `unproved` lists outputs that the proofs can't test, since they are constant. `notes` describe the parts of the
-    training net and solver that Caffe doesn't support.
+    training net and solver that Caffe doesn't support. `quantized` is the effect of --int8.
     """
 
     files: tuple[Path, ...]
@@ -63,6 +66,16 @@ class ExportedFiles(KnowsData):
     names: tuple[TensorMatch, ...]
     unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    quantized: QuantizedModel | None = None
+
+
+@dataclass(frozen=True)
+class QuantizedModel:
+    """The largest difference of a quantized model's outputs from those before, relative to their spread, on the items
+    of its calibration. Both are `None` if they weren't compared."""
+
+    difference: float | None
+    items: int | None
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,7 @@ class _Written:
     decoder: tuple[Decoder, float | None] | None = None  # with its difference, if verified
     in_runtime: tuple[Proof, ...] = ()
     sizes: tuple[Shape, ...] = ()  # of the first input, if it was verified in several
+    quantized: QuantizedModel | None = None
 
 
 @answers(ExportRequest)
@@ -95,10 +109,15 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     try:
         model = _with_lengths(deploy_model(trained, batch=request.batch), request.dynamic)
         data = model.data(Phase.TEST, stub_unknown=True)
+        quantization = _quantization(model, request, listen) if request.int8 else None
         model, proofs = rewrite(
             model, _rewrites(request), verify=request.verify, tolerance=request.tolerance, work=reported
         )
-        writers = {"caffe": _to_caffe, "onnx": _to_onnx, "torch": _to_torch}
+        writers: dict[str, Callable[[Model, Model, ExportRequest, Work], _Written]] = {
+            "caffe": _to_caffe,
+            "onnx": partial(_to_onnx, quantization=quantization),
+            "torch": _to_torch,
+        }
         written = writers[request.format](model, trained, request, reported)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
@@ -122,7 +141,16 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, written.unproved, notes, data=data)
+    return ExportedFiles(
+        written.files,
+        inputs,
+        tuple(proofs),
+        trained.names,
+        written.unproved,
+        notes,
+        written.quantized,
+        data=data,
+    )
 
 
 def _with_lengths(model: Model, lengths: FreeLengths) -> Model:
@@ -138,9 +166,24 @@ def _with_lengths(model: Model, lengths: FreeLengths) -> Model:
     return replace(model, net=net)
 
 
+def _quantization(model: Model, request: ExportRequest, listen: Listen) -> Quantization:
+    """Return the quantization of a deployed model. A rewritten net that prepares images itself gets them unprepared."""
+    batches, rewrites = calibration_batches(request, listen), _rewrites(request)
+    form = IntegerForm() if request.runtime is None else target_of(request.runtime).integers
+    if not (rewrites.swap or rewrites.mean):
+        return Quantization(batches, form)
+    image, preprocessing = model.net.layer[0].top[0], preprocessing_of(model, rewrites)
+
+    def unprepared() -> Iterator[Arrays]:
+        return ({**inputs, image: preprocessing.undo(inputs[image])} for inputs in batches())
+
+    return Quantization(unprepared, form)
+
+
 def _rewrites(request: ExportRequest) -> Rewrites:
     precision = None if request.precision is None else Precision[request.precision.upper()]
-    return Rewrites(request.prune_to, request.fold, request.rgb, request.mean, request.fully_convolutional, precision)
+    fold = request.fold or request.int8
+    return Rewrites(request.prune_to, fold, request.rgb, request.mean, request.fully_convolutional, precision)
 
 
 def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
@@ -171,16 +214,29 @@ def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Wo
     return replace(written, in_runtime=tuple(proofs))
 
 
-def _in_runtime(model: Model, files: Sequence[Path], request: ExportRequest, reported: Work) -> list[Proof]:
-    """Return the proof that a target computes the same outputs from written files, if one is named."""
+def _in_runtime(
+    model: Model,
+    files: Sequence[Path],
+    request: ExportRequest,
+    reported: Work,
+    quantization: Quantization | None = None,
+) -> list[Proof]:
+    """Return the proof that a target computes the same outputs from written files, if one is named. A quantized model
+    is compared with onnxruntime."""
     if request.runtime is None:
         return []
     target = target_of(request.runtime)
-    limit = TARGET_TOLERANCE if request.tolerance is None else request.tolerance
+    usual = TARGET_TOLERANCE if quantization is None else INTEGER_TOLERANCE
+    limit = usual if request.tolerance is None else request.tolerance
     if not request.verify and target.program is not None:
         return [Proof(f"in {target.name}", None, limit)]
-    found = prove_in_target(model, target, files, limit, reported)
-    return [Proof(f"in {target.name}{f', {each.part}' if each.part else ''}", each.difference, limit) for each in found]
+    if quantization is None or target.program is None:
+        found = prove_in_target(model, target, files, limit, reported)
+    else:
+        found = prove_quantized_in_target(model, target, files[0], quantization, limit, reported)
+    form = "" if quantization is None else ", quantized"
+    parts = [(f"in {target.name}{form}{f', {each.part}' if each.part else ''}", each.difference) for each in found]
+    return [Proof(what, difference, limit) for what, difference in parts]
 
 
 def _place(folder: Path) -> str:
@@ -209,7 +265,9 @@ def _notes(training: CaffeTraining) -> tuple[str, ...]:
     return (*(f"{note}; {advice}" for note in training.unread), *training.notes)
 
 
-def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:
+def _to_onnx(
+    model: Model, trained: Model, request: ExportRequest, reported: Work, quantization: Quantization | None
+) -> _Written:
     path, proofs = Path(request.output or f"{Path(request.net).stem}.onnx"), list[Proof]()
     classes = _classes(request)
     target = None if request.runtime is None else target_of(request.runtime)
@@ -225,7 +283,8 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         decoder=decoder,
         reader=reader,
         free=request.dynamic,
-        accept=lambda staged: proofs.extend(_in_runtime(model, [staged], request, reported)),
+        quantization=quantization,
+        accept=lambda staged: proofs.extend(_in_runtime(model, [staged], request, reported, quantization)),
         work=reported,
     )
     notes = [
@@ -233,15 +292,28 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         "the file"
         for name in reader.layers_in(model.layers(Phase.TEST), sized=bool(request.dynamic))
     ]
-    sizes = () if report is None else report.sizes
     if report is not None and report.rounding:
         notes.append(
             f"for some random inputs, rounding alone changes the outputs by {report.rounding:.1e} of their spread; the "
             "comparison is for others"
         )
-    written = _written(_with_labels(path, classes), report, tuple(notes))
-    written = replace(written, in_runtime=tuple(proofs), sizes=sizes)
+    changed = request.rgb or request.mean or request.prune_to or request.decode
+    if request.int8 and request.calibrate is None and not changed:  # the net's test data are data for the model
+        notes.append(f"the score of the quantized model: zoo test {request.net} --with {path}")
+    quantized = None if quantization is None else _quantized(report)
+    written = replace(
+        _written(_with_labels(path, classes), report, tuple(notes)),
+        in_runtime=tuple(proofs),
+        sizes=() if report is None else report.sizes,
+        quantized=quantized,
+    )
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
+
+
+def _quantized(report: Report | None) -> QuantizedModel:
+    if report is None or report.quantized is None:
+        return QuantizedModel(None, None)
+    return QuantizedModel(report.quantized.difference, report.quantized.items)
 
 
 def _card_text(trained: Model, request: ExportRequest) -> str:

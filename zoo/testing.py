@@ -9,21 +9,25 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
+from converters.compare import open_onnx_outputs
 from netdsl.data.sources.open_source import parse_source
-from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content, SourceName
 from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.sources.tables import class_names_of_table
-from netdsl.data.tables.table import Table, check_columns
+from netdsl.data.tables.table import check_columns
 from netdsl.errors import DataError, NetError, WeightsError
 from netdsl.model.data_shapes import read_data
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.deploy.deployed_part import DeployedPart
 from netdsl.model.model import Model
 from netdsl.model.opening import copy_model, match_names, open_model
+from netdsl.model.weights.files import learned_layers
 from netdsl.net.build import Built, warn_of_doubts
 from netdsl.net.graph import Phase
 from netdsl.net.learning import losses_of
+from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, scoring_inputs
@@ -34,7 +38,7 @@ from netdsl.solver.settings import split_names
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.spark.backend import SparkBackend
 from netdsl.training.backends import LocalBackend
-from netdsl.training.data_sources import data_layers, set_source, source_for
+from netdsl.training.data_sources import are_pictures, read_test_data
 from zoo.accuracy import MeasuredAccuracy, count_answers
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.cascade import open_answerer
@@ -87,7 +91,7 @@ def test(request: TestRequest, listen: Listen) -> TestResult:
                 advance()
             listen(event)
 
-        return replace(_tested(request, hear), weights=reports[0])
+        return replace(_tested(request, hear), weights=next(iter(reports), ""))
 
 
 def _tested(request: TestRequest, listen: Listen) -> TestResult:
@@ -100,26 +104,22 @@ def _tested(request: TestRequest, listen: Listen) -> TestResult:
     if source is not None and source.content is Content.CAPTIONS:
         _check_once(request, backend)
         return _on_captions(request, source, device, listen)
-    if source is not None and _are_pictures(source, model.net):
+    if source is not None and are_pictures(source, model.net):
         _check_once(request, backend)
         return _on_pictures(request, source, device, listen)
     try:
         if isinstance(backend, SparkBackend):
             return _on_spark(request, model, device, backend, listen)
         place = device or torch.device("cpu")
-        table = table_of(request.data) if request.data is not None and request.iterations is None else None
+        in_batches = request.iterations is not None or request.onnx is not None
+        table = None if request.data is None or in_batches else table_of(request.data)
         if table is not None:
             return _on_this_machine(request, model, table, place, listen)
-        return _test_batches(request, model, place, listen)
+        deployed = None if request.onnx is None else deploy_model(opened)
+        return _test_batches(request, model, place, listen, deployed)
     except NetError as problem:
         text = problem_of_model(request.net, problem, weights)
         raise type(problem)(f"{text}{_trained_net(request, model)}") from None
-
-
-def _are_pictures(data: SourceName, net: pb.NetParameter) -> bool:
-    """Return whether the data are images with marked objects, and not a database that the net's layers read."""
-    reads_databases = any(layer.HasField("data_param") for layer in net.layer)
-    return data.content is Content.MARKED_IMAGES and not (data.form.is_database and reads_databases)
 
 
 def _check_once(request: TestRequest, backend: LocalBackend | SparkBackend) -> None:
@@ -128,6 +128,7 @@ def _check_once(request: TestRequest, backend: LocalBackend | SparkBackend) -> N
         "--iterations": request.iterations is not None,
         "--column": bool(request.columns),
         "--backend spark": isinstance(backend, SparkBackend),
+        "--with": request.onnx is not None,
     }
     if names := ", ".join(name for name, is_set in chosen.items() if is_set):
         raise DataError(f"{request.data}: all images are tested once, on this machine; remove {names}")
@@ -175,13 +176,19 @@ def _check_weights(request: TestRequest, model: Model, built: Built, listen: Lis
     listen(WeightsLoaded(model.files, report))
 
 
-def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:
-    """Test on batches of the data. After the last item, reading starts again at the first."""
-    table = None if request.data is None else _with_source(model.net, request.data, request.columns)
+def _test_batches(
+    request: TestRequest, model: Model, device: torch.device, listen: Listener, deployed: Model | None
+) -> TestResult:
+    """Test on batches of the data. After the last item, reading starts again at the first. An ONNX model computes the
+    outputs of a deployed model."""
+    table = None if request.data is None else read_test_data(model.net, request.data, request.columns)
     with closing(ModuleNet.open(model, Compute(device), table)) as running:
+        if deployed is not None:
+            running = _with_onnx(running, str(request.onnx), deployed)
         listen(net_created(running.built, ""))
-        _check_weights(request, model, running.built, listen)
-        copy_model(model, running.built)
+        if deployed is None or learned_layers(running.built):
+            _check_weights(request, model, running.built, listen)
+            copy_model(model, running.built)
         for event in data_events([running]):
             listen(event)
             _compare_names(request, event, listen)
@@ -195,21 +202,36 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
     return TestResult(*means, score_tables(scores, classes), measured, data=read_data(running.built))
 
 
+def _with_onnx(net: ModuleNet, file: str, deployed: Model) -> ModuleNet:
+    """Return a net that reads the same batches, and in which an ONNX model computes the outputs of the deployed net."""
+    part = DeployedPart.of(net.built, deployed.layers(Phase.TEST))
+    session = open_onnx_outputs(file)
+    if missing := sorted(part.names - set(session.outputs)):
+        raise NetError(
+            f"{file}: the model doesn't have the net's output '{missing[0]}', but {', '.join(session.outputs)}; export "
+            "the whole net, without --decode and --prune-to"
+        )
+    blobs, device = net.built.graph.blobs, net.compute.device
+    for edge in net.built.input_edges():
+        lengths, shape = session.inputs.get(blobs[edge], []), net.built.shapes[edge]
+        other = [each for each in zip(lengths, shape, strict=False) if isinstance(each[0], int) and each[0] != each[1]]
+        if other:
+            raise NetError(
+                f"{file}: input '{blobs[edge]}' has shape {lengths}, but the test data have {list(shape)}; if it is a "
+                f"model of this net, export it again with --batch {shape[0]}, or else name another model"
+            )
+
+    def next_batch() -> dict[int, Tensor]:
+        edges = net.next_batch()
+        outputs = session({blobs[edge]: values.cpu().numpy() for edge, values in edges.items()})
+        return edges | part.values({name: torch.from_numpy(values).to(device) for name, values in outputs.items()})
+
+    return ModuleNet(NetModule(part.rest()), next_batch, net.compute, net.feeds)
+
+
 def _model_names(request: TestRequest) -> tuple[str, ...]:
     """Return the names of the model's classes."""
     return classes_of_model(request.net, request.weights)
-
-
-def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
-    """Make the data layers read another source. For a net without data layers, return the source as a table for the
-    inputs."""
-    source = source_for(data, DataSplit.TEST)
-    readers = data_layers(net)
-    for layer in readers:
-        set_source(layer, source)
-    if readers and columns:
-        raise DataError(f"{data}: data layers read its arrays in order; remove --column")
-    return None if readers else Table(source, columns)
 
 
 def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None:

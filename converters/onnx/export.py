@@ -15,6 +15,7 @@ from converters.onnx.decoders import OutputDecoding, add_decoder, verify_decoder
 from converters.onnx.files import CARD, SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
+from converters.onnx.quantization import Quantization, quantize
 from converters.onnx.reader import ANY_READER, OnnxReader
 from converters.onnx.session import WrittenModel
 from converters.onnx.verification import Report
@@ -87,6 +88,7 @@ def export_onnx(
     decoder: Decoder | None = None,
     reader: OnnxReader = ANY_READER,
     free: FreeLengths = _ALL_FIXED,
+    quantization: Quantization | None = None,
     accept: Callable[[Path], object] | None = None,
     work: Work = unreported,
 ) -> Report | None:
@@ -100,10 +102,16 @@ def export_onnx(
     sizes. Without it, only the batch is open, if the net allows it.
 
     `reader` is the program for which the model is written. A model with operators that only that program has isn't
-    verified in onnxruntime. `accept` is called with the written model before it takes its place, and can raise an
-    error.
+    verified in onnxruntime. With `quantization`, the model is quantized after it is verified. `accept` is called with
+    the written model before it takes its place, and can raise an error.
     """
-    verify = verify and not reader.layers_in(built_only(net), sized=bool(free))
+    own_operators = reader.layers_in(built_only(net), sized=bool(free))
+    if own_operators and quantization is not None:
+        raise ConversionError(
+            f"layer '{own_operators[0]}' becomes an operator that only the target has, so onnxruntime can't calibrate "
+            "the quantization of the net; export it without --int8, or for another target"
+        )
+    verify = verify and not own_operators
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             decoding = None if decoder is None else OutputDecoding.of(decoder, module_of(net).built)
@@ -129,6 +137,10 @@ def export_onnx(
                 f"{path}: the model wasn't written because {report}; export it with another --opset, or with a "
                 "larger --tolerance if the difference is acceptable"
             )
+        if quantization is not None:
+            written = WrittenModel(staged, message, str(path))
+            quantized = quantize(written, built_only(net), quantization, verify=verify, work=work)
+            report = None if report is None else replace(report, quantized=quantized)
         if accept is not None:
             accept(staged)
     return report

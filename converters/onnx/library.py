@@ -27,6 +27,11 @@ def onnxruntime() -> Any:
     return _package("onnxruntime")
 
 
+def onnxruntime_quantization() -> Any:
+    """Return onnxruntime's quantizer, which needs more packages than the rest of onnxruntime."""
+    return import_extra(f"{onnxruntime().__name__}.quantization", "onnx", "quantization needs a newer onnxruntime")
+
+
 def _package(name: str) -> Any:
     import_extra(f"{name}.helper" if name == "onnx" else name, "onnx", f"ONNX models need {name}")
     return import_module(name)

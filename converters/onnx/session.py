@@ -38,7 +38,7 @@ class OnnxSession:
         self.name = name
         if isinstance(source, Path) and not is_utf8(source):
             raise ConversionError(f"{name}: onnxruntime opens only paths in UTF-8; write the model to another path")
-        with _conversion_errors(name):
+        with conversion_errors(name):
             self._session = inference_session(source)
         self.inputs: dict[str, list[int | str | None]] = {
             value.name: value.shape for value in self._session.get_inputs()
@@ -49,7 +49,7 @@ class OnnxSession:
     def __call__(self, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
         """Run the model and return the outputs by name. Arrays that aren't inputs of the model are ignored."""
         feed = {value.name: self._input(value, arrays) for value in self._session.get_inputs()}
-        with _conversion_errors(self.name):
+        with conversion_errors(self.name):
             return dict(zip(self._names, self._session.run(self._names, feed), strict=True))
 
     def _input(self, expected: Any, arrays: Mapping[str, AnyArray]) -> AnyArray:
@@ -126,13 +126,14 @@ def _outputs(names: Collection[str]) -> bytes:
 
 
 @contextmanager
-def _conversion_errors(name: str) -> Iterator[None]:
+def conversion_errors(name: str, verb: str = "run") -> Iterator[None]:
+    """Turn onnxruntime's errors about a model into `ConversionError`s."""
     try:
         yield
-    except CaffeError:
+    except (CaffeError, OSError):
         raise
     except Exception as problem:  # onnxruntime's exception classes aren't public
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         raise ConversionError(
-            f"onnxruntime can't run {name}: {reason}; export it with another --opset, or upgrade onnxruntime"
+            f"onnxruntime can't {verb} {name}: {reason}; export it with another --opset, or upgrade onnxruntime"
         ) from None

@@ -14,6 +14,7 @@ from torch import Tensor
 from converters.lengths import trial_shapes
 from converters.onnx.files import load_onnx
 from converters.onnx.graph import edge_names
+from converters.onnx.quantization import Quantized
 from converters.onnx.session import OnnxSession, name_of, open_onnx_session
 from converters.running import (
     TOLERANCE,
@@ -58,6 +59,7 @@ class Report:
     uninformative: tuple[str, ...] = ()
     decoded: float | None = None  # the difference of the decoder's outputs from those in numpy, if it is in the model
     rounding: float = 0.0  # how much rounding changes the outputs for random inputs that were therefore left out
+    quantized: Quantized | None = None  # the effect of a quantization, which follows the comparison
 
     @property
     def difference(self) -> float:

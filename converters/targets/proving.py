@@ -14,8 +14,11 @@ from converters.caffe import write_net
 from converters.compare import Comparison, compare
 from converters.lengths import trial_shapes
 from converters.onnx.export import export_onnx
+from converters.onnx.files import load_onnx
+from converters.onnx.quantization import Quantization, fitting_batches
 from converters.onnx.reader import OnnxReader
-from converters.running import Work, input_shapes, selection_axes, unreported
+from converters.onnx.session import WrittenModel, open_onnx_session
+from converters.running import Work, difference, input_shapes, selection_axes, unreported
 from converters.targets.rules import check_rules
 from converters.targets.session import open_target_session
 from converters.targets.target import Target
@@ -58,10 +61,41 @@ def prove_in_target(
     built = model.layers(Phase.TEST)
     selecting = _selecting_at_the_end(built)
     if not selecting or (whole.worst_output <= tolerance and _selected_items(whole, built)):
-        return [_checked("", whole, target, tolerance)]
+        return [_checked("", whole.worst_output, target, tolerance)]
     parts = {"the layers before the selection": _without(model, selecting)}
     parts |= {f"layer '{node.layer.name}'": _alone(model, node) for node in selecting}
-    return [_checked(name, _part_compared(part, target, work), target, tolerance) for name, part in parts.items()]
+    compared = {name: _part_compared(part, target, work) for name, part in parts.items()}
+    return [_checked(name, found.worst_output, target, tolerance) for name, found in compared.items()]
+
+
+def prove_quantized_in_target(
+    model: Model, target: Target, file: Path, quantization: Quantization, tolerance: float, work: Work = unreported
+) -> list[PartDifference]:
+    """Run the quantized ONNX file of a model in a target and in onnxruntime, and return how much the outputs differ.
+
+    Both run on items of the calibration. If layers select items at the end, the rest of the net is quantized and run
+    by itself, because values that differ by rounding can select other items. Raises a `ConversionError` as
+    `prove_in_target` does.
+    """
+    selecting = _selecting_at_the_end(model.layers(Phase.TEST))
+    if not selecting:
+        return [_checked("", _difference_when_quantized(target, file, quantization, work), target, tolerance)]
+    with TemporaryDirectory() as folder:
+        path, part = Path(folder) / file.name, _without(model, selecting)
+        export_onnx(
+            part, path, opset=target.opset, verify=False, reader=reader_of(target), quantization=quantization, work=work
+        )
+        differ = _difference_when_quantized(target, path, quantization, work)
+    return [_checked("the layers before the selection", differ, target, tolerance)]
+
+
+def _difference_when_quantized(target: Target, file: Path, quantization: Quantization, work: Work) -> float:
+    """Return the largest difference of an output in a target from the one in onnxruntime, for a batch."""
+    model = WrittenModel(file, load_onnx(file), file.name)
+    inputs = next(iter(fitting_batches(model, quantization.batches())))
+    with work(f"running {target.name}", 1), open_onnx_session(model) as session:
+        expected, actual = session(inputs), open_target_session(target, [file])(inputs)
+    return max(difference(actual[name], values) for name, values in expected.items())
 
 
 def try_in_target(model: Model, target: Target, tolerance: float, work: Work = unreported) -> list[PartDifference]:
@@ -94,8 +128,7 @@ def _written(model: Model, target: Target, folder: Path) -> Sequence[Path]:
     return [folder / "net.onnx"]
 
 
-def _checked(part: str, comparison: Comparison, target: Target, tolerance: float) -> PartDifference:
-    worst = comparison.worst_output
+def _checked(part: str, worst: float, target: Target, tolerance: float) -> PartDifference:
     if worst <= tolerance:
         return PartDifference(part, worst)
     differ = "have another shape, or aren't finite" if math.isinf(worst) else f"differ by {worst:.1e} of their spread"

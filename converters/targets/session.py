@@ -27,6 +27,7 @@ from netdsl.model.weights.match import AnyArray
 from netdsl.net.graph import Phase
 
 TOLERANCE = 1e-4  # relative to the spread of an output; programs choose other algorithms for convolutions
+INTEGER_TOLERANCE = 0.05  # for quantized models, whose values are in 255 steps and can be rounded to another one
 
 _SUFFIXES = {"onnx": (".onnx",), "caffe": (".prototxt", ".caffemodel")}
 _WANTED = {"onnx": "MODEL.onnx", "caffe": "DEPLOY.prototxt,WEIGHTS.caffemodel"}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from caffe_proto.errors import FileError, name_advice
+from converters.integer_form import IntegerForm
 from netdsl.errors import ConversionError
 from netdsl.registry import Registry
 
@@ -43,6 +44,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     fork: str | None = None  # the dialect of Caffe whose layers and settings the program has, besides BVLC's
     sources: Mapping[str, str] = {}  # an address that proves a fact, by the fact's field
     adds_zeros: bool = False  # whether layers that select items fill up their outputs with zeros
+    integers: IntegerForm = IntegerForm()  # the form of a quantized model's integers
     name: str = ""
     file: Path = Path()  # the table
 

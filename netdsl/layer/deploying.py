@@ -37,6 +37,14 @@ class Loss(NotDeployed):
         return weights if self.layer.loss_weight else [self.unset_weight, *weights[1:]]
 
 
+class HasInverse(Layer):
+    """A layer of one bottom that can be computed from the top, such as the scores from which probabilities come."""
+
+    def inverse(self, top: Tensor) -> Tensor:
+        """Return a bottom that gives this top."""
+        raise NotImplementedError
+
+
 class WritesFile(NotDeployed):
     """A layer that writes its bottoms to a file and has no top."""
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape, axis_of
+from netdsl.layer.deploying import HasInverse
 from netdsl.layer.running import Reads, ReadsInBackward
 from netdsl.layer.tops import Meaning, ShowsMeaning
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._settings import refuse
 
 
-class Softmax(Elementwise, ReadsInBackward, ShowsMeaning):
+class Softmax(Elementwise, HasInverse, ReadsInBackward, ShowsMeaning):
     """Computes exp(x), divided by its sum along an axis."""
 
     meaning = Meaning.CLASSES
@@ -28,6 +30,9 @@ class Softmax(Elementwise, ReadsInBackward, ShowsMeaning):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.softmax(self.axis)
+
+    def inverse(self, top: Tensor) -> Tensor:
+        return top.clamp(torch.finfo(top.dtype).tiny).log()
 
     def reads_tops(self) -> Reads:
         return Reads.VALUES

@@ -3,16 +3,17 @@ tests."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
 from netdsl.data.sources.open_source import parse_joined, parse_source
 from netdsl.data.sources.source import DataSplit
-from netdsl.data.sources.source_name import Content
+from netdsl.data.sources.source_name import Content, SourceName
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run import Run
-from netdsl.errors import SolverError
+from netdsl.errors import DataError, SolverError
 from netdsl.layer import Layer
 from netdsl.layer.data import NamesSource
 from netdsl.layers import type_of
@@ -120,6 +121,24 @@ def source_for(data: str, split: DataSplit) -> str:
 def are_marked_images(data: str) -> bool:
     """Return whether the data are images with marked objects, from one set or several."""
     return parse_joined(data)[0].content is Content.MARKED_IMAGES
+
+
+def are_pictures(data: SourceName, net: pb.NetParameter) -> bool:
+    """Return whether the data are images with marked objects, and not a database that the net's layers read."""
+    reads_databases = any(layer.HasField("data_param") for layer in net.layer)
+    return data.content is Content.MARKED_IMAGES and not (data.form.is_database and reads_databases)
+
+
+def read_test_data(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
+    """Make the data layers read another source. For a net without data layers, return the source as a table for the
+    inputs."""
+    source = source_for(data, DataSplit.TEST)
+    readers = data_layers(net)
+    for layer in readers:
+        set_source(layer, source)
+    if readers and columns:
+        raise DataError(f"{data}: data layers read its arrays in order; remove --column")
+    return None if readers else Table(source, columns)
 
 
 def _layer_class(layer: pb.LayerParameter) -> type[Layer]:

@@ -211,3 +211,9 @@ def test_a_net_can_end_at_one_of_its_layers() -> None:
 def test_a_rewrite_needs_weights() -> None:
     with pytest.raises(ConversionError, match="net 'n' can't be rewritten without its weights"):
         fold_affine(Model(from_text(INPUT + CONV, pb.NetParameter)))
+
+
+def test_preprocessing_is_undone() -> None:
+    image = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    preprocessing = Preprocessing.of(3, swap_channels=True, mean=[10, 20, 30])
+    np.testing.assert_allclose(preprocessing(preprocessing.undo(image)), image, atol=1e-5)  # 30 and back

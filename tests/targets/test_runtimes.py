@@ -157,6 +157,13 @@ def test_opencv5_needs_another_form_of_padded_1x1_convolutions(tmp_path: Path) -
     assert outcome.problem == "" and "differ by" in outcome.before
 
 
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino", *OPENCV, "tract"])
+def test_quantized_nets_compute_as_in_onnxruntime(name: str, tmp_path: Path) -> None:
+    install_target(TARGETS[name], unreported)
+    exported = export(net="shapes", runtime=name, int8=True, calibrate_items=50, output=str(tmp_path / "n.onnx"))
+    assert exported.proofs[-1].what == f"in {name}, quantized" and exported.proofs[-1].difference is not None
+
+
 def _written(net: str, folder: Path) -> tuple[str, str]:
     """Write a net with made-up weights, and return its files."""
     path = folder / "n.prototxt"

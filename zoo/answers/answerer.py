@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
@@ -179,10 +180,7 @@ class Answerer:
 
     def run(self, images: Sequence[PreparedImage]) -> Outputs:
         """Return the net's outputs for a batch of images."""
-        edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
-        for edge in (net_input.edge for net_input in self._sizes):
-            numbers = math.prod(self._predictor.built.shapes[edge][1:])
-            edges[edge] = torch.tensor([_size_numbers(image.placement, numbers) for image in images])
+        edges = self._edges(images)
         try:
             outputs = self._predictor.run(edges)
         except RuntimeError as problem:
@@ -191,6 +189,18 @@ class Answerer:
                 raise
             raise NetError(shortage) from None
         return {self._image.edge: edges[self._image.edge].numpy(), **outputs}
+
+    def inputs(self, images: Sequence[PreparedImage]) -> dict[str, Numbers]:
+        """Return the net's inputs for a batch of images, by name."""
+        blobs = self._predictor.built.graph.blobs
+        return {blobs[edge]: values.numpy() for edge, values in self._edges(images).items()}
+
+    def _edges(self, images: Sequence[PreparedImage]) -> dict[int, Tensor]:
+        edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
+        for edge in (net_input.edge for net_input in self._sizes):
+            numbers = math.prod(self._predictor.built.shapes[edge][1:])
+            edges[edge] = torch.tensor([_size_numbers(image.placement, numbers) for image in images])
+        return edges
 
     def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Answer:
         """Return the answer about the image at this index of the batch."""
@@ -420,6 +430,20 @@ def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> 
         if answer.problem:
             raise DataError(answer.problem)
         yield answer
+
+
+def inputs_on(answerer: Answerer, source: Source) -> Iterator[Mapping[str, Numbers]]:
+    """Yield the inputs of the net in batches, for the images of a source. Raises an error for a damaged image."""
+    waiting = list[PreparedImage]()
+    for _, prepared in _prepared_images(answerer, [("", source)]):
+        if isinstance(prepared, DataError):
+            raise prepared
+        waiting.append(prepared)
+        if len(waiting) == answerer.batch:
+            yield answerer.inputs(waiting)
+            waiting = []
+    if waiting:
+        yield answerer.inputs(waiting)
 
 
 def _answers(answerer: Answerer, images: Iterable[NamedImage], settings: AnswerSettings) -> Iterator[ImageAnswer]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from converters.rewriting import Proof
 from zoo.cli.output import print_line
 from zoo.converting import ConvertedFiles
-from zoo.exporting import ExportedFiles
+from zoo.exporting import ExportedFiles, QuantizedModel
 from zoo.requests.exporting import ConvertRequest, ExportRequest, VerifyRequest
 from zoo.verifying import Verified
 
@@ -19,6 +19,8 @@ def show_exported(exported: ExportedFiles, request: ExportRequest) -> None:
         print_line(f"input {name} {'x'.join(map(str, shape))}")
     for line in _proof_lines(exported):
         print_line(line)
+    if exported.quantized is not None:
+        print_line(_quantized_line(exported.quantized))
     for name in exported.unproved:
         why = "is constant or not a number on random inputs, so the comparison proves nothing about it"
         print_line(f"output '{name}' {why}")
@@ -43,6 +45,13 @@ def _proof_line(proof: Proof) -> str:
     if proof.difference is None:
         return f"{proof.what}: not verified"
     return f"{proof.what}: outputs differ by {proof.difference:.1e} of their spread ({proof.tolerance:g} allowed)"
+
+
+def _quantized_line(quantized: QuantizedModel) -> str:
+    if quantized.difference is None:
+        return "quantized to int8: not compared"
+    items = f"{quantized.items:,} item{'' if quantized.items == 1 else 's'}"
+    return f"quantized to int8: outputs differ by {quantized.difference:.1e} of their spread on {items}"
 
 
 def show_verified(verified: Verified, request: VerifyRequest) -> None:

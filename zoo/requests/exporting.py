@@ -11,6 +11,10 @@ from netdsl.model.formats import TENSOR_SUFFIXES
 from zoo.requests.groups import AboutNet, AssumesShapes, InStages, StoredType, target_names
 from zoo.requests.request import Request, RequestError, argument, option, request
 
+OLDEST_INTEGER_OPSET = 13  # the first one whose integers have a scale for each channel
+
+CALIBRATION_ITEMS = 200
+
 ExportTarget = Literal["caffe", "onnx", "torch"]
 
 
@@ -45,6 +49,9 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
 
     A training net can contain settings and data sources that BVLC's Caffe doesn't support. The command names them. With
     --data-lmdb it also writes the net's data next to it, after the preparation that Caffe can't do.
+
+    With --int8, the ONNX model is first verified as always, and then quantized. The command prints how much its outputs
+    then differ on the items of the calibration. `zoo test --with` scores it.
     """
 
     net: str = argument("NET", address="read")
@@ -94,6 +101,15 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     precision: Literal["float16", "bfloat16"] | None = option(
         "Type to round the weights to; they are still stored as float32.", default=None
     )
+    int8: bool = option("Quantize the ONNX model to 8-bit integers. This includes --fold.", default=False)
+    calibrate: str | None = option(
+        "Data on which the ranges of values for --int8 are measured; by default the net's own test data.",
+        default=None, metavar="SOURCE", address="read",
+    )  # fmt: skip
+    calibrate_items: int | None = option(
+        f"Number of items of these data, spread over all of them; by default {CALIBRATION_ITEMS}.",
+        default=None, least=1, metavar="N",
+    )  # fmt: skip
     prune_to: str | None = option("Layer at which the exported net ends.", default=None, metavar="LAYER")
 
     @property
@@ -124,6 +140,15 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
             raise RequestError(
                 "--decode writes operators that few targets read; leave it out, or export with --to onnx in place of "
                 "--for"
+            )
+        if self.format != "onnx" and self.int8:
+            raise RequestError("--int8 needs --to onnx; add it, or leave --int8 out")
+        for name, value in (("--calibrate", self.calibrate), ("--calibrate-items", self.calibrate_items)):
+            if value is not None and not self.int8:
+                raise RequestError(f"{name} needs --int8; add it, or leave {name} out")
+        if self.int8 and self.opset is not None and self.opset < OLDEST_INTEGER_OPSET:
+            raise RequestError(
+                f"--int8 needs --opset {OLDEST_INTEGER_OPSET} or a newer one; choose one, or leave --int8 out"
             )
         if not self.verify and self.tolerance is not None:
             raise RequestError("--tolerance has no effect with --no-verify; remove --tolerance, or remove --no-verify")

@@ -336,6 +336,9 @@ class TestRequest(WithWeights, NamesColumns, OnDevice, AtLevel, InStages, AboutN
     If a net's layers evaluate detections or compare the classes of pixels, the whole set is scored too, with a table of
     classes: by mean average precision as in VOC 2007, VOC 2010 and COCO, or by accuracy and intersection over union. A
     net that writes captions is scored by BLEU on --data captions:FILE.json?images=FOLDER.
+
+    With --with, an exported ONNX model computes what the net computes when it is deployed. The net's own layers do the
+    rest: they read the data, and compare the model's outputs with the labels.
     """
 
     __test__ = False  # keeps pytest from collecting the class
@@ -346,6 +349,10 @@ class TestRequest(WithWeights, NamesColumns, OnDevice, AtLevel, InStages, AboutN
         f"Number of batches; by default {TEST_BATCHES}, or all rows of a table once.",
         default=None, least=1, metavar="N",
     )  # fmt: skip
+    onnx: str | None = option(
+        "ONNX model that computes in place of the net's deployed part.", default=None, name="with", metavar="FILE",
+        address="read",
+    )  # fmt: skip
     partial: bool = False  # as in Caffe, layers without weights keep their fillers' values
 
     def check(self) -> None:
@@ -353,6 +360,8 @@ class TestRequest(WithWeights, NamesColumns, OnDevice, AtLevel, InStages, AboutN
         super().check()
         if self.columns and self.data is None:
             raise RequestError("--column needs a table; name one in --data.")
+        if self.onnx is not None and self.backend == "spark":
+            raise RequestError("--with runs the model in this process; remove --backend spark, or remove --with.")
 
 
 @request

@@ -11,7 +11,8 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters import export_onnx
-from converters.targets.proving import prove_in_target
+from converters.onnx.quantization import Quantization
+from converters.targets.proving import prove_in_target, prove_quantized_in_target
 from netdsl import Net
 from netdsl.errors import ConversionError
 from netdsl.model.model import Model
@@ -94,3 +95,19 @@ def test_a_net_that_selects_nothing_is_proved_as_a_whole(ready: Ready, tmp_path:
     export_onnx(model, tmp_path / "m.onnx")
     assert [each.part for each in prove_in_target(model, ready(), [tmp_path / "m.onnx"], 1e-4)] == [""]
     assert np.isfinite(prove_in_target(model, ready(), [tmp_path / "m.onnx"], 1e-4)[0].difference)
+
+
+@pytest.mark.parametrize("selects", [True, False])
+def test_a_quantized_net_is_compared_with_onnxruntime(ready: Ready, tmp_path: Path, selects: bool) -> None:
+    text = DETECTOR.replace("num_output: 12", "num_output: 9").replace("num_output: 16", "num_output: 12")
+    text = text if selects else text[: text.index('layer { name: "c"')]
+    Net(from_text(text, pb.NetParameter)).save(tmp_path / "w.caffemodel")
+    model, file = open_model(tmp_path / "w.caffemodel"), tmp_path / "m.onnx"
+    images = np.random.default_rng(0).standard_normal((5, 1, 2, 4)).astype(np.float32)
+    quantization = Quantization(lambda: [{"x": images}])
+    export_onnx(model, file, quantization=quantization)
+    (found,) = prove_quantized_in_target(model, ready(), file, quantization, 0.05)
+    assert (found.difference, found.part) == (0, "the layers before the selection" if selects else "")
+    target = ready(PROGRAM.format(change="value + 1"))
+    with pytest.raises(ConversionError, match="in The program differ by"):
+        prove_quantized_in_target(model, target, file, quantization, 0.05)

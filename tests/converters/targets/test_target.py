@@ -19,6 +19,7 @@ format = "onnx"
 program = "ours.py"
 packages = ["ours>=2"]
 settings = { cores = 2 }
+integers = { activations = "int8", symmetric = true }
 """
 
 
@@ -36,6 +37,11 @@ def test_a_plug_in_registers_a_target_by_its_file(tmp_path: Path) -> None:
         register_target(tmp_path / "ours.toml")
         target = target_of("ours")
         assert (target.title, target.program, target.settings) == ("Our chip", tmp_path / "ours.py", {"cores": 2})
+        assert (target.integers.activations, target.integers.symmetric, target.integers.per_channel) == (
+            "int8",
+            True,
+            True,
+        )
         register_target(tmp_path / "ours.toml")  # again, as in a notebook
         (tmp_path / "opencv5.toml").write_text(OURS)
         with pytest.raises(RegistryError, match="the target 'opencv5' is defined twice"):

@@ -213,3 +213,12 @@ def test_dropout_scales_the_kept_values(made, settings):
 def test_bayesian_segnet_samples_in_a_test(made):
     layer = made("Dropout", "dropout_param { dropout_ratio: 0.5 sample_weights_test: true }", (2,))
     assert set(layer(torch.ones(1000)).tolist()) == {0, 2}
+
+
+@pytest.mark.parametrize("kind", ["Softmax", "Sigmoid"])
+def test_scores_are_computed_from_probabilities(made, kind):
+    layer = made(kind, "", (2, 4))
+    scores = torch.tensor(POINTS / 6, dtype=torch.float32)
+    torch.testing.assert_close(layer(layer.inverse(layer(scores))), layer(scores))
+    certain = layer.inverse(torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0]]))
+    assert certain.isfinite().all() and certain.argmax(1).tolist() == [0, 1]

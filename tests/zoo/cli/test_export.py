@@ -137,6 +137,8 @@ def test_the_decoder_of_a_card_is_exported_and_proved(zoo) -> None:
     assert shown[1].startswith("as onnx: outputs differ by ")
     assert shown[2].startswith("decoder 'embedding': outputs differ by ")
     assert zoo(*words, "--no-verify").out.splitlines()[2] == "decoder 'embedding': not verified"
+    quantized = zoo(*words, "--int8", "--calibrate", "shapes:test", "--calibrate-items", "9", "-o", "small.onnx")
+    assert quantized.code == 0 and "of their spread on 9 items" in quantized.out
     Path("small.card.md").write_text("---\nname: small\noutput: {decoder: mtcnn}\n---\n")
     cascade = zoo(*words).err
     assert "a cascade cuts images between its nets, so it can't be one ONNX model; leave --decode out" in cascade
@@ -258,6 +260,10 @@ def test_the_tolerance_applies_to_the_written_model_too(zoo) -> None:
             "small.prototxt: no decoder is known for the net's outputs; name one in the field `output` of a card",
         ),
         (["--to", "caffe", "--opset", "3"], 2, "--opset needs --to onnx"),
+        (["--to", "caffe", "--int8"], 2, "--int8 needs --to onnx; add it, or leave --int8 out"),
+        (["--to", "onnx", "--calibrate", "x"], 2, "--calibrate needs --int8; add it, or leave --calibrate out"),
+        (["--to", "onnx", "--calibrate-items", "5"], 2, "--calibrate-items needs --int8; add it, or leave"),
+        (["--to", "onnx", "--int8", "--opset", "12"], 2, "--int8 needs --opset 13 or a newer one"),
         (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance has no effect with --no-verify"),
     ],
 )
@@ -482,3 +488,45 @@ def test_a_model_without_a_card_says_so(zoo) -> None:
     assert done.code == 2 and "small.onnx: the model contains no card" in done.err
     Path("text.onnx").write_text("text")
     assert "text.onnx: not a readable ONNX model" in zoo("card", "text.onnx").err
+
+
+@needs_onnx
+def test_a_net_is_quantized_with_its_own_test_data_or_others(zoo, lenet: Path) -> None:
+    Net(lenet / "train_val.prototxt").save("lenet.caffemodel")
+    words = ["export", "lenet", "--weights", "lenet.caffemodel", "--to", "onnx", "--int8", "--calibrate-items", "100"]
+    found = json.loads(zoo(*words, "--json").out)
+    assert found["quantized"]["items"] == 108  # three batches of 36
+    assert 0 < found["quantized"]["difference"] < 0.5
+    assert [each["what"] for each in found["proofs"]] == ["normalizations and scales folded", "as onnx"]
+    assert found["notes"] == ["the score of the quantized model: zoo test lenet --with lenet.onnx"]
+    assert Path("lenet.onnx").stat().st_size < Path("lenet.caffemodel").stat().st_size / 3
+    done = zoo(*words, "--calibrate", "digits:train", "-o", "other.onnx")
+    assert done.code == 0 and "quantized to int8: outputs differ by " in done.out and " on 108 items" in done.out
+    assert zoo(*words, "--no-verify").out.splitlines()[-3] == "quantized to int8: not compared"
+
+
+@needs_onnx
+def test_images_are_prepared_for_a_net_without_test_data(zoo) -> None:
+    Path("small.card.md").write_text("---\nname: small\ninput: {size: [8, 8], mean: [1, 2, 3]}\n---\n")
+    Path("deploy.prototxt").write_text(
+        NET.replace(
+            'type: "Data" top: "data" top: "label" transform_param { crop_size: 8 }', 'type: "Input" top: "data"'
+        )
+        .replace('data_param { source: "x" batch_size: 3 }', "input_param { shape { dim: [1, 3, 8, 8] } }")
+        .replace(
+            'type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss"', 'type: "Softmax" bottom: "ip" top: "p"'
+        )
+    )
+    words = ["deploy.prototxt", "--weights", "small.caffemodel", "--to", "onnx", "--int8"]
+    assert "the net has no test data with which the quantization can be calibrated" in refused(zoo, *words)
+    words += ["--calibrate", "shapes:test", "--calibrate-items", "30"]
+    plain, swapped = (
+        json.loads(zoo("export", *words, *more, "--json").out) for more in ([], ["--rgb", "--mean", "9,8,7"])
+    )
+    assert plain["quantized"]["items"] == swapped["quantized"]["items"] == 30
+    assert max(each["quantized"]["difference"] for each in (plain, swapped)) < 0.2  # else the ranges belong to others
+    assert zoo("data", "convert", "shapes:test", "folder:photos").code == 0
+    done = zoo("export", *words[:-4], "--calibrate", "photos/*/*.png", "--calibrate-items", "30")
+    assert done.code == 0 and " on 30 items" in done.out
+    done = zoo("export", *words[:-4], "--calibrate", "gone/*.jpg")
+    assert (done.code, done.out) == (2, "") and "no file matches the pattern" in done.err

@@ -8,6 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from converters.onnx.files import load_onnx
+from tests.zoo.cli.conftest import needs_onnx
+
 
 def scored(zoo, digits, *words: str) -> dict[str, float]:
     done = zoo("test", digits.net, "--weights", digits.weights, "--json", *words)
@@ -86,3 +89,35 @@ def test_an_accuracy_counts_each_item_once_and_has_its_interval_and_a_baseline(z
     assert measured["lowest"] < measured["accuracy"] < measured["highest"]
     out = zoo(*words, "digits:test", "--iterations", "1").out
     assert "of 36 items: between" in out and "so test on more, with --iterations" in out
+
+
+@needs_onnx
+def test_an_exported_model_computes_the_deployed_part(zoo, digits) -> None:
+    words = ["export", digits.net, "--weights", digits.weights, "--to", "onnx", "-o", "net.onnx"]
+    assert zoo(*words).code == 0
+    own, with_model = (
+        scored(zoo, digits, "--data", digits.table, "--iterations", "9", *more) for more in ([], ["--with", "net.onnx"])
+    )
+    assert with_model == pytest.approx(own, rel=1e-5, abs=1e-6)
+    done = zoo("test", digits.net, "--with", "net.onnx", "--data", digits.table)  # the model has the weights
+    assert done.code == 0 and "weights" not in done.out and f"accuracy {own['accuracy']:.4g}"[:8] in done.out
+    message = load_onnx("net.onnx")
+    for tensor in message.graph.initializer:
+        if tensor.name == "scores/weight":
+            tensor.raw_data = bytes(len(tensor.raw_data))
+    Path("net.onnx").write_bytes(message.SerializeToString())
+    assert scored(zoo, digits, "--data", digits.table, "--with", "net.onnx")["loss"] == pytest.approx(
+        2.302585, rel=1e-6
+    )
+
+
+@needs_onnx
+def test_a_model_of_another_net_cannot_take_the_place(zoo, digits, lenet) -> None:
+    net = ("--weights", digits.weights, "--to", "onnx")
+    assert zoo("export", digits.net, *net, "-o", "other.onnx", "--prune-to", "hidden").code == 0
+    words = ["test", digits.net, "--data", digits.table, "--with"]
+    done = zoo(*words, "other.onnx")
+    assert done.code == 2 and "other.onnx: the model doesn't have the net's output 'prob', but hidden;" in done.err
+    assert "gone.onnx: " in zoo(*words, "gone.onnx").err
+    assert "remove --backend spark, or remove --with" in zoo(*words, "other.onnx", "--backend", "spark").err
+    assert "remove --with" in zoo("test", digits.net, "--data", "objects:test?count=2", "--with", "other.onnx").err
