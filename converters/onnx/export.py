@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from converters.lengths import Lengths, LengthSource, changing_lengths, length_sources
+from converters.lengths import (
+    ChangingLength,
+    FreeAxes,
+    Lengths,
+    LengthSource,
+    changing_lengths,
+    length_conditions,
+    length_sources,
+    refusal,
+)
 from converters.onnx.decoders import OutputDecoding, add_decoder, verify_decoder
 from converters.onnx.files import CARD, SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
@@ -22,14 +31,15 @@ from converters.onnx.verification import verify as verify_onnx
 from converters.running import TOLERANCE, NetToRun, Work, built_only, module_of, unreported
 from converters.staging import staged_file
 from netdsl.errors import ConversionError
-from netdsl.layer import BringsData, HasOnnxForm
+from netdsl.layer import BringsData, HasOnnxForm, Layer
 from netdsl.model.weights.files import array_of
 from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
-from netdsl.net.graph import Phase
+from netdsl.net.graph import Node, Phase
 from netdsl.prediction.decoders.decoder import Decoder
 
 PRODUCER = "netdsl"
+LENGTHS = "lengths"  # the name of the conditions of free lengths in the model's metadata
 
 
 @dataclass(frozen=True)
@@ -58,13 +68,16 @@ class Metadata:
 _NO_METADATA = Metadata()
 
 
-def to_onnx(net: NetToRun, *, opset: int | None = None, metadata: Metadata = _NO_METADATA) -> Any:
+def to_onnx(
+    net: NetToRun, *, opset: int | None = None, metadata: Metadata = _NO_METADATA, free: FreeAxes | None = None
+) -> Any:
     """Convert a net to a ModelProto.
 
     Values are named after blobs, and nodes after layers. The first axis of the inputs stays open if the net allows it.
-    The default opset is the newest that the installed onnxruntime supports.
+    With `free`, exactly the named axes are open, as in `{"data": ("N", 3, "H", "W")}`. An error names the layers that
+    need a fixed length. The default opset is the newest that the installed onnxruntime supports.
     """
-    return _model_of(module_of(net).built, opset, metadata).joined()
+    return _model_of(module_of(net).built, opset, metadata, free=free).joined()
 
 
 def export_onnx(
@@ -78,6 +91,7 @@ def export_onnx(
     tolerance: float = TOLERANCE,
     decoder: Decoder | None = None,
     reader: OnnxReader = ANY_READER,
+    free: FreeAxes | None = None,
     accept: Callable[[Path], object] | None = None,
     work: Work = unreported,
 ) -> Report | None:
@@ -87,17 +101,25 @@ def export_onnx(
     With `verify`, the written model is run before it takes its place, and must compute the same values as the net.
     `external` puts the weights into a separate file, which is the default above 2 GB.
 
+    `free` gives names to the axes of inputs whose lengths the program that runs the model chooses, and lengths to the
+    others, as in `{"data": ("N", 3, "H", "W")}`. Axes with the same name have the same length. Inputs that it doesn't
+    name keep their shapes. A `ConversionError` names the layers that need a fixed length. By default, only the first
+    axes of the inputs are open, if the net allows it. With `verify`, the net is built again at a smaller and a larger
+    size.
+
     `reader` is the program for which the model is written. A model with operators that only that program has isn't
     verified in onnxruntime. `accept` is called with the written model before it takes its place, and can raise an
     error.
     """
     verify = verify and not reader.layers_in(built_only(net))
+    if decoder is not None and free is not None:
+        raise ConversionError("a decoder reads images of one size; leave the decoder out, or the free axes")
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             decoding = None if decoder is None else OutputDecoding.of(decoder, module_of(net).built)
             fixed = decoding is not None
             message = write_model(
-                _model_of(module_of(net).built, opset, metadata, fixed=fixed, reader=reader),
+                _model_of(module_of(net).built, opset, metadata, fixed=fixed, reader=reader, free=free),
                 staged,
                 external=external,
             )
@@ -129,13 +151,14 @@ def _model_of(
     *,
     fixed: bool = False,
     reader: OnnxReader = ANY_READER,
+    free: FreeAxes | None = None,
 ) -> SplitModel:
     """Return the model of a net. With `fixed`, its inputs have the net's own shapes."""
     _check_exportable(built)
     requested = None if opset is None else _check_opset(opset)
     opset, fixed_names = requested or newest_opset(), set[str]()
     while True:
-        open_lengths = {} if fixed else _open_lengths(built, fixed_names)
+        open_lengths = {} if fixed else _open_lengths(built, fixed_names, free)
         try:
             graph, values = _graph(built, open_lengths, opset, reader)
             break
@@ -150,7 +173,9 @@ def _model_of(
             opset = problem.opset
     model = model_of(graph, opset)
     model.producer_name = PRODUCER
-    onnx().helper.set_model_props(model, metadata.properties())
+    conditions = length_conditions(built, free) if free else []
+    stated = {LENGTHS: "\n".join(conditions)} if conditions else {}
+    onnx().helper.set_model_props(model, metadata.properties() | stated)
     return SplitModel(model, values)
 
 
@@ -173,27 +198,29 @@ def _check_opset(opset: int) -> int:
     return opset
 
 
-def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
+def _open_lengths(built: Built, fixed: set[str], free: FreeAxes | None) -> Lengths:
     open_lengths: Lengths = {}
-    for source in length_sources(built):
+    for source in length_sources(built, free):
         lengths = None if source.name in fixed else changing_lengths(built, source)
         if lengths is None and not source.free:
             raise ConversionError(
                 f"a layer needs a fixed {source.name}, but it is known only when the net runs; set it in the "
                 "net's Input layer, or with --assume BLOB=SHAPE"
             )
-        open_lengths |= lengths or {}
+        for place, length in (lengths or {}).items():
+            both = place in open_lengths  # such a length, as that of flattened rows and columns, isn't that of a source
+            open_lengths[place] = replace(length, equal=False) if both else length
     return open_lengths
 
 
 def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tuple[Any, list[AnyArray]]:
     """Return the GraphProto of a net and the values of its initializers.
 
-    One `ConversionError` reports all layers without an ONNX form.
+    One `ConversionError` reports all layers without an ONNX form, or all that need a length that must be free.
     """
     names, outside = edge_names(built), set(built.input_edges())
     builder = GraphBuilder(opset, _dtype(built), names, reader)
-    problems = []
+    problems, needing = [], dict[LengthSource, list[tuple[Node, Layer]]]()
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         if isinstance(layer, BringsData):
             continue
@@ -210,9 +237,16 @@ def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tu
         except ConversionError as problem:
             problems.append(f"layer '{node.layer.name}' of type {node.layer.type} {problem}")
             continue
+        except FixedLengthError as problem:
+            if not problem.source.requested:
+                raise
+            needing.setdefault(problem.source, []).append((node, layer))
+            continue
         builder.end(results if isinstance(results, tuple) else (results,), [names[edge] for edge in node.tops])
     if problems:
         raise ConversionError(f"{'; '.join(problems)}; replace these layers, or export the net to torch")
+    if needing:
+        raise ConversionError("; ".join(refusal(nodes, source, built) for source, nodes in needing.items()))
     ends = [edge for edge in built.graph.outputs if edge not in outside]
     if not ends:
         raise ConversionError(
@@ -226,8 +260,8 @@ def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tu
     return graph, builder.values
 
 
-def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:
-    return {axis: source for (changing_edge, axis), source in lengths.items() if changing_edge == edge}
+def _changes(lengths: Lengths, edge: int) -> dict[int, ChangingLength]:
+    return {axis: length for (changing_edge, axis), length in lengths.items() if changing_edge == edge}
 
 
 def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphBuilder) -> Any:
@@ -236,11 +270,8 @@ def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphB
     A length that differs from its source's length, such as twice a batch, gets its own name.
     """
     dims: list[int | str] = list(built.shapes[edge])
-    for axis, source in _changes(lengths, edge).items():
-        source_length = next(
-            (built.shapes[source_edge][source_axis] for source_edge, source_axis in source.axes.items()), None
-        )
-        dims[axis] = source.name if dims[axis] == source_length else f"{name}_{axis}"
+    for axis, length in _changes(lengths, edge).items():
+        dims[axis] = length.source.name if length.equal else f"{name}_{axis}"
     kind = onnx().helper.np_dtype_to_tensor_dtype(builder.dtype)
     return onnx().helper.make_tensor_value_info(name, kind, dims)
 

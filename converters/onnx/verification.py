@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from converters.lengths import named_sources, rebuilt, trial_shapes
 from converters.onnx.files import load_onnx
 from converters.onnx.graph import edge_names
 from converters.onnx.session import OnnxSession, name_of, open_onnx_session
@@ -50,6 +51,7 @@ class Report:
     first: str | None = None
     uninformative: tuple[str, ...] = ()
     decoded: float | None = None  # the difference of the decoder's outputs from those in numpy, if it is in the model
+    shapes: tuple[Mapping[str, Shape], ...] = ()  # the shapes of the inputs that were tested
 
     @property
     def difference(self) -> float:
@@ -83,28 +85,35 @@ def verify(
     """Run a model and the net that it was exported from on the same inputs, and report the differences.
 
     The model is a ModelProto or a file. The default inputs are random, with batches of one and two if the model leaves
-    the batch size open. Raises a `ConversionError` if onnxruntime can't run the model.
+    the batch size open. If it leaves other axes open, there are inputs of the net's own shapes, and smaller and larger
+    ones, for which the net is built again. Raises a `ConversionError` if onnxruntime can't run the model.
     """
     model = load_onnx(model) if isinstance(model, (str, Path)) else model
     given = None if inputs is None else {name: np.asarray(value, np.float32) for name, value in inputs.items()}
     selection_axes = _selection_axes(built_only(net))
     trials, actual = _run_model(model, built_only(net), selection_axes, given, work)
     built = module_of(net).built  # after onnxruntime has released its copy of the weights
-    expected = [_torch_values(built, *pair, selection_axes, work) for pair in zip(trials, actual, strict=True)]
+    nets = [_net_for(built, trial) for trial in trials]
+    expected = [_torch_values(*each, selection_axes, work) for each in zip(nets, trials, actual, strict=True)]
     errors = [_errors(*pair, selection_axes) for pair in zip(actual, expected, strict=True)]
     if not all(errors):
         raise ConversionError(
             f"no output of {name_of(model)} is a blob of the net; verify the model that was exported from this net"
         )
     outputs = {blob: max(error[blob] for error in errors) for blob in errors[0]}
-    worse = (trial for trial, error in zip(trials, errors, strict=True) if max(error.values()) > tolerance)
+    worse = [
+        (tried, trial)
+        for tried, trial, error in zip(nets, trials, errors, strict=True)
+        if max(error.values()) > tolerance
+    ]
     ends = [name for edge, name in enumerate(edge_names(built)) if edge in built.graph.outputs and name in outputs]
     return Report(
         tolerance,
         tuple(len(next(iter(trial.values()))) for trial in trials if trial),
         outputs,
-        next((_first_difference(model, built, trial, tolerance) for trial in worse), None),
+        next((_first_difference(model, *pair, tolerance) for pair in worse), None),
         uninformative(*({name: values[name] for name in ends} for values in expected)),
+        shapes=tuple({name: values.shape for name, values in trial.items()} for trial in trials),
     )
 
 
@@ -124,13 +133,29 @@ def _advanced(values: Arrays, advance: Callable[..., object]) -> Arrays:
 
 
 def _trials(session: OnnxSession, built: Built) -> Iterator[Arrays]:
-    """Yield random inputs. If the model leaves lengths open, there are two sets with different lengths."""
+    """Yield random inputs. If the model leaves lengths open, there are two or three sets with different lengths."""
+    sources = named_sources(built, session.inputs)
+    if not all(source.counts_items() for source in sources):
+        for seed, trial in enumerate(trial_shapes(built, sources)):
+            yield dict(sample_inputs(built, trial, seed))
+        return
     has_open_lengths = any(isinstance(length, str) for shape in session.inputs.values() for length in shape)
     for batch in (1, 2) if has_open_lengths else (0,):
         shapes = {
             name: _lengths(session.inputs.get(name, shape), shape, batch) for name, shape in input_shapes(built).items()
         }
         yield dict(sample_inputs(built, shapes, seed=batch))
+
+
+def _net_for(built: Built, inputs: Arrays) -> Built:
+    """Return the net for inputs. It is built again if they have other sizes, but not for another number of items."""
+    shapes = {name: values.shape for name, values in inputs.items()}
+    own = input_shapes(built)
+    return (
+        built
+        if all(shape[1:] == own.get(name, shape)[1:] for name, shape in shapes.items())
+        else rebuilt(built, shapes)
+    )
 
 
 def _lengths(model_shape: Sequence[int | str | None], net_shape: Shape, batch: int) -> Shape:

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
-from netdsl.layer.onnx_form import part
+from netdsl.layer.onnx_form import Length, computed, length_of, part
 from netdsl.layer.samples import BlobKind
 
 
@@ -48,6 +48,10 @@ class Crop(HasOnnxForm):
     def onnx(self, g: OnnxGraph, x: str, reference: str) -> str:
         top = x
         for axis, offset in enumerate(self.offsets, self.axis):
-            length = g.length(reference, axis)
-            top = part(g, top, axis, offset, offset + length) if length != g.length(x, axis) else top
+            if axis == 0:  # batches of other sizes may have no items at the offset
+                length: Length = g.length(reference, axis)
+                own = g.length(x, axis)
+            else:
+                length, own = length_of(g, reference, axis), g.shape(x)[axis]
+            top = part(g, top, axis, offset, computed(g, "Add", length, offset)) if length != own else top
         return top

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
+from netdsl.layer.onnx_form import UNKNOWN, length_of, reshaped, transposed
 
 
 class ShuffleChannel(HasOnnxForm):
@@ -36,7 +36,7 @@ class ShuffleChannel(HasOnnxForm):
         return top.reshape(*top.shape, *(1,) * (4 - top.dim()))
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        rest = [g.length(x, axis) for axis in range(2, len(g.shape(x)))]
+        rest = [length_of(g, x, axis) for axis in range(2, len(g.shape(x)))]
         groups = reshaped(g, x, 0, self.group, UNKNOWN, *rest)
         swapped = transposed(g, groups, 0, 2, 1, *range(3, 3 + len(rest)))
         return reshaped(g, swapped, 0, UNKNOWN, *rest, *(1,) * (2 - len(rest)))

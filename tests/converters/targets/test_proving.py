@@ -94,3 +94,41 @@ def test_a_net_that_selects_nothing_is_proved_as_a_whole(ready: Ready, tmp_path:
     export_onnx(model, tmp_path / "m.onnx")
     assert [each.part for each in prove_in_target(model, ready(), [tmp_path / "m.onnx"], 1e-4)] == [""]
     assert np.isfinite(prove_in_target(model, ready(), [tmp_path / "m.onnx"], 1e-4)[0].difference)
+
+
+SHRINKING = """
+layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 2, 9, 8] } } }
+layer { name: "c" type: "Convolution" bottom: "x" top: "c"
+  convolution_param { num_output: 3 kernel_size: 3 stride: 2 weight_filler { type: "xavier" } } }
+"""
+
+
+@pytest.fixture
+def free_sizes(tmp_path: Path) -> tuple[Model, Path]:
+    Net(from_text(SHRINKING, pb.NetParameter)).save(tmp_path / "w.caffemodel")
+    model = open_model(tmp_path / "w.caffemodel")
+    export_onnx(model, tmp_path / "m.onnx", free={"x": (1, 2, "H", "W")})
+    return model, tmp_path / "m.onnx"
+
+
+def test_a_model_with_free_sizes_is_proved_at_three(ready: Ready, free_sizes: tuple[Model, Path]) -> None:
+    own, *others = prove_in_target(free_sizes[0], ready(), [free_sizes[1]], 1e-4)
+    assert own.part == "" and len(others) == 2
+    assert all(each.part.startswith("the net for x 1x2x") and each.difference < 1e-5 for each in others)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("value if value.shape[2] == 4 else value + 1", "outputs of the net for x 1x2x.* in The program differ by"),
+        (
+            "value if value.shape[2] == 4 else [][0]",
+            "the net for x 1x2x.*: The program can't run m.onnx.* fixed lengths",
+        ),
+    ],
+)
+def test_a_program_that_takes_only_one_size_is_refused(
+    ready: Ready, free_sizes: tuple[Model, Path], change: str, reason: str
+) -> None:
+    with pytest.raises(ConversionError, match=reason):
+        prove_in_target(free_sizes[0], ready(PROGRAM.format(change=change)), [free_sizes[1]], 1e-4)
