@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from caffe_proto.storage import file_hash
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
+from converters.lengths import length_conditions
 from converters.onnx import Metadata, Report, export_onnx
 from converters.onnx.reader import ANY_READER
 from converters.rewriting import Proof, Rewrites, rewrite
@@ -52,7 +53,8 @@ class ExportedFiles(KnowsData):
     """The written files, the shapes of the net's inputs, the proofs, and the layers matched to torch's tensors.
 
     `unproved` lists outputs that the proofs can't test, since they are constant. `notes` describe the parts of the
-    training net and solver that Caffe doesn't support.
+    training net and solver that Caffe doesn't support, and lengths that an ONNX model takes only in steps. `sizes` are
+    the shapes of the inputs with which a model with free axes was proved.
     """
 
     files: tuple[Path, ...]
@@ -61,6 +63,7 @@ class ExportedFiles(KnowsData):
     names: tuple[TensorMatch, ...]
     unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    sizes: tuple[Mapping[str, Shape], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class _Written:
     notes: tuple[str, ...] = ()
     decoder: tuple[Decoder, float | None] | None = None  # with its difference, if verified
     in_runtime: tuple[Proof, ...] = ()
+    sizes: tuple[Mapping[str, Shape], ...] = ()
 
 
 @answers(ExportRequest)
@@ -111,7 +115,14 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
     return ExportedFiles(
-        written.files, inputs, tuple(proofs), trained.names, written.unproved, written.notes, data=data
+        written.files,
+        inputs,
+        tuple(proofs),
+        trained.names,
+        written.unproved,
+        written.notes,
+        written.sizes,
+        data=data,
     )
 
 
@@ -201,6 +212,7 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         tolerance=_tolerance(request),
         decoder=decoder,
         reader=reader,
+        free=request.dynamic or None,
         accept=lambda staged: proofs.extend(_in_runtime(model, [staged], request, reported)),
         work=reported,
     )
@@ -209,7 +221,13 @@ def _to_onnx(model: Model, trained: Model, request: ExportRequest, reported: Wor
         "the file"
         for name in reader.layers_in(model.layers(Phase.TEST))
     ]
-    written = replace(_written(_with_labels(path, classes), report, tuple(notes)), in_runtime=tuple(proofs))
+    if request.dynamic:
+        notes += length_conditions(model.layers(Phase.TEST), request.dynamic)
+    written = replace(
+        _written(_with_labels(path, classes), report, tuple(notes)),
+        in_runtime=tuple(proofs),
+        sizes=report.shapes if report is not None and request.dynamic else (),
+    )
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from caffe_proto.whole_numbers import whole_number
 from netdsl.model.formats import TENSOR_SUFFIXES
 from zoo.requests.groups import AboutNet, AssumesShapes, InStages, StoredType, target_names
 from zoo.requests.request import Request, RequestError, argument, option, request
@@ -18,6 +20,20 @@ def mean_values(text: str) -> tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise ValueError(f"'{text}' isn't a list of channel means; write it as in 104,117,123") from None
+
+
+def free_axes_of(texts: Iterable[str]) -> dict[str, tuple[str | int, ...]]:
+    """Return the axes of blobs from texts such as data=N,3,H,W: names of free axes, and lengths."""
+    axes: dict[str, tuple[str | int, ...]] = {}
+    for text in texts:
+        name, _, words = text.rpartition("=")
+        read: list[str | int | None] = [
+            word if word.isidentifier() else whole_number(word, 1) for word in words.split(",")
+        ]
+        if not name or None in read:
+            raise ValueError(f"'{text}' isn't a blob and its axes; write them as in data=1,3,H,W")
+        axes[name] = tuple(each for each in read if each is not None)
+    return axes
 
 
 @request
@@ -61,6 +77,10 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     batch: int | None = option(
         "Batch size of all inputs; 1 if the net doesn't set it.", default=None, least=1, metavar="N"
     )
+    dynamic: Mapping[str, tuple[str | int, ...]] = option(
+        "Axes of an input in the ONNX model: names of those that are free, and lengths: data=1,3,H,W.",
+        default_factory=dict, metavar="BLOB=AXES", parse=free_axes_of, repeatedly=True,
+    )  # fmt: skip
     train_val: bool = option("Also write the training net, for Caffe.", default=False)
     solver: str | None = option(
         "Solver to write as well, with the training net, for Caffe.",
@@ -96,6 +116,10 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
             raise RequestError("--data-lmdb needs --train-val or --solver; add one of them, or leave --data-lmdb out")
         if self.format != "onnx" and self.opset is not None:
             raise RequestError("--opset needs --to onnx; add it, or leave --opset out")
+        if self.format != "onnx" and self.dynamic:
+            raise RequestError("--dynamic needs --to onnx; add it, or leave --dynamic out")
+        if self.decode and self.dynamic:
+            raise RequestError("--decode reads images of one size; leave it out, or leave --dynamic out")
         if self.format != "onnx" and self.decode:
             raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
         if not self.verify and self.tolerance is not None:

@@ -235,6 +235,14 @@ def test_the_tolerance_applies_to_the_written_model_too(zoo) -> None:
             "small.prototxt: no decoder is known for the net's outputs; name one in the field `output` of a card",
         ),
         (["--to", "caffe", "--opset", "3"], 2, "--opset needs --to onnx"),
+        (["--to", "caffe", "--dynamic", "data=1,3,H,W"], 2, "--dynamic needs --to onnx"),
+        (["--to", "onnx", "--dynamic", "data=1,3,H,W", "--decode"], 2, "--decode reads images of one size"),
+        (["--to", "onnx", "--dynamic", "data=1,3,-1,W"], 2, "'data=1,3,-1,W' isn't a blob and its axes"),
+        (
+            ["--to", "onnx", "--dynamic", "data=1,3,H,W", "--weights", "small.caffemodel"],
+            2,
+            "can't be free as 'H', because its length is fixed by layer 'ip' of type InnerProduct",
+        ),
         (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance has no effect with --no-verify"),
     ],
 )
@@ -245,6 +253,33 @@ def test_failures_are_reported_and_no_file_is_written(zoo, words: list[str], cod
     assert (done.code, done.out) == (code, "")
     assert what in done.err
     assert sorted(Path().iterdir()) == before
+
+
+@needs_onnx
+def test_the_sizes_of_a_model_with_free_axes_are_printed(zoo) -> None:
+    free = ["--prune-to", "s", "--dynamic", "data=N,3,H,W", "-o", "free.onnx"]
+    words = ["export", "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx", *free]
+    code, out, err = zoo(*words)
+    assert (code, err) == (0, "")
+    proved = [line for line in out.splitlines() if line.startswith("proved with data ")]
+    assert len(proved) == 3 and proved[0] == "proved with data 1x3x8x8"
+    sizes = json.loads(zoo(*words, "--json").out)["sizes"]
+    assert proved == [f"proved with data {'x'.join(map(str, each['data']))}" for each in sizes]
+
+
+@needs_onnx
+def test_lengths_that_a_net_takes_in_steps_are_noted(zoo) -> None:
+    Path("steps.prototxt").write_text(
+        CURVE.replace('top: "curve"', 'top: "t"').replace('name: "curve"', 'name: "t"')
+        + """layer { name: "p" type: "Pooling" bottom: "t" top: "p" pooling_param { kernel_size: 2 stride: 2 } }
+        layer { name: "u" type: "Upsample" bottom: "p" top: "u" upsample_param { scale: 2 } }
+        layer { name: "e" type: "Eltwise" bottom: "t" bottom: "u" top: "e" }"""
+    )
+    Net("steps.prototxt", phase="TEST").save("steps.caffemodel")
+    done = zoo(
+        "export", "steps.prototxt", "--weights", "steps.caffemodel", "--to", "onnx", "--dynamic", "data=1,3,64,W"
+    )
+    assert done.code == 0 and done.out.splitlines()[-1] == "W must be 64, or differ from it by a multiple of 2"
 
 
 TARGETS = [
