@@ -19,6 +19,7 @@ from converters.running import (
     blob_values,
     difference,
     input_shapes,
+    made_up_inputs,
     selection_axes,
     unreported,
 )
@@ -31,7 +32,6 @@ from netdsl.model.opening import open_model
 from netdsl.model.weights.match import AnyArray
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
-from netdsl.net.sample_inputs import sample_inputs
 
 Lengths = tuple[int | None, ...]  # None means that the length is open
 
@@ -161,16 +161,14 @@ def compare(
     second: Runnable,
     *,
     seed: int = 0,
-    shapes: Mapping[str, Shape] | None = None,
     adds_zeros: bool = False,
     work: Work = unreported,
 ) -> Comparison:
     """Run both models on random inputs. Compare blobs with the same name, and outputs in their order.
 
-    `shapes` are those of the inputs, if not the first model's own. With `adds_zeros`, the second model adds items of
-    zeros to those that its layers select, which don't count.
+    With `adds_zeros`, the second model adds items of zeros to those that its layers select, which don't count.
     """
-    inputs = _inputs_of(first, seed, shapes)
+    inputs = _inputs_of(first, seed)
     first_blobs = _values(first, inputs, work, "running the first model")
     second_blobs = _values(second, _for_second(second, inputs), work, "running the second model")
     outputs, axes = _outputs(first), _selection_axes(first)
@@ -229,13 +227,11 @@ def _values(model: Runnable, inputs: Arrays, work: Work, doing: str) -> Arrays:
         return {**inputs, **model(inputs)}
 
 
-def _inputs_of(model: Runnable, seed: int, shapes: Mapping[str, Shape] | None) -> Arrays:
+def _inputs_of(model: Runnable, seed: int) -> Arrays:
     """Return valid inputs for a Caffe net, or random numbers for another model. Open lengths become 1."""
     if isinstance(model, NetModule):
-        return sample_inputs(model.built, shapes or input_shapes(model.built), seed)
-    shapes = shapes or {
-        name: tuple(length or 1 for length in lengths) for name, lengths in _input_lengths(model).items()
-    }
+        return made_up_inputs(model.built, seed)
+    shapes = {name: tuple(length or 1 for length in lengths) for name, lengths in _input_lengths(model).items()}
     random = np.random.default_rng(seed)
     return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 

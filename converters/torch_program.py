@@ -105,7 +105,7 @@ class _PatientWriter(BytesIO):
 def _program(module: NetModule) -> ExportedProgram:
     built = module.built
     free = [source.axes for source in length_sources(built) if source.free and changing_lengths(built, source)]
-    open_inputs = {edge for axes in free for edge in axes}
+    open_inputs = {edge for axes in free for edge, _ in axes}
     samples = _samples(built, open_inputs, least=2)  # with a length of 0 or 1, torch would specialise the program to it
     axes = tuple({0: Dim.AUTO} if edge in open_inputs else None for edge in built.input_edges())
     return torch.export.export(module, samples, dynamic_shapes={"inputs": axes})

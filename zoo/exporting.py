@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.addresses import address_in
-from caffe_proto.copies import copy_of
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.storage import file_hash
@@ -17,7 +16,7 @@ from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
 from converters.integer_form import IntegerForm
-from converters.lengths import FreeLengths
+from converters.lengths import length_conditions
 from converters.onnx import Metadata, Report, export_onnx
 from converters.onnx.quantization import Quantization
 from converters.onnx.reader import ANY_READER
@@ -57,7 +56,8 @@ class ExportedFiles(KnowsData):
     """The written files, the shapes of the net's inputs, the proofs, and the layers matched to torch's tensors.
 
     `unproved` lists outputs that the proofs can't test, since they are constant. `notes` describe the parts of the
-    training net and solver that Caffe doesn't support. `quantized` is the effect of --int8.
+    training net and solver that Caffe doesn't support, and lengths that an ONNX model takes only in steps. `sizes` are
+    the shapes of the inputs with which a model with free axes was proved. `quantized` is the effect of --int8.
     """
 
     files: tuple[Path, ...]
@@ -66,6 +66,7 @@ class ExportedFiles(KnowsData):
     names: tuple[TensorMatch, ...]
     unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    sizes: tuple[Mapping[str, Shape], ...] = ()
     quantized: QuantizedModel | None = None
 
 
@@ -86,7 +87,7 @@ class _Written:
     notes: tuple[str, ...] = ()
     decoder: tuple[Decoder, float | None] | None = None  # with its difference, if verified
     in_runtime: tuple[Proof, ...] = ()
-    sizes: tuple[Shape, ...] = ()  # of the first input, if it was verified in several
+    sizes: tuple[Mapping[str, Shape], ...] = ()
     quantized: QuantizedModel | None = None
 
 
@@ -107,7 +108,7 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
             stages=request.stages,
         )
     try:
-        model = _with_lengths(deploy_model(trained, batch=request.batch), request.dynamic)
+        model = deploy_model(trained, batch=request.batch)
         data = model.data(Phase.TEST, stub_unknown=True)
         quantization = _quantization(model, request, listen) if request.int8 else None
         model, proofs = rewrite(
@@ -122,8 +123,7 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
     if written.difference is not None or not request.verify:
-        sizes = f" at {' and '.join('x'.join(map(str, shape)) for shape in written.sizes)}" if written.sizes else ""
-        proofs.append(Proof(f"as {request.format}{sizes}", written.difference, _tolerance(request)))
+        proofs.append(Proof(f"as {request.format}", written.difference, _tolerance(request)))
     proofs += written.in_runtime
     notes = (
         written.notes
@@ -148,22 +148,10 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
         trained.names,
         written.unproved,
         notes,
+        written.sizes,
         written.quantized,
         data=data,
     )
-
-
-def _with_lengths(model: Model, lengths: FreeLengths) -> Model:
-    """Return a deployed model whose inputs have the given lengths. Names leave a length as it is."""
-    if not lengths:
-        return model
-    net = copy_of(model.net)
-    for layer in net.layer:
-        for top, shape in zip(layer.top, layer.input_param.shape, strict=False):
-            if len(lengths.get(top, ())) == len(shape.dim):
-                pairs = zip(lengths[top], shape.dim, strict=True)
-                shape.dim[:] = [own if isinstance(length, str) else length for length, own in pairs]
-    return replace(model, net=net)
 
 
 def _quantization(model: Model, request: ExportRequest, listen: Listen) -> Quantization:
@@ -282,7 +270,7 @@ def _to_onnx(
         tolerance=_tolerance(request),
         decoder=decoder,
         reader=reader,
-        free=request.dynamic,
+        free=request.dynamic or None,
         quantization=quantization,
         accept=lambda staged: proofs.extend(_in_runtime(model, [staged], request, reported, quantization)),
         work=reported,
@@ -292,6 +280,8 @@ def _to_onnx(
         "the file"
         for name in reader.layers_in(model.layers(Phase.TEST), sized=bool(request.dynamic))
     ]
+    if request.dynamic:
+        notes += length_conditions(model.layers(Phase.TEST), request.dynamic)
     if report is not None and report.rounding:
         notes.append(
             f"for some random inputs, rounding alone changes the outputs by {report.rounding:.1e} of their spread; the "
@@ -304,7 +294,7 @@ def _to_onnx(
     written = replace(
         _written(_with_labels(path, classes), report, tuple(notes)),
         in_runtime=tuple(proofs),
-        sizes=() if report is None else report.sizes,
+        sizes=report.shapes if report is not None and request.dynamic else (),
         quantized=quantized,
     )
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))

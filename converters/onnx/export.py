@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from converters.lengths import FreeLengths, Lengths, LengthSource, changing_lengths, length_sources
+from converters.lengths import (
+    ChangingLength,
+    FreeAxes,
+    Lengths,
+    LengthSource,
+    changing_lengths,
+    length_conditions,
+    length_sources,
+    refusal,
+)
 from converters.onnx.decoders import OutputDecoding, add_decoder, verify_decoder
 from converters.onnx.files import CARD, SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
@@ -23,15 +32,15 @@ from converters.onnx.verification import verify as verify_onnx
 from converters.running import TOLERANCE, NetToRun, Work, built_only, module_of, unreported
 from converters.staging import staged_file
 from netdsl.errors import ConversionError
-from netdsl.layer import BringsData, HasOnnxForm
+from netdsl.layer import BringsData, HasOnnxForm, Layer
 from netdsl.model.weights.files import array_of
 from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
-from netdsl.net.graph import Phase
+from netdsl.net.graph import Node, Phase
 from netdsl.prediction.decoders.decoder import Decoder
 
 PRODUCER = "netdsl"
-_ALL_FIXED: FreeLengths = {}
+LENGTHS = "lengths"  # the name of the conditions of free lengths in the model's metadata
 
 
 @dataclass(frozen=True)
@@ -61,17 +70,13 @@ _NO_METADATA = Metadata()
 
 
 def to_onnx(
-    net: NetToRun,
-    *,
-    opset: int | None = None,
-    metadata: Metadata = _NO_METADATA,
-    free: FreeLengths = _ALL_FIXED,
+    net: NetToRun, *, opset: int | None = None, metadata: Metadata = _NO_METADATA, free: FreeAxes | None = None
 ) -> Any:
     """Convert a net to a ModelProto.
 
-    Values are named after blobs, and nodes after layers. The first axis of the inputs stays open if the net allows it,
-    or the lengths that `free` names, as in {"data": ("N", 3, "H", "W")}.
-    The default opset is the newest that the installed onnxruntime supports.
+    Values are named after blobs, and nodes after layers. The first axis of the inputs stays open if the net allows it.
+    With `free`, exactly the named axes are open, as in `{"data": ("N", 3, "H", "W")}`. An error names the layers that
+    need a fixed length. The default opset is the newest that the installed onnxruntime supports.
     """
     return _model_of(module_of(net).built, opset, metadata, free=free).joined()
 
@@ -87,7 +92,7 @@ def export_onnx(
     tolerance: float = TOLERANCE,
     decoder: Decoder | None = None,
     reader: OnnxReader = ANY_READER,
-    free: FreeLengths = _ALL_FIXED,
+    free: FreeAxes | None = None,
     quantization: Quantization | None = None,
     accept: Callable[[Path], object] | None = None,
     work: Work = unreported,
@@ -98,26 +103,31 @@ def export_onnx(
     With `verify`, the written model is run before it takes its place, and must compute the same values as the net.
     `external` puts the weights into a separate file, which is the default above 2 GB.
 
-    `free` names lengths of inputs that stay open, as in {"data": ("N", 3, "H", "W")}. The verification then tries three
-    sizes. Without it, only the batch is open, if the net allows it.
+    `free` gives names to the axes of inputs whose lengths the program that runs the model chooses, and lengths to the
+    others, as in `{"data": ("N", 3, "H", "W")}`. Axes with the same name have the same length. Inputs that it doesn't
+    name keep their shapes. A `ConversionError` names the layers that need a fixed length. By default, only the first
+    axes of the inputs are open, if the net allows it. With `verify`, the net is built again at a smaller and a larger
+    size.
 
     `reader` is the program for which the model is written. A model with operators that only that program has isn't
     verified in onnxruntime. With `quantization`, the model is quantized after it is verified. `accept` is called with
     the written model before it takes its place, and can raise an error.
     """
-    own_operators = reader.layers_in(built_only(net), sized=bool(free))
+    own_operators = reader.layers_in(built_only(net), sized=free is not None)
     if own_operators and quantization is not None:
         raise ConversionError(
             f"layer '{own_operators[0]}' becomes an operator that only the target has, so onnxruntime can't calibrate "
             "the quantization of the net; export it without --int8, or for another target"
         )
     verify = verify and not own_operators
+    if decoder is not None and free is not None:
+        raise ConversionError("a decoder reads images of one size; leave the decoder out, or the free axes")
     with staged_file(path) as staged:
         with work(f"writing {Path(path).name}", 1):
             decoding = None if decoder is None else OutputDecoding.of(decoder, module_of(net).built)
             fixed = decoding is not None
             message = write_model(
-                _model_of(module_of(net).built, opset, metadata, fixed=fixed, free=free, reader=reader),
+                _model_of(module_of(net).built, opset, metadata, fixed=fixed, reader=reader, free=free),
                 staged,
                 external=external,
             )
@@ -152,8 +162,8 @@ def _model_of(
     metadata: Metadata,
     *,
     fixed: bool = False,
-    free: FreeLengths = _ALL_FIXED,
     reader: OnnxReader = ANY_READER,
+    free: FreeAxes | None = None,
 ) -> SplitModel:
     """Return the model of a net. With `fixed`, its inputs have the net's own shapes."""
     _check_exportable(built)
@@ -165,11 +175,6 @@ def _model_of(
             graph, values = _graph(built, open_lengths, opset, reader)
             break
         except FixedLengthError as problem:
-            if problem.source.stated:
-                raise ConversionError(
-                    f"layer '{problem.layer}' needs a fixed {problem.source.name} in ONNX; state it as a number, or "
-                    "end the net before the layer with --prune-to"
-                ) from None
             fixed_names.add(problem.source.name)
         except UnsupportedOpsetError as problem:
             if requested is not None:
@@ -180,7 +185,9 @@ def _model_of(
             opset = problem.opset
     model = model_of(graph, opset)
     model.producer_name = PRODUCER
-    onnx().helper.set_model_props(model, metadata.properties())
+    conditions = length_conditions(built, free) if free else []
+    stated = {LENGTHS: "\n".join(conditions)} if conditions else {}
+    onnx().helper.set_model_props(model, metadata.properties() | stated)
     return SplitModel(model, values)
 
 
@@ -203,7 +210,7 @@ def _check_opset(opset: int) -> int:
     return opset
 
 
-def _open_lengths(built: Built, fixed: set[str], free: FreeLengths) -> Lengths:
+def _open_lengths(built: Built, fixed: set[str], free: FreeAxes | None) -> Lengths:
     open_lengths: Lengths = {}
     for source in length_sources(built, free):
         lengths = None if source.name in fixed else changing_lengths(built, source)
@@ -212,18 +219,20 @@ def _open_lengths(built: Built, fixed: set[str], free: FreeLengths) -> Lengths:
                 f"a layer needs a fixed {source.name}, but it is known only when the net runs; set it in the "
                 "net's Input layer, or with --assume BLOB=SHAPE"
             )
-        open_lengths = {**(lengths or {}), **open_lengths}
+        for place, length in (lengths or {}).items():
+            both = place in open_lengths  # such a length, as that of flattened rows and columns, isn't that of a source
+            open_lengths[place] = replace(length, equal=False) if both else length
     return open_lengths
 
 
 def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tuple[Any, list[AnyArray]]:
     """Return the GraphProto of a net and the values of its initializers.
 
-    One `ConversionError` reports all layers without an ONNX form.
+    One `ConversionError` reports all layers without an ONNX form, or all that need a length that must be free.
     """
     names, outside = edge_names(built), set(built.input_edges())
     builder = GraphBuilder(opset, _dtype(built), names, reader)
-    problems = []
+    problems, needing = [], dict[LengthSource, list[tuple[Node, Layer]]]()
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         if isinstance(layer, BringsData):
             continue
@@ -240,9 +249,16 @@ def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tu
         except ConversionError as problem:
             problems.append(f"layer '{node.layer.name}' of type {node.layer.type} {problem}")
             continue
+        except FixedLengthError as problem:
+            if not problem.source.requested:
+                raise
+            needing.setdefault(problem.source, []).append((node, layer))
+            continue
         builder.end(results if isinstance(results, tuple) else (results,), [names[edge] for edge in node.tops])
     if problems:
         raise ConversionError(f"{'; '.join(problems)}; replace these layers, or export the net to torch")
+    if needing:
+        raise ConversionError("; ".join(refusal(nodes, source, built) for source, nodes in needing.items()))
     ends = [edge for edge in built.graph.outputs if edge not in outside]
     if not ends:
         raise ConversionError(
@@ -258,11 +274,11 @@ def _graph(built: Built, lengths: Lengths, opset: int, reader: OnnxReader) -> tu
 
 def _changes_size(lengths: Lengths, edge: int) -> bool:
     """Return whether the height or width of a blob can change."""
-    return any(axis > 1 and source.free for axis, source in _changes(lengths, edge).items())
+    return any(axis > 1 and length.source.free for axis, length in _changes(lengths, edge).items())
 
 
-def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:
-    return {axis: source for (changing_edge, axis), source in lengths.items() if changing_edge == edge}
+def _changes(lengths: Lengths, edge: int) -> dict[int, ChangingLength]:
+    return {axis: length for (changing_edge, axis), length in lengths.items() if changing_edge == edge}
 
 
 def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphBuilder) -> Any:
@@ -271,12 +287,8 @@ def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphB
     A length that differs from its source's length, such as twice a batch, gets its own name.
     """
     dims: list[int | str] = list(built.shapes[edge])
-    for axis, source in _changes(lengths, edge).items():
-        source_length = next(
-            (built.shapes[source_edge][source_axis] for source_edge, source_axis in source.axes.items()), None
-        )
-        same = dims[axis] == source_length and (not source.stated or source.axes.get(edge) == axis or axis == 0)
-        dims[axis] = source.name if same else f"{name}_{axis}"
+    for axis, length in _changes(lengths, edge).items():
+        dims[axis] = length.source.name if length.equal else f"{name}_{axis}"
     kind = onnx().helper.np_dtype_to_tensor_dtype(builder.dtype)
     return onnx().helper.make_tensor_value_info(name, kind, dims)
 

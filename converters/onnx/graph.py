@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from converters.lengths import LengthSource
+from converters.lengths import ChangingLength, LengthSource
 from converters.onnx.library import onnx
 from converters.onnx.older_opsets import NewNode, older_form
 from converters.onnx.reader import ANY_READER, OnnxReader
@@ -52,16 +52,16 @@ def edge_names(built: Built) -> list[str]:
     ]
 
 
-# the shapes of bottoms by name, with the source of every length that can change
-Bottoms = Mapping[str, tuple[Shape, Mapping[int, LengthSource]]]
+# the shapes of bottoms by name, with every length that can change
+Bottoms = Mapping[str, tuple[Shape, Mapping[int, ChangingLength]]]
 
 
 class FixedLengthError(Exception):
     """A layer needs a fixed length, so the length can't change with its source."""
 
-    def __init__(self, source: LengthSource, layer: str) -> None:
+    def __init__(self, source: LengthSource) -> None:
         super().__init__(source.name)
-        self.source, self.layer = source, layer
+        self.source = source
 
 
 class UnsupportedOpsetError(Exception):
@@ -181,7 +181,7 @@ class GraphBuilder:
         lengths, changing = self._bottoms[bottom]
         axis %= max(len(lengths), 1)
         if axis in changing:
-            raise FixedLengthError(changing[axis], self._layer)
+            raise FixedLengthError(changing[axis].source)
         return lengths[axis]
 
     def at_most(self, opset: int) -> None:

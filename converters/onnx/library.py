@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from caffe_proto.errors import import_extra
 
+NO_REPORTS = "ORT_DISABLE_TELEMETRY"  # a variable that onnxruntime reads when it is imported
 OLDEST_OPSET = 11  # the first one with CumSum, GatherElements and Range
 
 
@@ -23,7 +25,8 @@ def onnx_module(name: str) -> Any:
 
 
 def onnxruntime() -> Any:
-    """Return the onnxruntime package."""
+    """Return the onnxruntime package. It doesn't report its use to its makers, unless the user has allowed it."""
+    os.environ.setdefault(NO_REPORTS, "1")
     return _package("onnxruntime")
 
 

@@ -70,9 +70,9 @@ def _softmax(g: OlderGraph, node: NewNode) -> Outputs:
 
 
 def _resize(g: OlderGraph, node: NewNode) -> Outputs:
-    """Write a Resize with a region, which no older one may leave out."""
-    x, region, *others = node.inputs
-    return g.add(node._replace(inputs=[x, region or g.constant(np.zeros(0)), *others]))
+    """Write a Resize with a region and scales, which no older one may leave out."""
+    x, *others = node.inputs
+    return g.add(node._replace(inputs=[x, *(other or g.constant(np.zeros(0)) for other in others)]))
 
 
 def _shape(g: OlderGraph, node: NewNode) -> Outputs:

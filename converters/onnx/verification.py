@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from converters.lengths import trial_shapes
+from converters.lengths import named_sources, rebuilt, trial_shapes
 from converters.onnx.files import load_onnx
 from converters.onnx.graph import edge_names
 from converters.onnx.quantization import Quantized
@@ -53,13 +53,13 @@ class Report:
 
     tolerance: float
     batches: tuple[int, ...]  # the batch sizes that were tested
-    sizes: tuple[Shape, ...] = ()  # the shapes of the first input that were tested, if the model leaves its size open
     outputs: Mapping[str, float] = field(default_factory=dict)
     first: str | None = None
     uninformative: tuple[str, ...] = ()
     decoded: float | None = None  # the difference of the decoder's outputs from those in numpy, if it is in the model
     rounding: float = 0.0  # how much rounding changes the outputs for random inputs that were therefore left out
     quantized: Quantized | None = None  # the effect of a quantization, which follows the comparison
+    shapes: tuple[Mapping[str, Shape], ...] = ()  # the shapes of the inputs that were tested
 
     @property
     def difference(self) -> float:
@@ -93,7 +93,8 @@ def verify(
     """Run a model and the net that it was exported from on the same inputs, and report the differences.
 
     The model is a ModelProto or a file. The default inputs are random, with batches of one and two if the model leaves
-    the batch size open. Raises a `ConversionError` if onnxruntime can't run the model.
+    the batch size open. If it leaves other axes open, there are inputs of the net's own shapes, and smaller and larger
+    ones, for which the net is built again. Raises a `ConversionError` if onnxruntime can't run the model.
     """
     model = load_onnx(model) if isinstance(model, (str, Path)) else model
     given = None if inputs is None else {name: np.asarray(value, np.float32) for name, value in inputs.items()}
@@ -101,13 +102,14 @@ def verify(
     for draw in range(_DRAWS):
         trials, actual = _run_model(model, built_only(net), axes, given, draw, work)
         built = module_of(net).built  # after onnxruntime has released its copy of the weights
-        runs = [_run(built, *pair, axes, work) for pair in zip(trials, actual, strict=True)]
+        nets = [_net_for(built, trial) for trial in trials]
+        runs = [_run(*each, axes, work) for each in zip(nets, trials, actual, strict=True)]
         if not all(run.errors for run in runs):
             raise ConversionError(
                 f"no output of {name_of(model)} is a blob of the net; verify the model that was exported from this net"
             )
         worse = [run for run in runs if run.worst > tolerance]
-        roundings = [] if given is not None else [_rounding(built, run, axes, work) for run in worse]
+        roundings = [] if given is not None else [_rounding(run, axes, work) for run in worse]
         explained = all(rounding * _ROUNDED_MORE >= run.worst for run, rounding in zip(worse, roundings, strict=False))
         if not roundings or not explained or draw == _DRAWS - 1:
             break
@@ -117,24 +119,19 @@ def verify(
     return Report(
         tolerance,
         tuple(len(next(iter(trial.values()))) for trial in trials if trial),
-        _sizes(trials),
         outputs,
-        next((_first_difference(model, built, run.inputs, tolerance) for run in worse), None),
+        next((_first_difference(model, run.net, run.inputs, tolerance) for run in worse), None),
         uninformative(*({name: run.expected[name] for name in ends} for run in runs)),
         rounding=left_out,
+        shapes=tuple({name: values.shape for name, values in trial.items()} for trial in trials),
     )
-
-
-def _sizes(trials: Sequence[Arrays]) -> tuple[Shape, ...]:
-    """Return the shapes of the first input, if more than its batch differs."""
-    shapes = [next(iter(trial.values())).shape for trial in trials if trial]
-    return tuple(shapes) if len({shape[1:] for shape in shapes}) > 1 else ()
 
 
 @dataclass(frozen=True)
 class _Run:
     """The values of both programs for the same inputs, and the differences of the blobs."""
 
+    net: Built  # in the inputs' sizes
     inputs: Arrays
     actual: Arrays
     expected: Arrays
@@ -147,15 +144,15 @@ class _Run:
 
 def _run(built: Built, inputs: Arrays, actual: Arrays, axes: SelectionAxes, work: Work) -> _Run:
     expected = _torch_values(built, inputs, actual, axes, work=work)
-    return _Run(inputs, actual, expected, _errors(actual, expected, axes))
+    return _Run(built, inputs, actual, expected, _errors(actual, expected, axes))
 
 
-def _rounding(built: Built, run: _Run, axes: SelectionAxes, work: Work) -> float:
+def _rounding(run: _Run, axes: SelectionAxes, work: Work) -> float:
     """Return how much rounding alone changes the values of a run, relative to their spread.
 
     A net can amplify rounding so much, for some inputs, that a comparison proves nothing.
     """
-    values = _torch_values(built, run.inputs, run.actual, axes, changed=rounded_otherwise(), work=work)
+    values = _torch_values(run.net, run.inputs, run.actual, axes, changed=rounded_otherwise(), work=work)
     return max(_errors(values, run.expected, axes).values())
 
 
@@ -175,25 +172,33 @@ def _advanced(values: Arrays, advance: Callable[..., object]) -> Arrays:
 
 
 def _trials(session: OnnxSession, built: Built, draw: int) -> Iterator[Arrays]:
-    """Yield random inputs. If the model leaves lengths open, they come in several lengths.
+    """Yield random inputs. If the model leaves lengths open, there are two or three sets with different lengths.
 
     The first draw has numbers of both signs. Later ones have numbers from 0 to 1, like pictures, which no net
     amplifies as much.
     """
-    for seed, shapes in enumerate(_trial_shapes(session, built), 1):
-        yield dict(sample_inputs(built, shapes, seed=seed + 2 * draw, fractions=draw > 0))
+    sources = named_sources(built, session.inputs)
+    if not all(source.counts_items() for source in sources):
+        for seed, trial in enumerate(trial_shapes(built, sources)):
+            yield dict(sample_inputs(built, trial, seed + 3 * draw, fractions=draw > 0))
+        return
+    has_open_lengths = any(isinstance(length, str) for shape in session.inputs.values() for length in shape)
+    for batch in (1, 2) if has_open_lengths else (0,):
+        shapes = {
+            name: _lengths(session.inputs.get(name, shape), shape, batch) for name, shape in input_shapes(built).items()
+        }
+        yield dict(sample_inputs(built, shapes, seed=batch + 2 * draw, fractions=draw > 0))
 
 
-def _trial_shapes(session: OnnxSession, built: Built) -> Sequence[Mapping[str, Shape]]:
-    """Return the shapes of inputs to try: two batch sizes, or three sizes, if the model leaves them open."""
+def _net_for(built: Built, inputs: Arrays) -> Built:
+    """Return the net for inputs. It is built again if they have other sizes, but not for another number of items."""
+    shapes = {name: values.shape for name, values in inputs.items()}
     own = input_shapes(built)
-    lengths = {name: session.inputs.get(name, shape) for name, shape in own.items()}
-    sized = trial_shapes(built, lengths)
-    if sized:
-        return sized
-    has_open_lengths = any(isinstance(length, str) for shape in lengths.values() for length in shape)
-    batches = (1, 2) if has_open_lengths else (0,)
-    return [{name: _lengths(lengths[name], shape, batch) for name, shape in own.items()} for batch in batches]
+    return (
+        built
+        if all(shape[1:] == own.get(name, shape)[1:] for name, shape in shapes.items())
+        else rebuilt(built, shapes)
+    )
 
 
 def _lengths(model_shape: Sequence[int | str | None], net_shape: Shape, batch: int) -> Shape:

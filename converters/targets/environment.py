@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import PRIVATE, create_folder, temporary_folder
+from converters.onnx.library import NO_REPORTS
 from converters.targets.target import Target
 from netdsl.errors import ConversionError
 from netdsl.storage.cache_folder import cache_folder
@@ -88,8 +89,8 @@ def remove_target(target: Target) -> Path | None:
 
 def own_variables(environment: TargetEnvironment) -> dict[str, str]:
     """Return the variables for a program in an environment. Packages that install others when they are imported find
-    neither another environment nor the network."""
-    return {**os.environ, "PATH": str(environment.python.parent), "PIP_NO_INDEX": "1"}
+    neither another environment nor the network. onnxruntime doesn't report its use."""
+    return {NO_REPORTS: "1", **os.environ, "PATH": str(environment.python.parent), "PIP_NO_INDEX": "1"}
 
 
 def _folder_of(target: Target) -> Path:

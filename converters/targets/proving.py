@@ -12,21 +12,23 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of, with_layers
 from converters.caffe import write_net
 from converters.compare import Comparison, compare
-from converters.lengths import trial_shapes
+from converters.lengths import named_sources, rebuilt, trial_shapes
 from converters.onnx.export import export_onnx
 from converters.onnx.files import load_onnx
 from converters.onnx.quantization import Quantization, fitting_batches
 from converters.onnx.reader import OnnxReader
 from converters.onnx.session import WrittenModel, open_onnx_session
-from converters.running import Work, difference, input_shapes, selection_axes, unreported
+from converters.running import Work, difference, selection_axes, unreported
 from converters.targets.rules import check_rules
-from converters.targets.session import open_target_session
+from converters.targets.session import TargetSession, open_target_session
 from converters.targets.target import Target
 from netdsl.errors import ConversionError
 from netdsl.layer.samples import BlobKind
+from netdsl.model.data_shapes import dimensions
 from netdsl.model.model import Model
 from netdsl.net.build import Built
 from netdsl.net.graph import Node, Phase
+from netdsl.net.module import NetModule
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,18 @@ def prove_in_target(
 
     Random inputs contain no objects, and items of almost equal rank are selected differently. If the outputs of layers
     that select items therefore prove nothing or differ, the rest of the net and each of these layers are proved apart,
-    the layers with random items.
+    the layers with random items. If the written model leaves sizes open, smaller and larger inputs are proved too.
     """
     check_rules(model, target, files)
     if target.program is None:
         return []
-    whole = _compared(model, target, files, work)
+    session = open_target_session(target, files)
+    whole = _compared(model, session, work)
+    return [*_own_size(model, target, whole, tolerance, work), *_other_sizes(model, session, tolerance, work)]
+
+
+def _own_size(model: Model, target: Target, whole: Comparison, tolerance: float, work: Work) -> list[PartDifference]:
+    """Return the differences for inputs of the model's own shapes, whose comparison is given."""
     built = model.layers(Phase.TEST)
     selecting = _selecting_at_the_end(built)
     if not selecting or (whole.worst_output <= tolerance and _selected_items(whole, built)):
@@ -105,19 +113,37 @@ def try_in_target(model: Model, target: Target, tolerance: float, work: Work = u
         return prove_in_target(model, target, _written(model, target, Path(folder)), tolerance, work)
 
 
-def _compared(model: Model, target: Target, files: Sequence[Path], work: Work) -> Comparison:
-    """Run a model's written files in a target, and the model here. If the files leave the size of images open, return
-    the worst of several sizes."""
-    session, module = open_target_session(target, files), model.module(Phase.TEST)
-    sizes = trial_shapes(module.built, session.inputs) or [input_shapes(module.built)]
-    compared = [compare(module, session, shapes=shapes, adds_zeros=target.adds_zeros, work=work) for shapes in sizes]
-    return max(compared, key=lambda comparison: comparison.worst_output)
+def _other_sizes(model: Model, session: TargetSession, tolerance: float, work: Work) -> list[PartDifference]:
+    """Return the differences for smaller and larger inputs, if the written model leaves more than a number of items
+    open."""
+    built, target = model.layers(Phase.TEST), session.target
+    sources = named_sources(built, session.inputs)
+    if all(source.counts_items() for source in sources):
+        return []
+    proofs = []
+    for shapes in trial_shapes(built, sources)[1:]:
+        part = f"the net for {', '.join(f'{name} {dimensions(shape)}' for name, shape in shapes.items())}"
+        module = NetModule(rebuilt(model.module(Phase.TEST).built, shapes))
+        try:
+            comparison = compare(module, session, adds_zeros=target.adds_zeros, work=work)
+        except ConversionError as problem:
+            raise ConversionError(
+                f"{part}: {problem}; the net's own size runs there, so export it with fixed lengths"
+            ) from None
+        proofs.append(_checked(part, comparison.worst_output, target, tolerance))
+    return proofs
+
+
+def _compared(model: Model, session: TargetSession, work: Work) -> Comparison:
+    """Run a model's written files in a target, and the model here."""
+    return compare(model.module(Phase.TEST), session, adds_zeros=session.target.adds_zeros, work=work)
 
 
 def _part_compared(part: Model, target: Target, work: Work) -> Comparison:
     """Write a part of a net for a target, and run it there and here."""
     with TemporaryDirectory() as folder:
-        return _compared(part, target, _written(part, target, Path(folder)), work)
+        session = open_target_session(target, _written(part, target, Path(folder)))
+        return _compared(part, session, work)
 
 
 def _written(model: Model, target: Target, folder: Path) -> Sequence[Path]:

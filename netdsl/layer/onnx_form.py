@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from operator import add, floordiv, mul, sub
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from netdsl.errors import ConversionError
 from netdsl.layer.core import Layer
 
 UNKNOWN = -1  # the length of an axis that is known only when the model runs; in ONNX's Reshape, the remaining length
+
+Length = int | str  # a length that is known, or the name of the value that has it when the model runs
+
+_COMPUTE: dict[str, Callable[[int, int], int]] = {"Add": add, "Sub": sub, "Mul": mul, "Div": floordiv}
 
 
 class OnnxGraph(Protocol):
@@ -68,14 +73,35 @@ class HasOnnxForm(Layer):
         raise NotImplementedError
 
 
-def reshaped(g: OnnxGraph, x: str, *dims: int) -> str:
+def length_of(g: OnnxGraph, bottom: str, axis: int) -> Length:
+    """Return the length of an axis of a bottom. It stays open in the graph if it can change."""
+    length = g.shape(bottom)[axis]
+    return g.node("Shape", bottom, start=axis, end=axis + 1) if length == UNKNOWN else length
+
+
+def computed(g: OnnxGraph, op: Literal["Add", "Sub", "Mul", "Div"], first: Length, second: Length) -> Length:
+    """Return the sum, difference, product or quotient of two lengths. A quotient is rounded down."""
+    if isinstance(first, int) and isinstance(second, int):
+        return _COMPUTE[op](first, second)
+    return g.node(op, *(listed(g, length) for length in (first, second)))
+
+
+def listed(g: OnnxGraph, *lengths: Length) -> str:
+    """Return lengths as one value."""
+    if not any(isinstance(length, str) for length in lengths):
+        return g.constant(lengths)
+    values = [length if isinstance(length, str) else g.constant([length]) for length in lengths]
+    return values[0] if len(values) == 1 else g.node("Concat", *values, axis=0)
+
+
+def reshaped(g: OnnxGraph, x: str, *dims: Length) -> str:
     """Return a value in another shape. 0 copies a length, and UNKNOWN is the remaining length."""
     if dims.count(UNKNOWN) > 1:
         raise ConversionError(
             "can't be exported with more than one length in its shape that is known only when the model runs; "
             "set fixed shapes with --assume"
         )
-    return g.node("Reshape", x, g.constant(dims))
+    return g.node("Reshape", x, listed(g, *dims))
 
 
 def flattened(g: OnnxGraph, x: str, axis: int) -> str:
@@ -83,9 +109,14 @@ def flattened(g: OnnxGraph, x: str, axis: int) -> str:
     return reshaped(g, x, *[0] * axis, UNKNOWN)
 
 
-def part(g: OnnxGraph, x: str, axis: int, begin: int, end: int, step: int = 1) -> str:
+def part(g: OnnxGraph, x: str, axis: int, begin: int, end: Length, step: int = 1) -> str:
     """Return the range of an axis from `begin` to `end`."""
-    return g.node("Slice", x, *(g.constant([each]) for each in (begin, end, axis, step)))
+    return g.node("Slice", x, *(listed(g, each) for each in (begin, end, axis, step)))
+
+
+def trimmed(g: OnnxGraph, x: str, axis: int, begin: int, end: int) -> str:
+    """Return a value without this many items at the two ends of an axis."""
+    return part(g, x, axis, begin, -end if end else np.iinfo(np.int64).max) if begin or end else x
 
 
 def smaller(g: OnnxGraph, a: str, b: str) -> str:
@@ -131,18 +162,26 @@ def repeated(g: OnnxGraph, x: str, down: int, across: int) -> str:
     return g.node("Resize", x, "", g.constant([1.0, 1.0, float(down), float(across)]), **how)
 
 
-def interpolated(g: OnnxGraph, x: str, sizes: Sequence[int], new_sizes: Sequence[int]) -> str:
+def interpolated(g: OnnxGraph, x: str, sizes: Sequence[Length], new_sizes: Sequence[Length]) -> str:
     """Return an image of other sizes, whose corners stay the same.
 
     OpenCV, MNN and ncnn need a scale for each axis. The new sizes are the products of sizes and scales, without their
-    fractions.
+    fractions. If a size can change, the graph computes the new sizes instead.
     """
-    scales = [_scale(*pair) for pair in zip(sizes, new_sizes, strict=True)]
     how = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    scales = [_scale(*pair) for pair in zip(sizes, new_sizes, strict=True)]
+    if None in scales:
+        planes = g.node("Shape", x, start=0, end=2)
+        return g.node("Resize", x, "", "", g.node("Concat", planes, listed(g, *new_sizes), axis=0), **how)
     return g.node("Resize", x, "", g.constant([1.0, 1.0, *scales]), **how)
 
 
-def _scale(size: int, new_size: int) -> float:
-    """Return the smallest scale in single precision whose product with a size isn't less than the new size."""
+def _scale(size: Length, new_size: Length) -> float | None:
+    """Return the scale from a size to another, or `None` if one of them is known only when the model runs.
+
+    It is the smallest scale in single precision whose product with the size isn't less than the new size.
+    """
+    if isinstance(size, str) or isinstance(new_size, str):
+        return None
     scale = np.float32(new_size / size)
     return float(scale if size * float(scale) >= new_size else np.nextafter(scale, np.float32(np.inf)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
-from netdsl.layer.onnx_form import UNKNOWN, flattened, reshaped, whole
+from netdsl.layer.onnx_form import UNKNOWN, Length, computed, flattened, length_of, listed, reshaped, whole
 from netdsl.layer.running import on_cpu
 from netdsl.layers._loss import indices_of
 from netdsl.layers._window import Numbers, Window
@@ -172,7 +171,10 @@ def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool
 
 @dataclass(frozen=True)
 class _Placed:
-    """The windows over a bottom of a known size: their number, and how far the last ones extend beyond the bottom."""
+    """The windows over a bottom: their number, and the padding behind the bottom with which all of them are whole.
+
+    If a size is UNKNOWN, so are the numbers. The padding is then right for bottoms of all sizes.
+    """
 
     window: Window
     sizes: Numbers
@@ -182,6 +184,8 @@ class _Placed:
     @classmethod
     def of(cls, sizes: Numbers, window: Window, ceil: bool) -> _Placed:
         """Return the windows over a bottom of these sizes."""
+        if UNKNOWN in sizes:
+            return cls(window, sizes, (UNKNOWN,) * len(sizes), _ends_of_any_size(window, ceil))
         counts = pooled_size(sizes, window, ceil)
         axes = zip(sizes, counts, window.kernel, window.stride, window.begin, strict=True)
         ends = [(count - 1) * stride - begin + kernel - size for size, count, kernel, stride, begin in axes]
@@ -233,9 +237,22 @@ class _Placed:
         return (stop - (start if of_padding else np.maximum(start, 0))) / kernel
 
 
+def _ends_of_any_size(window: Window, ceil: bool) -> Numbers:
+    """Return the padding behind a bottom with which rounding down gives Caffe's number of windows for any size.
+
+    Rounding up is rounding down after the addition of a stride minus one. Caffe's rule: if there is any padding, a last
+    window that would start behind the bottom is dropped. The padding behind it must then be less than the kernel.
+    """
+    if not ceil:
+        return window.end
+    axes = zip(window.kernel, window.stride, window.end, strict=True)
+    padded = any(window.begin + window.end)
+    return tuple(min(end + stride - 1, kernel - 1) if padded else stride - 1 for kernel, stride, end in axes)
+
+
 def sizes_of(g: OnnxGraph, bottom: str) -> Numbers:
-    """Return the height and width of a bottom in ONNX."""
-    return g.length(bottom, 2), g.length(bottom, 3)
+    """Return the height and width of a bottom in ONNX. Sizes that can change are UNKNOWN."""
+    return g.shape(bottom)[2:]
 
 
 def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
@@ -247,48 +264,6 @@ def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
     return g.node("MaxPool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads)
 
 
-def has_free_size(g: OnnxGraph, bottom: str) -> bool:
-    """Return whether the height or the width of a bottom is known only when the model runs."""
-    return UNKNOWN in g.shape(bottom)[2:]
-
-
-def max_pool_of_any_size_onnx(g: OnnxGraph, x: str, window: Window | None, ceil: bool) -> str:
-    """Write `max_pool` for bottoms of any size, or over the whole bottom if there is no window."""
-    if window is None:
-        return g.node("GlobalMaxPool", x)
-    pads = [*window.begin, *_ends_for_any_size(g, x, window, ceil)]
-    return g.node("MaxPool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads)
-
-
-def average_pool_of_any_size_onnx(
-    g: OnnxGraph, x: str, window: Window | None, ceil: bool, *, include_pad: bool = True
-) -> str:
-    """Write `average_pool` for bottoms of any size, or over the whole bottom if there is no window.
-
-    Padding that counts in Caffe's divisor becomes a part of the bottom.
-    """
-    if window is None:
-        return g.node("GlobalAveragePool", x)
-    begin, ends = window.begin, _ends_for_any_size(g, x, window, ceil)
-    if include_pad and any(window.begin + window.end):
-        x = g.node("Pad", x, g.constant([0, 0, *window.begin, 0, 0, *window.end]), g.constant(0.0))
-        begin, ends = (0, 0), tuple(more - end for more, end in zip(ends, window.end, strict=True))
-    return g.node("AveragePool", x, kernel_shape=window.kernel, strides=window.stride, pads=[*begin, *ends])
-
-
-def _ends_for_any_size(g: OnnxGraph, x: str, window: Window, ceil: bool) -> Numbers:
-    """Return the padding behind the bottom with which ONNX uses the same windows at any size.
-
-    ONNX rounds the number of windows down. A stride less one of more padding has the effect of rounding up. Caffe drops
-    windows behind the bottom, which don't exist if a window is as long as its stride and the padding.
-    """
-    axes = list(zip(window.kernel, window.stride, window.end, strict=True))
-    if window.same or any(stride * ceil + end > kernel - (not ceil) for kernel, stride, end in axes):
-        for axis in (2, 3):
-            g.length(x, axis)  # must be fixed
-    return tuple(end + (stride - 1 if ceil else 0) for _, stride, end in axes)
-
-
 def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> tuple[str, str]:
     """Write `max_pool_with_mask` in ONNX operators. ONNX counts positions over the whole blob."""
     placed = _Placed.of(sizes_of(g, x), window, ceil)
@@ -297,8 +272,9 @@ def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) ->
         raise ConversionError(
             "can't be exported with a mask of windows that extend beyond the bottom; remove the mask or change pad"
         )
+    places = listed(g, computed(g, "Mul", length_of(g, x, 2), length_of(g, x, 3)))
     values, index = g.nodes("MaxPool", x, outputs=2, kernel_shape=window.kernel, strides=window.stride, pads=pads)
-    return values, g.to_float(g.node("Mod", index, g.constant(math.prod(placed.sizes))))
+    return values, g.to_float(g.node("Mod", index, places))
 
 
 def average_pool_onnx(
@@ -312,12 +288,29 @@ def average_pool_onnx(
     placed = _Placed.of(sizes, window, ceil)
     if placed.global_:
         return g.node("GlobalAveragePool", x)
+    if UNKNOWN in placed.sizes:
+        return _average_of_any_size_onnx(g, x, placed, include_pad=include_pad)
     counted = np.outer(*(placed.share(axis, of_padding=include_pad) for axis in (0, 1)))
     inside = np.outer(*(placed.share(axis, of_padding=False) for axis in (0, 1)))
     if (inside <= 0).any():  # a window is outside of the bottom
         return g.node("Div", _by_kernel(g, x, placed), g.constant(counted))
     average = g.node("AveragePool", x, **placed.counting_inside())
     return average if (inside == counted).all() else g.node("Mul", average, g.constant(inside / counted))
+
+
+def _average_of_any_size_onnx(g: OnnxGraph, x: str, placed: _Placed, *, include_pad: bool) -> str:
+    """Write `average_pool` in ONNX operators for bottoms of any size. Padding that counts is added to the bottom."""
+    window, (top, left), (bottom, right) = placed.window, placed.window.begin, placed.window.end
+    pads = [top, left, *placed.ends]
+    if include_pad and any(window.begin + window.end):
+        x = g.node("Pad", x, g.constant([0, 0, top, left, 0, 0, bottom, right]), g.constant(0.0))
+        pads = [0, 0, placed.ends[0] - bottom, placed.ends[1] - right]
+    if any(pad >= kernel for pad, kernel in zip(pads, window.kernel * 2, strict=True)):
+        raise ConversionError(
+            "can't be exported for images of any size, because a window can be behind the image; lower stride, or "
+            "leave the sizes fixed"
+        )
+    return g.node("AveragePool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads)
 
 
 def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
@@ -351,9 +344,9 @@ def put_back(x: Tensor, mask: Tensor, height: int, width: int) -> Tensor:
     return empty.scatter(2, places, x.flatten(2)).view(*x.shape[:2], height, width)
 
 
-def put_back_onnx(g: OnnxGraph, x: str, mask: str, height: int, width: int) -> str:
+def put_back_onnx(g: OnnxGraph, x: str, mask: str, height: Length, width: Length) -> str:
     """Write `put_back` in ONNX operators."""
-    planes = g.node("Shape", x, start=0, end=2)
-    empty = g.node("Expand", g.constant(0.0), g.node("Concat", planes, g.constant([height * width]), axis=0))
+    planes, places = g.node("Shape", x, start=0, end=2), listed(g, computed(g, "Mul", height, width))
+    empty = g.node("Expand", g.constant(0.0), g.node("Concat", planes, places, axis=0))
     top = g.node("ScatterElements", empty, whole(g, flattened(g, mask, 2)), flattened(g, x, 2), axis=2)
     return reshaped(g, top, 0, 0, height, width)

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.onnx_form import length_of, reshaped
 from netdsl.layer.running import Reads, ReadsInBackward
 from netdsl.layers._settings import refuse
 
@@ -40,4 +40,6 @@ class ChannelScale(HasOnnxForm, ReadsInBackward):
         return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str, scale: str) -> str:
-        return g.node("Mul", x, reshaped(g, scale, 0, 1, *g.shape(x)[2:]))
+        return g.node(
+            "Mul", x, reshaped(g, scale, 0, 1, *(length_of(g, x, axis) for axis in range(2, len(g.shape(x)))))
+        )

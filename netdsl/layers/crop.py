@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
-from netdsl.layer.onnx_form import UNKNOWN, part
+from netdsl.layer.onnx_form import Length, computed, length_of, part
 from netdsl.layer.samples import BlobKind
 
 
@@ -48,10 +48,10 @@ class Crop(HasOnnxForm):
     def onnx(self, g: OnnxGraph, x: str, reference: str) -> str:
         top = x
         for axis, offset in enumerate(self.offsets, self.axis):
-            if axis > 1 and UNKNOWN in (g.shape(reference)[axis], g.shape(x)[axis]):
-                end = g.node("Add", g.node("Shape", reference, start=axis, end=axis + 1), g.constant([offset]))
-                top = g.node("Slice", top, g.constant([offset]), end, g.constant([axis]))
-                continue
-            length = g.length(reference, axis)
-            top = part(g, top, axis, offset, offset + length) if length != g.length(x, axis) else top
+            if axis == 0:  # batches of other sizes may have no items at the offset
+                length: Length = g.length(reference, axis)
+                own = g.length(x, axis)
+            else:
+                length, own = length_of(g, reference, axis), g.shape(x)[axis]
+            top = part(g, top, axis, offset, computed(g, "Add", length, offset)) if length != own else top
         return top

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import part
+from netdsl.layer.onnx_form import trimmed
 
 
 class CropCenter(HasOnnxForm):
@@ -37,5 +37,5 @@ class CropCenter(HasOnnxForm):
     def onnx(self, g: OnnxGraph, x: str) -> str:
         top = x
         for axis, size in self.cropped.items():
-            top = part(g, top, axis, size, g.length(x, axis) - size)
+            top = trimmed(g, top, axis, size, size)
         return top

@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
-from netdsl.layer.onnx_form import UNKNOWN, reshaped
+from netdsl.layer.onnx_form import UNKNOWN, length_of, reshaped
 from netdsl.layer.running import SharesMemory
 
 
@@ -36,4 +36,5 @@ class Flatten(HasOnnxForm, SharesMemory):
         shape = g.shape(x)
         if self.start == 1 and self.end == len(shape):
             return g.node("Flatten", x)
-        return reshaped(g, x, *[0] * self.start, UNKNOWN, *shape[self.end :])
+        rest = [length_of(g, x, axis) for axis in range(self.end, len(shape))]
+        return reshaped(g, x, *[0] * self.start, UNKNOWN, *rest)

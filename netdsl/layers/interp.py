@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import UNKNOWN, interpolated, part
+from netdsl.layer.onnx_form import Length, computed, interpolated, length_of, trimmed
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._window import set_names
 
@@ -56,15 +56,17 @@ class Interp(HasOnnxForm):
 
     def onnx(self, g: OnnxGraph, x: str, sized: str = "") -> str:
         begin, end = self.crop
-        if UNKNOWN in g.shape(x)[2:] and self.full_zoom and not (begin or end or sized):
-            return interpolated(g, x, (1, 1), (self.full_zoom, self.full_zoom))
-        sizes = [g.length(x, axis) for axis in (2, 3)]
-        for axis, size in enumerate(sizes, 2):
-            x = part(g, x, axis, begin, size - end) if begin or end else x
-        fixed = (g.length(sized, 2), g.length(sized, 3)) if sized else self.fixed
-        sizes = [size - begin - end for size in sizes]
-        new_sizes = fixed or [self._length(size) for size in sizes]
-        return interpolated(g, x, sizes, new_sizes)
+        sizes = [computed(g, "Sub", length_of(g, x, axis), begin + end) for axis in (2, 3)]
+        fixed = (length_of(g, sized, 2), length_of(g, sized, 3)) if sized else self.fixed
+        for axis in (2, 3):
+            x = trimmed(g, x, axis, begin, end)
+        return interpolated(g, x, sizes, fixed or [self._length_onnx(g, size) for size in sizes])
+
+    def _length_onnx(self, g: OnnxGraph, length: Length) -> Length:
+        if self.full_zoom:
+            return computed(g, "Mul", length, self.full_zoom)
+        steps = computed(g, "Div", computed(g, "Sub", length, 1), self.shrink)
+        return computed(g, "Add", computed(g, "Mul", steps, self.zoom), 1)
 
     def _length(self, length: int) -> int:
         return length * self.full_zoom or (length - 1) // self.shrink * self.zoom + 1

@@ -82,19 +82,17 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         return pool.average_pool(x, window, self.ceil, include_pad=self.include_pad)
 
     def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, str]:
-        if pool.has_free_size(g, x) and not self.mask and self.method != _STOCHASTIC:
-            if self.method == _MAX:
-                return pool.max_pool_of_any_size_onnx(g, x, self.window, self.ceil)
-            return pool.average_pool_of_any_size_onnx(g, x, self.window, self.ceil, include_pad=self.include_pad)
-        sizes = pool.sizes_of(g, x)
-        window = self.window.on(sizes) if self.window else plain(sizes)
+        if self.window is None and self.method != _STOCHASTIC and not self.mask:
+            return g.node("GlobalMaxPool" if self.method == _MAX else "GlobalAveragePool", x)
+        lengths = (g.length(x, axis) for axis in (2, 3))  # those that the window needs
+        window = self.window.on(lengths) if self.window else plain(lengths)
         if self.mask:
             return pool.max_pool_with_mask_onnx(g, x, window, self.ceil)
         if self.method == _MAX:
             return pool.max_pool_onnx(g, x, window, self.ceil)
         if self.method == _STOCHASTIC:
             return pool.weighted_pool_onnx(g, x, window, self.ceil)
-        return pool.average_pool_onnx(g, x, sizes, window, self.ceil, include_pad=self.include_pad)
+        return pool.average_pool_onnx(g, x, pool.sizes_of(g, x), window, self.ceil, include_pad=self.include_pad)
 
 
 def _window(p: pb.PoolingParameter) -> Window:

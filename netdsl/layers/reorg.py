@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import reshaped, transposed
+from netdsl.layer.onnx_form import computed, length_of, reshaped, transposed
 
 
 class Reorg(HasOnnxForm):
@@ -52,10 +52,11 @@ class Reorg(HasOnnxForm):
         return image.permute(0, 3, 5, 1, 2, 4).reshape(count, channels * s**2, height // s, width // s)
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        channels, height, width = (g.length(x, axis) for axis in (1, 2, 3))
-        s = self.stride
+        channels, s = g.length(x, 1), self.stride
+        sizes = [length_of(g, x, axis) for axis in (2, 3)]
+        height, width = (computed(g, "Mul" if self.reverse else "Div", size, s) for size in sizes)
         if self.reverse:
-            blocks = reshaped(g, x, 0, s, s, channels // s**2, height, width)
-            return reshaped(g, transposed(g, blocks, 0, 3, 4, 1, 5, 2), 0, channels // s**2, height * s, width * s)
-        image = reshaped(g, x, 0, channels // s**2, height, s, width, s)
-        return reshaped(g, transposed(g, image, 0, 3, 5, 1, 2, 4), 0, channels * s**2, height // s, width // s)
+            blocks = reshaped(g, x, 0, s, s, channels // s**2, *sizes)
+            return reshaped(g, transposed(g, blocks, 0, 3, 4, 1, 5, 2), 0, channels // s**2, height, width)
+        image = reshaped(g, x, 0, channels // s**2, sizes[0], s, sizes[1], s)
+        return reshaped(g, transposed(g, image, 0, 3, 5, 1, 2, 4), 0, channels * s**2, height, width)

@@ -11,7 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.onnx_form import length_of, reshaped
 from netdsl.layer.running import SharesMemory
 
 
@@ -81,5 +81,6 @@ class Reshape(HasOnnxForm, SharesMemory):
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if self.shuffled != 1:
             return g.node("DepthToSpace", x, blocksize=self.shuffled, mode="CRD")
-        rest = g.shape(x)[self.end :] if self.end is not None else ()
+        axes = len(g.shape(x))
+        rest = [length_of(g, x, axis) for axis in range(axes if self.end is None else self.end, axes)]
         return reshaped(g, x, *[0] * self.start, *self.dims, *rest)

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
+from netdsl.layer.onnx_form import UNKNOWN, length_of, reshaped, transposed
 
 
 class ShuffleChannel(HasOnnxForm):
@@ -36,10 +36,7 @@ class ShuffleChannel(HasOnnxForm):
         return top.reshape(*top.shape, *(1,) * (4 - top.dim()))
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        rest = g.shape(x)[2:]
-        if UNKNOWN in rest and len(rest) > 1:  # the pixels become one axis meanwhile
-            groups = reshaped(g, x, 0, self.group, g.length(x, 1) // self.group, UNKNOWN)
-            return g.node("Reshape", transposed(g, groups, 0, 2, 1, 3), g.node("Shape", x))
+        rest = [length_of(g, x, axis) for axis in range(2, len(g.shape(x)))]
         groups = reshaped(g, x, 0, self.group, UNKNOWN, *rest)
         swapped = transposed(g, groups, 0, 2, 1, *range(3, 3 + len(rest)))
         return reshaped(g, swapped, 0, UNKNOWN, *rest, *(1,) * (2 - len(rest)))

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import repeated
+from netdsl.layer.onnx_form import computed, length_of, repeated
 from netdsl.layers._pooling import check_mask, put_back, put_back_onnx
 
 
@@ -67,5 +67,8 @@ class Upsample(HasOnnxForm):
         if not mask:
             return repeated(g, x, *self.scales)
         (scale_h, scale_w), (missing_h, missing_w) = self.scales, self.missing
-        height, width = self.fixed or (g.length(x, 2) * scale_h - missing_h, g.length(x, 3) * scale_w - missing_w)
+        height, width = self.fixed or (
+            computed(g, "Sub", computed(g, "Mul", length_of(g, x, axis), scale), missing)
+            for axis, scale, missing in ((2, scale_h, missing_h), (3, scale_w, missing_w))
+        )
         return put_back_onnx(g, x, mask, height, width)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from converters.rewriting import Proof
+from netdsl.model.data_shapes import dimensions
 from zoo.cli.output import print_line
 from zoo.converting import ConvertedFiles
 from zoo.exporting import ExportedFiles, QuantizedModel
@@ -19,6 +20,8 @@ def show_exported(exported: ExportedFiles, request: ExportRequest) -> None:
         print_line(f"input {name} {'x'.join(map(str, shape))}")
     for line in _proof_lines(exported):
         print_line(line)
+    for shapes in exported.sizes:
+        print_line(f"proved with {', '.join(f'{name} {dimensions(shape)}' for name, shape in shapes.items())}")
     if exported.quantized is not None:
         print_line(_quantized_line(exported.quantized))
     for name in exported.unproved:

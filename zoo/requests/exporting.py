@@ -26,16 +26,18 @@ def mean_values(text: str) -> tuple[float, ...]:
         raise ValueError(f"'{text}' isn't a list of channel means; write it as in 104,117,123") from None
 
 
-def lengths_of(texts: Iterable[str]) -> dict[str, tuple[int | str, ...]]:
-    """Return the lengths of inputs from texts such as data=N,3,H,W. A name leaves a length free."""
-    lengths: dict[str, tuple[int | str, ...]] = {}
+def free_axes_of(texts: Iterable[str]) -> dict[str, tuple[str | int, ...]]:
+    """Return the axes of blobs from texts such as data=N,3,H,W: names of free axes, and lengths."""
+    axes: dict[str, tuple[str | int, ...]] = {}
     for text in texts:
-        name, _, axes = text.rpartition("=")
-        values = [whole_number(axis, 1) or axis.strip() for axis in axes.split(",")]
-        if not name or not all(isinstance(value, int) or value.isidentifier() for value in values):
-            raise ValueError(f"'{text}' isn't an input and its lengths; write them as in data=N,3,H,W")
-        lengths[name] = tuple(values)
-    return lengths
+        name, _, words = text.rpartition("=")
+        read: list[str | int | None] = [
+            word if word.isidentifier() else whole_number(word, 1) for word in words.split(",")
+        ]
+        if not name or None in read:
+            raise ValueError(f"'{text}' isn't a blob and its axes; write them as in data=1,3,H,W")
+        axes[name] = tuple(each for each in read if each is not None)
+    return axes
 
 
 @request
@@ -82,9 +84,9 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
     batch: int | None = option(
         "Batch size of all inputs; 1 if the net doesn't set it.", default=None, least=1, metavar="N"
     )
-    dynamic: Mapping[str, tuple[int | str, ...]] = option(
-        "Lengths of an input in the ONNX model: a number sets one, and a name leaves it free: data=N,3,H,W.",
-        default_factory=dict, metavar="BLOB=LENGTHS", parse=lengths_of, repeatedly=True,
+    dynamic: Mapping[str, tuple[str | int, ...]] = option(
+        "Axes of an input in the ONNX model: names of those that are free, and lengths: data=1,3,H,W.",
+        default_factory=dict, metavar="BLOB=AXES", parse=free_axes_of, repeatedly=True,
     )  # fmt: skip
     train_val: bool = option("Also write the training net, for Caffe.", default=False)
     solver: str | None = option(
@@ -133,7 +135,7 @@ class ExportRequest(AssumesShapes, InStages, AboutNet):
         if self.format != "onnx" and self.dynamic:
             raise RequestError("--dynamic needs --to onnx; add it, or leave --dynamic out")
         if self.decode and self.dynamic:
-            raise RequestError("--decode writes a model for one size; leave it out, or leave --dynamic out")
+            raise RequestError("--decode reads images of one size; leave it out, or leave --dynamic out")
         if self.format != "onnx" and self.decode:
             raise RequestError("--decode needs --to onnx; add it, or leave --decode out")
         if self.runtime is not None and self.decode:

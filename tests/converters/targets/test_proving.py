@@ -111,3 +111,41 @@ def test_a_quantized_net_is_compared_with_onnxruntime(ready: Ready, tmp_path: Pa
     target = ready(PROGRAM.format(change="value + 1"))
     with pytest.raises(ConversionError, match="in The program differ by"):
         prove_quantized_in_target(model, target, file, quantization, 0.05)
+
+
+SHRINKING = """
+layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 2, 9, 8] } } }
+layer { name: "c" type: "Convolution" bottom: "x" top: "c"
+  convolution_param { num_output: 3 kernel_size: 3 stride: 2 weight_filler { type: "xavier" } } }
+"""
+
+
+@pytest.fixture
+def free_sizes(tmp_path: Path) -> tuple[Model, Path]:
+    Net(from_text(SHRINKING, pb.NetParameter)).save(tmp_path / "w.caffemodel")
+    model = open_model(tmp_path / "w.caffemodel")
+    export_onnx(model, tmp_path / "m.onnx", free={"x": (1, 2, "H", "W")})
+    return model, tmp_path / "m.onnx"
+
+
+def test_a_model_with_free_sizes_is_proved_at_three(ready: Ready, free_sizes: tuple[Model, Path]) -> None:
+    own, *others = prove_in_target(free_sizes[0], ready(), [free_sizes[1]], 1e-4)
+    assert own.part == "" and len(others) == 2
+    assert all(each.part.startswith("the net for x 1x2x") and each.difference < 1e-5 for each in others)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("value if value.shape[2] == 4 else value + 1", "outputs of the net for x 1x2x.* in The program differ by"),
+        (
+            "value if value.shape[2] == 4 else [][0]",
+            "the net for x 1x2x.*: The program can't run m.onnx.* fixed lengths",
+        ),
+    ],
+)
+def test_a_program_that_takes_only_one_size_is_refused(
+    ready: Ready, free_sizes: tuple[Model, Path], change: str, reason: str
+) -> None:
+    with pytest.raises(ConversionError, match=reason):
+        prove_in_target(free_sizes[0], ready(PROGRAM.format(change=change)), [free_sizes[1]], 1e-4)

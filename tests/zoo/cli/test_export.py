@@ -102,29 +102,6 @@ def test_constant_outputs_do_not_count_as_a_proof(zoo, value: float) -> None:
     assert json.loads(zoo(*words, "--json").out)["unproved"] == ["prob"]
 
 
-FULLY = """layer { name: "data" type: "Input" top: "data" input_param { shape { dim: [1, 3, 16, 16] } } }
-layer { name: "c" type: "Convolution" bottom: "data" top: "c"
-  convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
-layer { name: "p" type: "Pooling" bottom: "c" top: "p" pooling_param { kernel_size: 3 stride: 2 } }
-"""
-
-
-@needs_onnx
-def test_lengths_of_an_input_are_set_or_stay_free(zoo) -> None:
-    Path("fully.prototxt").write_text(FULLY)
-    Net("fully.prototxt").save("fully.caffemodel")
-    words = ["export", "fully.prototxt", "--weights", "fully.caffemodel", "--to"]
-    done = zoo(*words, "onnx", "--dynamic", "data=N,3,H,W")
-    assert done.code == 0
-    assert "as onnx at 1x3x16x16 and 2x3x13x13 and 2x3x21x21: outputs differ by " in done.out
-    assert zoo(*words, "onnx", "--dynamic", "data=1,3,20,24").out.startswith("input data 1x3x20x24\nas onnx: outputs")
-    assert zoo(*words, "caffe", "--dynamic", "data=1,3,H,W").err.endswith("--dynamic needs --to onnx; add it, or leave "
-                                                                          "--dynamic out\n")  # fmt: skip
-    assert "isn't an input and its lengths" in zoo(*words, "onnx", "--dynamic", "data=1x3").err
-    done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx", "--dynamic", "data=1,3,H,W")
-    assert done.code == 2 and "layer 'ip' of type InnerProduct: the weights are for " in done.err
-
-
 @needs_onnx
 def test_the_decoder_of_a_card_is_exported_and_proved(zoo) -> None:
     Path("small.card.md").write_text(
@@ -264,6 +241,14 @@ def test_the_tolerance_applies_to_the_written_model_too(zoo) -> None:
         (["--to", "onnx", "--calibrate", "x"], 2, "--calibrate needs --int8; add it, or leave --calibrate out"),
         (["--to", "onnx", "--calibrate-items", "5"], 2, "--calibrate-items needs --int8; add it, or leave"),
         (["--to", "onnx", "--int8", "--opset", "12"], 2, "--int8 needs --opset 13 or a newer one"),
+        (["--to", "caffe", "--dynamic", "data=1,3,H,W"], 2, "--dynamic needs --to onnx"),
+        (["--to", "onnx", "--dynamic", "data=1,3,H,W", "--decode"], 2, "--decode reads images of one size"),
+        (["--to", "onnx", "--dynamic", "data=1,3,-1,W"], 2, "'data=1,3,-1,W' isn't a blob and its axes"),
+        (
+            ["--to", "onnx", "--dynamic", "data=1,3,H,W", "--weights", "small.caffemodel"],
+            2,
+            "can't be free as 'H', because its length is fixed by layer 'ip' of type InnerProduct",
+        ),
         (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance has no effect with --no-verify"),
     ],
 )
@@ -274,6 +259,33 @@ def test_failures_are_reported_and_no_file_is_written(zoo, words: list[str], cod
     assert (done.code, done.out) == (code, "")
     assert what in done.err
     assert sorted(Path().iterdir()) == before
+
+
+@needs_onnx
+def test_the_sizes_of_a_model_with_free_axes_are_printed(zoo) -> None:
+    free = ["--prune-to", "s", "--dynamic", "data=N,3,H,W", "-o", "free.onnx"]
+    words = ["export", "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx", *free]
+    code, out, err = zoo(*words)
+    assert (code, err) == (0, "")
+    proved = [line for line in out.splitlines() if line.startswith("proved with data ")]
+    assert len(proved) == 3 and proved[0] == "proved with data 1x3x8x8"
+    sizes = json.loads(zoo(*words, "--json").out)["sizes"]
+    assert proved == [f"proved with data {'x'.join(map(str, each['data']))}" for each in sizes]
+
+
+@needs_onnx
+def test_lengths_that_a_net_takes_in_steps_are_noted(zoo) -> None:
+    Path("steps.prototxt").write_text(
+        CURVE.replace('top: "curve"', 'top: "t"').replace('name: "curve"', 'name: "t"')
+        + """layer { name: "p" type: "Pooling" bottom: "t" top: "p" pooling_param { kernel_size: 2 stride: 2 } }
+        layer { name: "u" type: "Upsample" bottom: "p" top: "u" upsample_param { scale: 2 } }
+        layer { name: "e" type: "Eltwise" bottom: "t" bottom: "u" top: "e" }"""
+    )
+    Net("steps.prototxt", phase="TEST").save("steps.caffemodel")
+    done = zoo(
+        "export", "steps.prototxt", "--weights", "steps.caffemodel", "--to", "onnx", "--dynamic", "data=1,3,64,W"
+    )
+    assert done.code == 0 and done.out.splitlines()[-1] == "W must be 64, or differ from it by a multiple of 2"
 
 
 TARGETS = [
