@@ -36,7 +36,7 @@ from zoo.exporting import export
 # Nets of the catalogue whose made-up weights compute in seconds.
 NETS = (
     "lenet", "shapes", "mnist-autoencoder", "mnist-siamese", "cifar10-quick", "cifar10-full", "nin", "googlenet",
-    "squeezenet-1.0", "squeezenet-1.1", "hed", "ssd-shapes", "ssd-300-mobilenet", "openpose-body", "char-rnn",
+    "squeezenet-1.0", "squeezenet-1.1", "ssd-shapes", "ssd-300-mobilenet", "openpose-body", "char-rnn",
     "resnet-18", "resnet-34", "resnet-50", "cifar-resnet-20", "cifar-resnet-56", "densenet-121", "mobilenet-v1",
     "mobilenet-v2", "shufflenet",
 )  # fmt: skip
@@ -82,8 +82,8 @@ def outcome_of(files: tuple[str, str], target: str, folder: Path) -> Outcome:
     try:
         exported = export(net=files[0], weights=(files[1],), runtime=target, output=str(output))
     except CaffeError as problem:
-        differ = re.search(r"differ by (\S+) of their spread", str(problem))
-        return Outcome(differ[1] if differ else "", _reason(str(problem), target))
+        differ = re.search(r"differ by (\S+) of their spread|have another shape, or aren't finite", str(problem))
+        return Outcome((differ[1] or "their shape") if differ else "", _reason(str(problem), target))
     if TARGETS[target].program is None:
         return Outcome("fits")
     worst = max(proof.difference or 0 for proof in exported.proofs if target in proof.what)
@@ -109,7 +109,8 @@ def _reason(problem: str, target: str) -> str:
     """Return the part of an error that says what the target can't do."""
     text = " ".join(problem.split()).partition("; use another target")[0].partition("; choose another")[0]
     text = re.split(f"{re.escape(TARGETS[target].title)} (?:can't run |doesn't take the net: )", text)[-1]
-    text = re.sub(r"^(deploy\.prototxt|out\.onnx|part\.\w+): ", "", re.sub(r"/\S+/", "", text))
+    text = re.sub(r"^\S+\.(prototxt|onnx): ", "", re.sub(r"/\S+/", "", text))
+    text = re.sub(r"node (#\d+ \S+|\[[^]]*\]:\S+)", "a node", text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
