@@ -9,7 +9,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.addresses import address_in
-from caffe_proto.errors import FileError, in_file
+from caffe_proto.errors import FileError, few, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.storage import file_hash
 from caffe_proto.upgrade import upgrade_solver
@@ -49,6 +49,8 @@ from zoo.requests.events import Listen, work
 from zoo.requests.exporting import ExportRequest
 from zoo.requests.request import answers
 from zoo.requests.results import KnowsData
+
+_MOST_LAYERS = 3  # that one sentence names
 
 
 @dataclass(frozen=True)
@@ -275,11 +277,8 @@ def _to_onnx(
         accept=lambda staged: proofs.extend(_in_runtime(model, [staged], request, reported, quantization)),
         work=reported,
     )
-    notes = [
-        f"layer '{name}' is an operator that ONNX doesn't define, so other programs than {request.runtime} may not run "
-        "the file"
-        for name in reader.layers_in(model.layers(Phase.TEST), sized=bool(request.dynamic))
-    ]
+    own = reader.layers_in(model.layers(Phase.TEST), sized=bool(request.dynamic))
+    notes = [_operators_note(own, str(request.runtime))] if own else []
     if request.dynamic:
         notes += length_conditions(model.layers(Phase.TEST), request.dynamic)
     if report is not None and report.rounding:
@@ -298,6 +297,12 @@ def _to_onnx(
         quantized=quantized,
     )
     return written if decoder is None else replace(written, decoder=(decoder, report.decoded if report else None))
+
+
+def _operators_note(layers: Sequence[str], target: str) -> str:
+    named = few([f"'{name}'" for name in layers], _MOST_LAYERS)
+    what = f"layers {named} are operators" if len(layers) > 1 else f"layer {named} is an operator"
+    return f"{what} that ONNX doesn't define, so other programs than {target} may not run the file"
 
 
 def _quantized(report: Report | None) -> QuantizedModel:

@@ -115,3 +115,15 @@ def test_a_net_is_compared_with_the_rules_of_a_target_that_does_not_run_here(zoo
     assert done.code == 1 and "BVLC Caffe has no Permute" in done.out
     assert zoo("targets", "install", "tensorrt").code == 2
     assert "bvlc-caffe" in zoo("targets", "list").out and "(rules)" in zoo("targets", "list").out
+
+
+def test_layers_that_only_the_target_computes_are_named_in_one_line(zoo: Zoo) -> None:
+    assert zoo("import", "ssd-shapes", "-o", ".").code == 0
+    Net("deploy.prototxt", phase="TEST").save("w.caffemodel")
+    words = ("export", "deploy.prototxt", "--weights", "w.caffemodel", "--for", "opencv5", "--no-verify")
+    assert zoo(*words).out.endswith(
+        "layer 'detection_out' is an operator that ONNX doesn't define, so other programs than opencv5 may not run the "
+        "file\n"
+    )
+    shown = zoo(*words, "--dynamic", "data=1,3,H,W").out
+    assert re.search(r"layers '\w+_mbox_priorbox', .* are operators that ONNX doesn't define", shown)
