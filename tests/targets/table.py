@@ -35,10 +35,10 @@ from zoo.exporting import export
 
 # Nets of the catalogue whose made-up weights compute in seconds.
 NETS = (
-    "lenet", "shapes", "mnist-autoencoder", "mnist-siamese", "cifar10-quick", "cifar10-full", "nin", "googlenet",
-    "squeezenet-1.0", "squeezenet-1.1", "ssd-shapes", "ssd-300-mobilenet", "openpose-body", "char-rnn",
-    "resnet-18", "resnet-34", "resnet-50", "cifar-resnet-20", "cifar-resnet-56", "densenet-121", "mobilenet-v1",
-    "mobilenet-v2", "shufflenet",
+    "lenet", "alexnet", "caffenet", "shapes", "mnist-autoencoder", "mnist-siamese", "cifar10-quick", "cifar10-full",
+    "nin", "googlenet", "squeezenet-1.0", "squeezenet-1.1", "ssd-shapes", "ssd-300-mobilenet", "openpose-body",
+    "char-rnn", "resnet-18", "resnet-34", "resnet-50", "resnet-101", "resnet-152", "cifar-resnet-20",
+    "cifar-resnet-56", "cifar-resnet-110", "densenet-121", "mobilenet-v1", "mobilenet-v2", "shufflenet",
 )  # fmt: skip
 _SHOWN = 160  # characters of a reason
 _TOOLS = ("pip", "setuptools")
