@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from converters.targets.environment import install_target, installed_target, remove_target
-from converters.targets.session import check_runs
-from converters.targets.target import TARGETS, Target, target_of
+from converters.targets.target import TARGETS, Target, check_runs, target_of
 from zoo.requests.events import Listen, work
 from zoo.requests.exporting import TargetInstallRequest, TargetListRequest, TargetRemoveRequest
 from zoo.requests.request import answers

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import import_extra
+from converters.usage_reports import NO_REPORTS
 
-NO_REPORTS = "ORT_DISABLE_TELEMETRY"  # a variable that onnxruntime reads when it is imported
 OLDEST_OPSET = 11  # the first one with CumSum, GatherElements and Range
 
 
@@ -26,7 +26,8 @@ def onnx_module(name: str) -> Any:
 
 def onnxruntime() -> Any:
     """Return the onnxruntime package. It doesn't report its use to its makers, unless the user has allowed it."""
-    os.environ.setdefault(NO_REPORTS, "1")
+    for name, value in NO_REPORTS.items():
+        os.environ.setdefault(name, value)
     return _package("onnxruntime")
 
 

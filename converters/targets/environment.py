@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import PRIVATE, create_folder, temporary_folder
-from converters.onnx.library import NO_REPORTS
 from converters.targets.target import Target
+from converters.usage_reports import NO_REPORTS
 from netdsl.errors import ConversionError
 from netdsl.storage.cache_folder import cache_folder
 
@@ -90,7 +90,7 @@ def remove_target(target: Target) -> Path | None:
 def own_variables(environment: TargetEnvironment) -> dict[str, str]:
     """Return the variables for a program in an environment. Packages that install others when they are imported find
     neither another environment nor the network. onnxruntime doesn't report its use."""
-    return {NO_REPORTS: "1", **os.environ, "PATH": str(environment.python.parent), "PIP_NO_INDEX": "1"}
+    return {**NO_REPORTS, **os.environ, "PATH": str(environment.python.parent), "PIP_NO_INDEX": "1"}
 
 
 def _folder_of(target: Target) -> Path:

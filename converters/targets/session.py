@@ -20,7 +20,7 @@ from caffe_proto.limits import Limit
 from converters.onnx.files import load_onnx
 from converters.running import Arrays, input_shapes
 from converters.targets.environment import TargetEnvironment, installed_target, own_variables
-from converters.targets.target import PROGRAMS, Target
+from converters.targets.target import PROGRAMS, Target, check_runs
 from netdsl.errors import ConversionError
 from netdsl.model.opening import open_model
 from netdsl.model.weights.match import AnyArray
@@ -108,15 +108,6 @@ class TargetSession:
 
 def _ending(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"code {code}"
-
-
-def check_runs(target: Target) -> None:
-    """Raise a `ConversionError` for a target that is only known by its rules."""
-    if target.program is None:
-        raise ConversionError(
-            f"target '{target.name}' doesn't run here, since only its rules are known; compare a net with them by `zoo "
-            "export --for` or `zoo check --for`"
-        )
 
 
 def needed_environment(target: Target) -> TargetEnvironment:

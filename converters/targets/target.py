@@ -81,3 +81,12 @@ def target_of(name: str) -> Target:
     if name not in TARGETS:
         raise ConversionError(f"target '{name}' is unknown; {name_advice(name, TARGETS)}")
     return TARGETS[name]
+
+
+def check_runs(target: Target) -> None:
+    """Raise a `ConversionError` for a target that is only known by its rules."""
+    if target.program is None:
+        raise ConversionError(
+            f"target '{target.name}' doesn't run here, since only its rules are known; compare a net with them by `zoo "
+            "export --for` or `zoo check --for`"
+        )

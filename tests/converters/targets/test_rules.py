@@ -14,8 +14,8 @@ from converters.caffe import write_net
 from converters.running import with_made_up_weights
 from converters.targets.proving import prove_in_target
 from converters.targets.rules import check_rules
-from converters.targets.session import check_runs, needed_environment
-from converters.targets.target import TARGETS
+from converters.targets.session import needed_environment
+from converters.targets.target import TARGETS, check_runs
 from netdsl.errors import ConversionError
 from netdsl.model.model import Model
 
