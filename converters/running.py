@@ -110,9 +110,9 @@ def edge_values(
 ) -> dict[int, AnyArray]:
     """Return the values of the wanted edges, or of all edges, without optimizations across layers.
 
-    Later layers read the values in `others` instead of the computed ones. `changed` gets the numbers
-    that a layer reads, and returns what it reads instead. Values that aren't wanted are only in memory until the last
-    layer has read them, since all values of a net with large images need gigabytes.
+    Later layers read the values in `others` instead of the computed ones. `changed` gets the numbers that a layer
+    reads, and returns what it reads instead. Values that aren't wanted are only in memory until the last layer has read
+    them, since all values of a net with large images need gigabytes.
     """
     like = next((blob for layer in built.layers for blob in layer.parameters()), torch.empty(0))
     edges = {edge: _tensor(inputs[built.graph.blobs[edge]], like) for edge in built.input_edges()}

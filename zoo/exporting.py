@@ -127,14 +127,9 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     if written.difference is not None or not request.verify:
         proofs.append(Proof(f"as {request.format}", written.difference, _tolerance(request)))
     proofs += written.in_runtime
-    notes = (
-        written.notes
-        if runtime is None or runtime.program is not None
-        else (
-            *written.notes,
-            f"{runtime.title} doesn't run here, so the net was only compared with what it is known to take",
-        )
-    )
+    notes = list(written.notes)
+    if runtime is not None and runtime.program is None:
+        notes.append(f"{runtime.title} doesn't run here, so the net was only compared with what it is known to take")
     if written.decoder is not None:
         decoder, difference = written.decoder
         proofs.append(Proof(f"decoder '{decoder.name}'", difference, _tolerance(request)))
@@ -149,7 +144,7 @@ def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
         tuple(proofs),
         trained.names,
         written.unproved,
-        notes,
+        tuple(notes),
         written.sizes,
         written.quantized,
         data=data,

@@ -17,6 +17,20 @@ INVERSE_OF_SUMS = """
     layer { name: "inverse" type: "Power" bottom: "sums" top: "inverse" power_param { power: -1 } }
 """
 
+# A detector that finds nothing in random images, because the background always wins.
+DETECTOR = """
+layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 1, 2, 4] } } }
+layer { name: "l" type: "InnerProduct" bottom: "x" top: "l"
+  inner_product_param { num_output: 12 weight_filler { type: "gaussian" std: 0.01 } } }
+layer { name: "s" type: "InnerProduct" bottom: "x" top: "s"
+  inner_product_param { num_output: 9 weight_filler { type: "gaussian" std: 0.01 } } }
+layer { name: "c" type: "Convolution" bottom: "x" top: "c" convolution_param { num_output: 2 kernel_size: 2 } }
+layer { name: "p" type: "PriorBox" bottom: ["c", "x"] top: "p" prior_box_param { min_size: 2 offset: 0.5 step: 1 } }
+layer { name: "d" type: "DetectionOutput" bottom: ["l", "s", "p"] top: "d" detection_output_param {
+  num_classes: 3 share_location: true code_type: CENTER_SIZE confidence_threshold: 0.9 keep_top_k: 5
+  nms_param { nms_threshold: 0.5 top_k: 5 } } }
+"""
+
 
 def net_of(text: str, *, phase: str = "TEST", dialect: str | None = None) -> Net:
     """Return a net whose initial values are always the same."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from converters.rewriting import Proof
 from netdsl.model.data_shapes import dimensions
-from zoo.cli.output import print_line
+from zoo.cli.output import counted, print_line
 from zoo.converting import ConvertedFiles
 from zoo.exporting import ExportedFiles, QuantizedModel
 from zoo.requests.exporting import ConvertRequest, ExportRequest, VerifyRequest
@@ -53,7 +53,7 @@ def _proof_line(proof: Proof) -> str:
 def _quantized_line(quantized: QuantizedModel) -> str:
     if quantized.difference is None:
         return "quantized to int8: not compared"
-    items = f"{quantized.items:,} item{'' if quantized.items == 1 else 's'}"
+    items = counted(quantized.items or 0, "item")
     return f"quantized to int8: outputs differ by {quantized.difference:.1e} of their spread on {items}"
 
 

@@ -19,7 +19,7 @@ from converters.onnx.reader import OnnxReader
 from converters.onnx.session import open_onnx_session
 from netdsl.errors import ConversionError
 from netdsl.training.net import Net
-from tests.converters.nets import net_of
+from tests.converters.nets import DETECTOR, net_of
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -39,18 +39,6 @@ TWO_BRANCHES = f"""
     layer {{ name: "end" type: "InnerProduct" bottom: "pool" top: "end"
              inner_product_param {{ num_output: 5 {FILLER} }} }}
     layer {{ name: "prob" type: "Softmax" bottom: "end" top: "prob" }}
-"""
-DETECTOR = """
-layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 1, 2, 4] } } }
-layer { name: "l" type: "InnerProduct" bottom: "x" top: "l"
-  inner_product_param { num_output: 12 weight_filler { type: "gaussian" std: 0.01 } } }
-layer { name: "s" type: "InnerProduct" bottom: "x" top: "s"
-  inner_product_param { num_output: 9 weight_filler { type: "gaussian" std: 0.01 } } }
-layer { name: "c" type: "Convolution" bottom: "x" top: "c" convolution_param { num_output: 2 kernel_size: 2 } }
-layer { name: "p" type: "PriorBox" bottom: ["c", "x"] top: "p" prior_box_param { min_size: 2 offset: 0.5 step: 1 } }
-layer { name: "d" type: "DetectionOutput" bottom: ["l", "s", "p"] top: "d" detection_output_param {
-  num_classes: 3 share_location: true code_type: CENTER_SIZE confidence_threshold: 0.9 keep_top_k: 5
-  nms_param { nms_threshold: 0.5 top_k: 5 } } }
 """
 
 

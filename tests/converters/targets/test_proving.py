@@ -17,23 +17,10 @@ from netdsl import Net
 from netdsl.errors import ConversionError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
+from tests.converters.nets import DETECTOR
 from tests.converters.targets.conftest import Ready
 
 pytest.importorskip("onnxruntime")
-
-# A detector that finds nothing in random images, because the background always wins.
-DETECTOR = """
-layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 1, 2, 4] } } }
-layer { name: "l" type: "InnerProduct" bottom: "x" top: "l"
-  inner_product_param { num_output: 16 weight_filler { type: "gaussian" std: 0.01 } } }
-layer { name: "s" type: "InnerProduct" bottom: "x" top: "s"
-  inner_product_param { num_output: 12 weight_filler { type: "gaussian" std: 0.01 } } }
-layer { name: "c" type: "Convolution" bottom: "x" top: "c" convolution_param { num_output: 2 kernel_size: 2 } }
-layer { name: "p" type: "PriorBox" bottom: ["c", "x"] top: "p" prior_box_param { min_size: 2 offset: 0.5 step: 1 } }
-layer { name: "d" type: "DetectionOutput" bottom: ["l", "s", "p"] top: "d" detection_output_param {
-  num_classes: 3 share_location: true code_type: CENTER_SIZE confidence_threshold: 0.9 keep_top_k: 5
-  nms_param { nms_threshold: 0.5 top_k: 5 } } }
-"""
 
 # Runs the model in onnxruntime, and then what a test adds.
 PROGRAM = """import numpy as np
@@ -50,8 +37,7 @@ def change(value):
 
 @pytest.fixture
 def detector(tmp_path: Path) -> tuple[Model, Path]:
-    text = DETECTOR.replace("num_output: 12", "num_output: 9").replace("num_output: 16", "num_output: 12")
-    Net(from_text(text, pb.NetParameter)).save(tmp_path / "w.caffemodel")
+    Net(from_text(DETECTOR, pb.NetParameter)).save(tmp_path / "w.caffemodel")
     model = open_model(tmp_path / "w.caffemodel")
     export_onnx(model, tmp_path / "m.onnx", verify=False)
     return model, tmp_path / "m.onnx"
@@ -99,8 +85,7 @@ def test_a_net_that_selects_nothing_is_proved_as_a_whole(ready: Ready, tmp_path:
 
 @pytest.mark.parametrize("selects", [True, False])
 def test_a_quantized_net_is_compared_with_onnxruntime(ready: Ready, tmp_path: Path, selects: bool) -> None:
-    text = DETECTOR.replace("num_output: 12", "num_output: 9").replace("num_output: 16", "num_output: 12")
-    text = text if selects else text[: text.index('layer { name: "c"')]
+    text = DETECTOR if selects else DETECTOR[: DETECTOR.index('layer { name: "c"')]
     Net(from_text(text, pb.NetParameter)).save(tmp_path / "w.caffemodel")
     model, file = open_model(tmp_path / "w.caffemodel"), tmp_path / "m.onnx"
     images = np.random.default_rng(0).standard_normal((5, 1, 2, 4)).astype(np.float32)
