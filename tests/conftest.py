@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Generator
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # set before torch is loaded: tests and their processes run in parallel
 os.environ.setdefault("NETDSL_PROGRESS", "no")  # whether a line reports progress depends on the speed of the machine
@@ -74,3 +76,15 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> None:
 def pytest_runtest_setup() -> None:
     """Seed the random numbers, so that weights are the same in any order of tests."""
     torch.manual_seed(1701)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what a program wrote that a test ran and that failed."""
+    report = yield
+    failure = None if call.excinfo is None else call.excinfo.value
+    if isinstance(failure, (subprocess.CalledProcessError, subprocess.TimeoutExpired)):
+        for name, written in {"stdout": failure.stdout, "stderr": failure.stderr}.items():
+            text = written.decode(errors="replace") if isinstance(written, bytes) else written
+            report.sections.append((f"{name} of the program", text or ""))
+    return report

@@ -281,6 +281,11 @@ def _to_onnx(
             f"for some random inputs, rounding alone changes the outputs by {report.rounding:.1e} of their spread; the "
             "comparison is for others"
         )
+    if report is not None and report.unavoidable:
+        notes.append(
+            f"the outputs differ by {report.difference:.1e} of their spread, more than {report.tolerance:g}, but "
+            f"rounding alone changes them by {report.unavoidable:.1e}"
+        )
     changed = request.rgb or request.mean or request.prune_to or request.decode
     if request.int8 and request.calibrate is None and not changed:  # the net's test data are data for the model
         notes.append(f"the score of the quantized model: zoo test {request.net} --with {path}")

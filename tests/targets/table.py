@@ -31,22 +31,24 @@ from converters.targets.session import TOLERANCE
 from converters.targets.target import TARGETS, Target
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.opening import open_model
+from zoo.catalogue import names
 from zoo.exporting import export
 
-# Nets of the catalogue whose made-up weights compute in seconds.
-NETS = (
-    "lenet", "alexnet", "caffenet", "shapes", "mnist-autoencoder", "mnist-siamese", "cifar10-quick", "cifar10-full",
-    "nin", "googlenet", "squeezenet-1.0", "squeezenet-1.1", "ssd-shapes", "ssd-300-mobilenet", "openpose-body",
-    "char-rnn", "resnet-18", "resnet-34", "resnet-50", "resnet-101", "resnet-152", "cifar-resnet-20",
-    "cifar-resnet-56", "cifar-resnet-110", "densenet-121", "mobilenet-v1", "mobilenet-v2", "shufflenet",
-)  # fmt: skip
+# Smaller images than the catalogue's, for nets that read images of any size.
+_SIZES = {
+    **dict.fromkeys(("fcn-32s", "fcn-16s", "fcn-8s", "hed"), (3, 160, 160)),
+    "faster-rcnn-vgg16": (3, 240, 320),
+}
+_BATCHES = {"lrcn": 16}  # the frames of a clip
 _SHOWN = 160  # characters of a reason
 _TOOLS = ("pip", "setuptools")
 
 
 def write_net(name: str, folder: Path) -> tuple[str, str]:
     """Write a net of the catalogue with made-up weights whose outputs aren't constant. Returns its two files."""
-    model = with_made_up_weights(deploy_model(open_model(name, deployed=True), batch=1))
+    sizes = {"data": _SIZES[name]} if name in _SIZES else {}
+    deployed = deploy_model(open_model(name, deployed=True), shapes=sizes, batch=_BATCHES.get(name, 1))
+    model = with_made_up_weights(deployed)
     net, weights = write_caffe(model, folder / f"{name}.prototxt")
     return str(net), str(weights)
 
@@ -138,7 +140,7 @@ def _print_table(nets: Mapping[str, Callable[[], tuple[str, str]]], targets: Seq
 def main() -> int:
     """Install the targets, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("nets", nargs="*", help="by default all that compute in seconds")
+    parser.add_argument("nets", nargs="*", help="by default the whole catalogue")
     parser.add_argument("--targets", nargs="+", default=sorted(TARGETS), choices=sorted(TARGETS))
     parser.add_argument("--files", type=Path, help="a folder of nets, in place of the catalogue's")
     options = parser.parse_args()
@@ -154,7 +156,7 @@ def main() -> int:
         if options.files is not None:
             found = {name: (lambda files=files: files) for name, files in nets_below(options.files)}
         else:
-            found = {name: (lambda name=name: write_net(name, Path(folder))) for name in options.nets or NETS}
+            found = {name: (lambda name=name: write_net(name, Path(folder))) for name in options.nets or names()}
         _print_table(found, options.targets)
     return 0
 

@@ -135,7 +135,7 @@ class FolderRendezvous(Rendezvous):
             try:
                 published, state = _read(self._file)
             except (OSError, msgspec.MsgspecError):
-                leftover = None
+                leftover, unreachable_since = None, 0.0
                 continue
             is_alive = state != leftover
             if published.spec is None:

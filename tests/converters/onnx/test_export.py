@@ -12,6 +12,7 @@ import pytest
 from caffe_proto.errors import FileError
 from converters.onnx import Metadata, export_onnx, newest_opset, save_onnx, to_onnx, verify
 from converters.onnx.library import inference_session
+from converters.onnx.verification import Report
 from netdsl.errors import ConversionError
 from tests.converters.nets import INVERSE_OF_SUMS, net_of
 
@@ -169,6 +170,28 @@ def test_inputs_for_which_a_net_amplifies_rounding_are_replaced() -> None:
     weights = next(each for each in model.graph.initializer if each.name == "sums/weight")
     weights.raw_data = (np.frombuffer(weights.raw_data, np.float32) * np.float32(1.001)).tobytes()
     assert not verify(model, net).passed
+
+
+def test_a_difference_that_rounding_alone_makes_is_accepted() -> None:
+    net = net_of(
+        """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [2, 3, 8, 8] } } }
+        layer { name: "far" type: "Power" bottom: "x" top: "far" power_param { shift: 1000 } }
+        layer { name: "near" type: "Power" bottom: "far" top: "near" power_param { shift: -1000 } }"""
+    )
+    model = to_onnx(net)
+
+    def changed_by(units: int) -> Report:
+        changed = onnx.ModelProto()
+        changed.CopyFrom(model)
+        constant = next(each for each in changed.graph.initializer if each.name == "near/constant")
+        constant.CopyFrom(
+            onnx.numpy_helper.from_array(np.float32(-1000) + units * np.spacing(np.float32(1000)), constant.name)
+        )
+        return verify(changed, net)
+
+    report = changed_by(1)
+    assert report.passed and report.tolerance < report.difference <= report.unavoidable
+    assert not changed_by(20).passed
 
 
 def test_only_a_model_that_computes_the_same_is_written(tmp_path: Path) -> None:

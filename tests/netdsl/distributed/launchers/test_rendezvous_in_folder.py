@@ -6,10 +6,11 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -128,6 +129,38 @@ def test_the_spec_of_a_killed_supervisor_is_ignored(
     rendezvous.publish(spec)
     assert other.result(PATIENCE).control == spec.control
     rendezvous.close()
+
+
+def test_the_time_without_a_way_to_the_first_begins_anew_with_its_next_supervisor(
+    tmp_path: Path, spec: WorkerSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, first, second = 1.0, FolderRendezvous(tmp_path), FolderRendezvous(tmp_path)
+    monkeypatch.setattr(rendezvous_in_folder, "_BEAT", PATIENCE)
+    steps: Iterator[Callable[[], object]] = iter(
+        [
+            lambda: first.publish(spec),  # and the connection to it fails
+            first.close,
+            lambda: second.publish(spec),  # and the first connection to it fails, but not the next one
+            lambda: None,
+        ]
+    )
+
+    def pass_time(seconds: float) -> None:
+        nonlocal now
+        now += 20.0  # in two steps, longer than an unreachable first worker is tried
+        next(steps)()
+
+    failures = iter([OSError("no way"), OSError("no way")])
+
+    def reached(found: WorkerSpec) -> WorkerSpec:
+        for failure in failures:
+            raise failure
+        return found
+
+    monkeypatch.setattr(rendezvous_in_folder, "reached", reached)
+    monkeypatch.setattr(rendezvous_in_folder, "time", SimpleNamespace(sleep=pass_time, monotonic=lambda: now))
+    assert FolderRendezvous(tmp_path).await_spec(1) == spec
+    second.close()
 
 
 def test_a_refused_start_leaves_what_another_process_has_published(tmp_path: Path, spec: WorkerSpec) -> None:
