@@ -16,7 +16,14 @@ from caffe_proto.errors import name_advice
 from converters.running import Work, difference, edge_values, made_up_inputs, output_values, unreported
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
-from netdsl.layer.deploying import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
+from netdsl.layer.deploying import (
+    AbsorbsAffine,
+    AbsorbsPreparation,
+    BecomesConvolution,
+    ChannelAffine,
+    ComputedByOthers,
+    NewLayer,
+)
 from netdsl.model.model import Model
 from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import AnyArray
@@ -42,6 +49,7 @@ class Rewrites:
     mean: tuple[float, ...] = ()
     fully_convolutional: bool = False
     precision: Precision | None = None
+    lacks: Callable[[pb.LayerParameter], bool] | None = None  # whether the program to write for lacks a layer's type
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,13 @@ def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
         yield _RewriteStep(f"the net ends at layer '{name}'", lambda current: prune_to(current, name), end=name)
     if rewrites.fold:
         yield _RewriteStep("normalizations and scales folded", fold_affine)
+    if (lacks := rewrites.lacks) is not None:
+        found = [layer.layer.type for _, layer in _replaceable(model.layers(Phase.TEST), lacks)]
+        if found:
+            kinds = ", ".join(dict.fromkeys(found))
+            yield _RewriteStep(
+                f"layers of type {kinds} as layers that the target has", lambda current: replace_lacking(current, lacks)
+            )
     if rewrites.swap or rewrites.mean:
         preprocessing = preprocessing_of(model, rewrites)
         what = [*(["BGR to RGB"] if rewrites.swap else []), *(["mean subtracted"] if rewrites.mean else [])]
@@ -293,6 +308,23 @@ class Preprocessing:
         """Return the batch of images that becomes this one when it is preprocessed."""
         mean = np.asarray(self.mean, np.float32).reshape(-1, *[1] * (image.ndim - 2))
         return np.ascontiguousarray((image + mean)[:, np.argsort(self.order)])
+
+
+def replace_lacking(model: Model, lacks: Callable[[pb.LayerParameter], bool]) -> Model:
+    """Replace the layers whose types a program lacks by layers that compute the same values, where there are such."""
+    built = model.layers(Phase.TEST)
+    changes = {
+        index: [(other, list[Tensor]()) for other in layer.in_other_layers()]
+        for index, layer in _replaceable(built, lacks)
+    }
+    return _with_changes(model, built, changes) if changes else model
+
+
+def _replaceable(built: Built, lacks: Callable[[pb.LayerParameter], bool]) -> Iterator[tuple[int, ComputedByOthers]]:
+    """Yield the layers whose types a program lacks, and that others compute too, with their indices."""
+    for index, (node, layer) in enumerate(built.pairs()):
+        if isinstance(layer, ComputedByOthers) and lacks(node.layer):
+            yield index, layer
 
 
 def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:

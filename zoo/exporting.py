@@ -23,6 +23,7 @@ from converters.onnx.reader import ANY_READER
 from converters.rewriting import Proof, Rewrites, preprocessing_of, rewrite
 from converters.running import TOLERANCE, Agreement, Arrays, Work
 from converters.targets.proving import prove_in_target, prove_quantized_in_target, reader_of
+from converters.targets.rules import lacks
 from converters.targets.session import INTEGER_TOLERANCE, needed_environment
 from converters.targets.session import TOLERANCE as TARGET_TOLERANCE
 from converters.targets.target import target_of
@@ -168,7 +169,9 @@ def _quantization(model: Model, request: ExportRequest, listen: Listen) -> Quant
 def _rewrites(request: ExportRequest) -> Rewrites:
     precision = None if request.precision is None else Precision[request.precision.upper()]
     fold = request.fold or request.int8
-    return Rewrites(request.prune_to, fold, request.rgb, request.mean, request.fully_convolutional, precision)
+    target = None if request.runtime is None else target_of(request.runtime)
+    lacking = partial(lacks, target) if target is not None and target.format == "caffe" else None
+    return Rewrites(request.prune_to, fold, request.rgb, request.mean, request.fully_convolutional, precision, lacking)
 
 
 def _to_caffe(model: Model, trained: Model, request: ExportRequest, reported: Work) -> _Written:

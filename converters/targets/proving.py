@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,8 +19,9 @@ from converters.onnx.files import load_onnx
 from converters.onnx.quantization import Quantization, fitting_batches
 from converters.onnx.reader import OnnxReader
 from converters.onnx.session import WrittenModel, open_onnx_session
+from converters.rewriting import replace_lacking
 from converters.running import Work, difference, selection_axes, unreported
-from converters.targets.rules import check_rules
+from converters.targets.rules import check_rules, lacks
 from converters.targets.session import TargetSession, open_target_session
 from converters.targets.target import Target
 from netdsl.errors import ConversionError
@@ -109,8 +111,9 @@ def _difference_when_quantized(target: Target, file: Path, quantization: Quantiz
 def try_in_target(model: Model, target: Target, tolerance: float, work: Work = unreported) -> list[PartDifference]:
     """Write a model for a target into a temporary folder, and prove it there. Raises a `ConversionError` as
     `prove_in_target` does."""
+    fitting = replace_lacking(model, partial(lacks, target)) if target.format == "caffe" else model
     with TemporaryDirectory() as folder:
-        return prove_in_target(model, target, _written(model, target, Path(folder)), tolerance, work)
+        return prove_in_target(fitting, target, _written(fitting, target, Path(folder)), tolerance, work)
 
 
 def _other_sizes(model: Model, session: TargetSession, tolerance: float, work: Work) -> list[PartDifference]:

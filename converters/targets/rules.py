@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.dialects import BVLC, dialect_named, missing_in
 from caffe_proto.errors import few
 from caffe_proto.locations import error_label
@@ -39,15 +40,42 @@ def _operators(target: Target, files: Sequence[Path]) -> Iterator[str]:
             yield f"layer '{node.name.partition('/')[0]}' needs the operator {node.op_type}"
 
 
-def _layers(model: Model, target: Target) -> Iterator[str]:
-    """Yield the types of layers and the settings that a fork of Caffe doesn't have, and what Caffe computes
-    differently."""
+def lacks(target: Target, layer: pb.LayerParameter) -> bool:
+    """Return whether a target is known to lack the type of a layer."""
+    if target.layers:
+        return layer.type not in target.layers
     if target.fork is None:
-        return
-    dialect, built = dialect_named(target.fork), model.layers(Phase.TEST)
+        return False
+    kind = LAYERS.get(layer.type)
+    return kind is None or not {BVLC.name, target.fork} & set(capabilities(kind).origins)
+
+
+def _layers(model: Model, target: Target) -> Iterator[str]:
+    """Yield the types of layers and the settings that a fork of Caffe or a reader of its files doesn't have, and what
+    Caffe computes differently."""
+    built = model.layers(Phase.TEST)
     for node in built.graph.nodes:
-        kind = LAYERS.get(node.layer.type)
-        known = kind is not None and {BVLC.name, dialect.name} & set(capabilities(kind).origins)
-        missing = dict.fromkeys(missing_in(node.layer, dialect)) if known else [node.layer.type]
-        yield from (f"{error_label(node.layer)}: {dialect.title} has no {name}" for name in missing)
-    yield from caffe_notes([built.graph], [built])
+        label = error_label(node.layer)
+        if lacks(target, node.layer):
+            yield f"{label}: {target.title} has no {node.layer.type}"
+        elif target.fork is not None:
+            dialect = dialect_named(target.fork)
+            missing = dict.fromkeys(missing_in(node.layer, dialect))
+            yield from (f"{label}: {target.title} has no {name}" for name in missing)
+        yield from _other_settings(node.layer, target, label)
+    if target.fork is not None:
+        yield from caffe_notes([built.graph], [built])
+
+
+def _other_settings(layer: pb.LayerParameter, target: Target, label: str) -> Iterator[str]:
+    """Yield the settings of a layer whose values a target doesn't take."""
+    for name, taken in target.layer_settings.items():
+        parameter, _, field = name.partition(".")
+        if not layer.HasField(parameter):
+            continue
+        value = getattr(getattr(layer, parameter), field)
+        found = value if isinstance(value, (int, float)) else tuple(value)
+        if found not in taken:
+            values = " or ".join(str(list(each) if isinstance(each, tuple) else each) for each in taken)
+            shown = list(found) if isinstance(found, tuple) else found
+            yield f"{label}: {target.title} takes {name} {values}, not {shown}"

@@ -42,6 +42,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     misreads: tuple[Literal["padded-1x1-convolution"], ...] = ()  # forms of ONNX that the program computes wrongly
     operators: tuple[str, ...] = ()  # those of ONNX that the program takes, if it doesn't take all
     fork: str | None = None  # the dialect of Caffe whose layers and settings the program has, besides BVLC's
+    layers: tuple[str, ...] = ()  # types of Caffe's layers that the program takes, if it doesn't take all of the fork's
+    # For fields such as `permute_param.order`, the values that the program takes.
+    layer_settings: Mapping[str, tuple[tuple[int, ...] | int, ...]] = {}
     sources: Mapping[str, str] = {}  # an address that proves a fact, by the fact's field
     adds_zeros: bool = False  # whether layers that select items fill up their outputs with zeros
     integers: IntegerForm = IntegerForm()  # the form of a quantized model's integers

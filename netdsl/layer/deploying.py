@@ -85,3 +85,11 @@ class BecomesConvolution(Layer):
         For larger images, it computes the layer at each position.
         """
         raise NotImplementedError
+
+
+class ComputedByOthers(Layer):
+    """A layer whose values more common layers compute too, for programs that don't have its type."""
+
+    def in_other_layers(self) -> list[pb.LayerParameter]:
+        """Return layers that compute the same values one after the other."""
+        raise NotImplementedError

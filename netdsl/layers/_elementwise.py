@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, Layer, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import reshaped
@@ -35,6 +37,36 @@ def log_of_base(base: float) -> float:
     if base <= 0:
         raise NetError(f"base is {base:g}; set it to a positive number, or to -1 for e")
     return math.log(base)
+
+
+def clamping_layers(layer: pb.LayerParameter, low: float, high: float) -> list[pb.LayerParameter]:
+    """Return layers of Caffe's first release that clamp a layer's bottom between two bounds, of which either can be
+    infinite: max(x, low) is relu(x - low) + low, and min(x, high) is high - relu(high - x)."""
+    steps = list[tuple[str, dict[str, Any]]]()
+    shift = 0.0  # what the next Power layer has to add
+    if math.isfinite(low):
+        steps += [*([_power(1, -low)] if low else []), ("ReLU", {})]
+        shift = low
+    if math.isfinite(high):
+        steps += [_power(-1, high - shift), ("ReLU", {}), _power(-1, high)]
+    elif shift:
+        steps.append(_power(1, shift))
+    return _chained(layer, steps)
+
+
+def _chained(layer: pb.LayerParameter, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> list[pb.LayerParameter]:
+    """Return layers of types with settings, which work one after the other in place of a layer, in its top."""
+    layers = list[pb.LayerParameter]()
+    for number, (kind, settings) in enumerate(steps):
+        bottom = layer.top if layers else layer.bottom
+        layers.append(
+            pb.LayerParameter(name=f"{layer.name}/{number}", type=kind, bottom=bottom, top=layer.top, **settings)
+        )
+    return layers
+
+
+def _power(scale: float, shift: float) -> tuple[str, dict[str, Any]]:
+    return "Power", {"power_param": {"scale": scale, "shift": shift}}
 
 
 def check_pair(bottoms: Sequence[Shape]) -> None:

@@ -10,12 +10,13 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.deploying import ComputedByOthers
 from netdsl.layer.onnx_form import clamped
 from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward
-from netdsl.layers._elementwise import Elementwise
+from netdsl.layers._elementwise import Elementwise, clamping_layers
 
 
-class Clip(Elementwise, KeepsSigns, ReadsInBackward):
+class Clip(Elementwise, KeepsSigns, ReadsInBackward, ComputedByOthers):
     """Computes max(min, min(x, max)). The gradient passes at the bounds themselves."""
 
     config = pb.ClipParameter
@@ -41,3 +42,6 @@ class Clip(Elementwise, KeepsSigns, ReadsInBackward):
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return clamped(g, x, self.min, self.max)
+
+    def in_other_layers(self) -> list[pb.LayerParameter]:
+        return clamping_layers(self.layer, self.min, self.max)

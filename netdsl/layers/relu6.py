@@ -10,14 +10,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.deploying import ComputedByOthers
 from netdsl.layer.onnx_form import clamped
 from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward
-from netdsl.layers._elementwise import Elementwise
+from netdsl.layers._elementwise import Elementwise, clamping_layers
 from netdsl.layers._settings import refuse
 
 
-class ReLU6(Elementwise, KeepsSigns, ReadsInBackward):
+class ReLU6(Elementwise, KeepsSigns, ReadsInBackward, ComputedByOthers):
     """Computes min(max(x, 0) + slope * min(x, 0), 6). The gradient is 0 where the top is 6."""
 
     origin = "several forks"
@@ -49,3 +51,11 @@ class ReLU6(Elementwise, KeepsSigns, ReadsInBackward):
         if not self.slope:
             return clamped(g, x, 0, 6)
         return clamped(g, g.node("LeakyRelu", x, alpha=self.slope), -math.inf, 6)
+
+    def in_other_layers(self) -> list[pb.LayerParameter]:
+        if not self.slope:
+            return clamping_layers(self.layer, 0, 6)
+        leaky = copy_of(self.layer, without=["relu6_param"])
+        leaky.type, leaky.relu_param.negative_slope = "ReLU", self.slope
+        in_top = pb.LayerParameter(name=self.layer.name, bottom=leaky.top, top=leaky.top)
+        return [leaky, *clamping_layers(in_top, -math.inf, 6)]

@@ -15,6 +15,7 @@ from converters.rewriting import (
     fold_affine,
     make_fully_convolutional,
     prune_to,
+    replace_lacking,
     rewrite,
     round_weights,
 )
@@ -217,3 +218,29 @@ def test_preprocessing_is_undone() -> None:
     image = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
     preprocessing = Preprocessing.of(3, swap_channels=True, mean=[10, 20, 30])
     np.testing.assert_allclose(preprocessing(preprocessing.undo(image)), image, atol=1e-5)  # 30 and back
+
+
+@pytest.mark.parametrize(
+    "clamping",
+    [
+        'type: "Clip" clip_param { min: 0 max: 0.6 }',
+        'type: "Clip" clip_param { min: -0.3 max: 0.6 }',
+        'type: "Clip" clip_param { min: -0.3 max: inf }',
+        'type: "Clip" clip_param { min: -inf max: 0.6 }',
+        'type: "ReLU6"',
+        'type: "ReLU6" relu6_param { negative_slope: 0.1 }',
+    ],
+)
+@pytest.mark.parametrize("top", ["c", "t"])
+def test_layers_that_a_program_lacks_are_computed_by_others(clamping: str, top: str) -> None:
+    before = model(INPUT + CONV + f"""layer {{ name: "t" {clamping} bottom: "c" top: "{top}" }}""")
+    after = replace_lacking(before, lambda layer: layer.type in ("Clip", "ReLU6"))
+    assert {layer.type for layer in after.net.layer[2:]} <= {"ReLU", "Power"}
+    assert difference_after(before, after) <= EXACT
+    assert replace_lacking(before, lambda layer: False) is before
+
+
+def test_only_replaced_layers_are_a_step() -> None:
+    before = model(INPUT + CONV)
+    after, proofs = rewrite(before, Rewrites(lacks=lambda layer: True))
+    assert after is before and not proofs

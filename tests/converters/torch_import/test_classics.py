@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -13,6 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from caffe_proto.files import CaffeFile, write
+from converters.rewriting import Rewrites, rewrite
+from converters.targets.proving import try_in_target
+from converters.targets.rules import lacks
+from converters.targets.target import TARGETS
 from converters.torch_import import from_torch
 from netdsl.model.model import Model
 from netdsl.model.weights.writing import write_weights
@@ -258,3 +263,12 @@ def test_another_reader_of_caffe_nets_computes_the_same(name: str, tmp_path: Pat
     with torch.no_grad():
         wanted = module(image).numpy()
     assert np.abs(reader.forward().reshape(wanted.shape) - wanted).max() <= 1e-5 * np.ptp(wanted)
+
+
+@pytest.mark.parametrize("name", sorted(NETS.keys() - {"GoogLeNet", "ShuffleNetV2"}))
+def test_a_classic_keeps_the_rules_of_a_chip_that_reads_caffe(name: str) -> None:
+    model = from_torch(trained(name), [torch.randn(1, 3, 64, 68)])
+    assert try_in_target(model, TARGETS["nnie"], 0) == []
+    fitting, proofs = rewrite(model, Rewrites(lacks=partial(lacks, TARGETS["nnie"])))
+    assert all(proof.difference is not None and proof.difference <= 1e-5 for proof in proofs)
+    assert {layer.type for layer in fitting.net.layer} <= set(TARGETS["nnie"].layers)

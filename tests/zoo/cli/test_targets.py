@@ -112,7 +112,7 @@ def test_a_net_is_compared_with_the_rules_of_a_target_that_does_not_run_here(zoo
     done = zoo("check", "lenet", "--for", "bvlc-caffe")
     assert done.code == 0 and done.out.endswith("lenet: keeps the rules of bvlc-caffe, which doesn't run here\n")
     done = zoo("check", "ssd-300-mobilenet", "--for", "bvlc-caffe", "--stub-unknown")
-    assert done.code == 1 and "BVLC Caffe has no Permute" in done.out
+    assert done.code == 1 and "BVLC's Caffe has no Permute" in done.out
     assert zoo("targets", "install", "tensorrt").code == 2
     assert "bvlc-caffe" in zoo("targets", "list").out and "(rules)" in zoo("targets", "list").out
 
