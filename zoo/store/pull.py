@@ -54,6 +54,14 @@ def with_fields(text: str, values: Mapping[str, str]) -> str:
     return text[: match.start("front")] + front + lines + text[match.start("end") :]
 
 
+def with_missing_fields(text: str, values: Mapping[str, str]) -> str:
+    """Return the text of a card with values for those fields that it lacks."""
+    match = _FRONT_MATTER.match(text)
+    front = "" if match is None else match["front"]
+    lacking = {name: value for name, value in values.items() if not re.search(rf"(?m)^{re.escape(name)}[ \t]*:", front)}
+    return with_fields(text, lacking)
+
+
 def _settle_card(folder: IncomingFolder, name: str) -> Card:
     """Return the card of a folder, and write one if it has none. A hub's card may lack the required field `name`, which
     is added. A card in any other format is kept as a text under another name."""

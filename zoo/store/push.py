@@ -15,8 +15,9 @@ from zoo.cards import CARD, Card, parse_card
 from zoo.model_folder import ModelFolder
 from zoo.store.errors import StoreError
 from zoo.store.hub import HubSource, upload
+from zoo.store.hub_card import hub_fields, use_of
 from zoo.store.incoming_folder import hash_file, is_kept, stored_name
-from zoo.store.pull import NOT_PUBLISHED, expected_weights, with_fields
+from zoo.store.pull import NOT_PUBLISHED, expected_weights, with_fields, with_missing_fields
 from zoo.store.sources import HUB
 
 _WHAT_TO_WRITE = (
@@ -43,6 +44,8 @@ def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Calla
     text = _card_text(folder, card, tell)
     if target.startswith(HUB):
         repository = HubSource(target.removeprefix(HUB)).repository
+        text = with_missing_fields(text, hub_fields(card, [path.name for path in files]))
+        text += "" if f"hf:{repository}" in text else use_of(repository)
         address = _push_to_hub(files, text, repository, card.name, private=private)
     else:
         address = _push_to_folder(files, text, local_path(target, "a folder"))

@@ -148,6 +148,7 @@ def test_a_folder_is_pushed_with_the_hash_of_its_weights(hub: FileServer, tmp_pa
     assert sent["w.caffemodel"] == WEIGHTS
     front = sent["README.md"].decode().split("---\n")[1]
     assert f"sha256: {hashlib.sha256(WEIGHTS).hexdigest()}\n" in front and "extra: stays\n" in front
+    assert "library_name: netdsl\n" in front and sent["README.md"].decode().count("$ zoo pull hf:me/mine") == 1
     assert told.notices == [f"{folder}: left out notes.py"]
     del hub.posts["/api/models/me/mine/commit/main"]
     with pytest.raises(StoreError, match=r"^hf:me/mine: "):
