@@ -44,10 +44,13 @@ def lacks(target: Target, layer: pb.LayerParameter) -> bool:
     """Return whether a target is known to lack the type of a layer."""
     if target.layers:
         return layer.type not in target.layers
-    if target.fork is None:
-        return False
-    kind = LAYERS.get(layer.type)
-    return kind is None or not {BVLC.name, target.fork} & set(capabilities(kind).origins)
+    return target.fork is not None and not _is_of(target.fork, layer.type)
+
+
+def _is_of(fork: str, type_name: str) -> bool:
+    """Return whether a fork of Caffe has a type of layers."""
+    kind = LAYERS.get(type_name)
+    return kind is not None and bool({BVLC.name, fork} & set(capabilities(kind).origins))
 
 
 def _layers(model: Model, target: Target) -> Iterator[str]:
@@ -58,7 +61,7 @@ def _layers(model: Model, target: Target) -> Iterator[str]:
         label = error_label(node.layer)
         if lacks(target, node.layer):
             yield f"{label}: {target.title} has no {node.layer.type}"
-        elif target.fork is not None:
+        elif target.fork is not None and _is_of(target.fork, node.layer.type):
             dialect = dialect_named(target.fork)
             missing = dict.fromkeys(missing_in(node.layer, dialect))
             yield from (f"{label}: {target.title} has no {name}" for name in missing)

@@ -25,6 +25,7 @@ NET = """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1,
 layer { name: "c" type: "Convolution" bottom: "x" top: "c" convolution_param { num_output: 2 kernel_size: 1 } }
 layer { name: "s" type: "Sigmoid" bottom: "c" top: "s" }"""
 PERMUTED = NET + """layer { name: "p" type: "Permute" bottom: "s" top: "p" permute_param { order: [0, 2, 3, 1] } }"""
+UPSAMPLED = """layer { name: "u" type: "Upsample" bottom: "s" top: "u" upsample_param { scale: 2 } }"""
 RELU6 = NET + """layer { name: "r" type: "ReLU6" bottom: "s" top: "r" }"""
 
 
@@ -50,6 +51,7 @@ def test_an_operator_that_a_target_lacks_is_named_with_its_layer(tmp_path: Path)
         (RELU6, "ssd-caffe", "layer 'r': .* has no ReLU6"),
         (NET.replace("kernel_size: 1", "kernel_size: 1 group: 2"), "bvlc-caffe", ""),
         (PERMUTED, "nnie", ""),
+        (NET + UPSAMPLED, "nnie", ""),  # a layer of another fork, whose settings aren't the named one's
         (PERMUTED.replace("[0, 2, 3, 1]", "[0, 3, 1, 2]"), "nnie", r"NNIE takes .*order \[0, 2, 3, 1\], not \[0, 3, "),
         (NET + """layer { name: "e" type: "Swish" bottom: "s" top: "e" }""", "nnie", "NNIE has no Swish"),
     ],
