@@ -106,7 +106,8 @@ def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
     if rewrites.fold:
         yield _RewriteStep("normalizations and scales folded", fold_affine)
     if (lacks := rewrites.lacks) is not None:
-        found = [layer.layer.type for _, layer in _replaceable(model.layers(Phase.TEST), lacks)]
+        built = model.layers(Phase.TEST)
+        found = [built.layers[index].layer.type for index in _in_other_layers(built, lacks)]
         if found:
             kinds = ", ".join(dict.fromkeys(found))
             yield _RewriteStep(
@@ -312,19 +313,21 @@ class Preprocessing:
 
 def replace_lacking(model: Model, lacks: Callable[[pb.LayerParameter], bool]) -> Model:
     """Replace the layers whose types a program lacks by layers that compute the same values, where there are such."""
-    built = model.layers(Phase.TEST)
-    changes = {
-        index: [(other, list[Tensor]()) for other in layer.in_other_layers()]
-        for index, layer in _replaceable(built, lacks)
-    }
-    return _with_changes(model, built, changes) if changes else model
+    if not _in_other_layers(model.layers(Phase.TEST), lacks):
+        return model
+    built = model.module(Phase.TEST).built
+    return _with_changes(model, built, _in_other_layers(built, lacks))
 
 
-def _replaceable(built: Built, lacks: Callable[[pb.LayerParameter], bool]) -> Iterator[tuple[int, ComputedByOthers]]:
-    """Yield the layers whose types a program lacks, and that others compute too, with their indices."""
+def _in_other_layers(built: Built, lacks: Callable[[pb.LayerParameter], bool]) -> Changes:
+    """Return the layers that replace those whose types a program lacks, where there are such."""
+    changes = dict[int, Sequence[NewLayer]]()
     for index, (node, layer) in enumerate(built.pairs()):
-        if isinstance(layer, ComputedByOthers) and lacks(node.layer):
-            yield index, layer
+        if isinstance(layer, ComputedByOthers) and lacks(node.layer) and not _shares(layer):
+            others = layer.in_other_layers()
+            if others is not None:
+                changes[index] = others
+    return changes
 
 
 def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:

@@ -90,6 +90,6 @@ class BecomesConvolution(Layer):
 class ComputedByOthers(Layer):
     """A layer whose values more common layers compute too, for programs that don't have its type."""
 
-    def in_other_layers(self) -> list[pb.LayerParameter]:
-        """Return layers that compute the same values one after the other."""
+    def in_other_layers(self) -> list[NewLayer] | None:
+        """Return layers that compute the same values one after the other, or `None` if that is impossible."""
         raise NotImplementedError

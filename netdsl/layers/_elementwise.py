@@ -6,12 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, Layer, OnnxGraph, Shape, axis_of
+from netdsl.layer.deploying import NewLayer
 from netdsl.layer.onnx_form import reshaped
+
+_LARGEST = torch.finfo(torch.float32).max
 
 
 class Elementwise(HasOnnxForm):
@@ -39,29 +43,28 @@ def log_of_base(base: float) -> float:
     return math.log(base)
 
 
-def clamping_layers(layer: pb.LayerParameter, low: float, high: float) -> list[pb.LayerParameter]:
-    """Return layers of Caffe's first release that clamp a layer's bottom between two bounds, of which either can be
-    infinite: max(x, low) is relu(x - low) + low, and min(x, high) is high - relu(high - x)."""
+def clamping_layers(layer: pb.LayerParameter, low: float, high: float) -> list[NewLayer]:
+    """Return layers of Caffe's first release that clamp a layer's bottom between two bounds: max(x, low) is
+    relu(x - low) + low, and min(x, high) is high - relu(high - x). A bound that no value exceeds is left out."""
     steps = list[tuple[str, dict[str, Any]]]()
     shift = 0.0  # what the next Power layer has to add
-    if math.isfinite(low):
+    if low > -_LARGEST:
         steps += [*([_power(1, -low)] if low else []), ("ReLU", {})]
         shift = low
-    if math.isfinite(high):
+    if high < _LARGEST:
         steps += [_power(-1, high - shift), ("ReLU", {}), _power(-1, high)]
-    elif shift:
+    elif shift or not steps:
         steps.append(_power(1, shift))
     return _chained(layer, steps)
 
 
-def _chained(layer: pb.LayerParameter, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> list[pb.LayerParameter]:
+def _chained(layer: pb.LayerParameter, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> list[NewLayer]:
     """Return layers of types with settings, which work one after the other in place of a layer, in its top."""
-    layers = list[pb.LayerParameter]()
+    layers = list[NewLayer]()
     for number, (kind, settings) in enumerate(steps):
         bottom = layer.top if layers else layer.bottom
-        layers.append(
-            pb.LayerParameter(name=f"{layer.name}/{number}", type=kind, bottom=bottom, top=layer.top, **settings)
-        )
+        made = pb.LayerParameter(name=f"{layer.name}/{number}", type=kind, bottom=bottom, top=layer.top, **settings)
+        layers.append((made, []))
     return layers
 
 

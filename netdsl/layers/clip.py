@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
-from netdsl.layer.deploying import ComputedByOthers
+from netdsl.layer.deploying import ComputedByOthers, NewLayer
 from netdsl.layer.onnx_form import clamped
 from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise, clamping_layers
@@ -43,5 +43,5 @@ class Clip(Elementwise, KeepsSigns, ReadsInBackward, ComputedByOthers):
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return clamped(g, x, self.min, self.max)
 
-    def in_other_layers(self) -> list[pb.LayerParameter]:
+    def in_other_layers(self) -> list[NewLayer]:
         return clamping_layers(self.layer, self.min, self.max)

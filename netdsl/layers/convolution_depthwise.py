@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from netdsl.layers.convolution import Convolution
+from netdsl.layers._depthwise import Depthwise
 
 
-class ConvolutionDepthwise(Convolution):
+class ConvolutionDepthwise(Depthwise):
     """Convolves each channel with its own filters. `num_output` may be left out."""
-
-    origin = "MobileNets"
-    depthwise = True

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from netdsl.layers.convolution import Convolution
+from netdsl.layers._depthwise import Depthwise
 
 
-class DepthwiseConvolution(Convolution):
+class DepthwiseConvolution(Depthwise):
     """Convolves each channel with its own filters."""
-
-    origin = "MobileNets"
-    depthwise = True

@@ -12,7 +12,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
 from netdsl.layer import OnnxGraph, Shape
-from netdsl.layer.deploying import ComputedByOthers
+from netdsl.layer.deploying import ComputedByOthers, NewLayer
 from netdsl.layer.onnx_form import clamped
 from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise, clamping_layers
@@ -52,10 +52,10 @@ class ReLU6(Elementwise, KeepsSigns, ReadsInBackward, ComputedByOthers):
             return clamped(g, x, 0, 6)
         return clamped(g, g.node("LeakyRelu", x, alpha=self.slope), -math.inf, 6)
 
-    def in_other_layers(self) -> list[pb.LayerParameter]:
+    def in_other_layers(self) -> list[NewLayer]:
         if not self.slope:
             return clamping_layers(self.layer, 0, 6)
         leaky = copy_of(self.layer, without=["relu6_param"])
         leaky.type, leaky.relu_param.negative_slope = "ReLU", self.slope
         in_top = pb.LayerParameter(name=self.layer.name, bottom=leaky.top, top=leaky.top)
-        return [leaky, *clamping_layers(in_top, -math.inf, 6)]
+        return [(leaky, []), *clamping_layers(in_top, -math.inf, 6)]

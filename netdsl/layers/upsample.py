@@ -9,11 +9,13 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.deploying import ComputedByOthers, NewLayer
 from netdsl.layer.onnx_form import computed, length_of, repeated
 from netdsl.layers._pooling import check_mask, put_back, put_back_onnx
+from netdsl.layers._repeating import repeating_layer
 
 
-class Upsample(HasOnnxForm):
+class Upsample(HasOnnxForm, ComputedByOthers):
     """Enlarges an image.
 
     SegNet's version undoes a pooling, whose mask is the second bottom. YOLO's version repeats each pixel. Without a
@@ -32,6 +34,7 @@ class Upsample(HasOnnxForm):
         scale = p.scale if p.HasField("scale") or len(bottoms) == 2 else 1
         self.scales = (p.scale_h, p.scale_w) if p.HasField("scale_h") else (scale, scale)
         self.missing = (int(p.pad_out_h), int(p.pad_out_w))
+        self.channels = bottoms[0][1]
         self.fixed = (p.upsample_h, p.upsample_w) if p.HasField("upsample_h") and p.HasField("upsample_w") else None
         if len(bottoms) == 2:
             self._check_unpooling(p, bottoms)
@@ -72,3 +75,7 @@ class Upsample(HasOnnxForm):
             for axis, scale, missing in ((2, scale_h, missing_h), (3, scale_w, missing_w))
         )
         return put_back_onnx(g, x, mask, height, width)
+
+    def in_other_layers(self) -> list[NewLayer] | None:
+        """Return a deconvolution, or `None` if the layer undoes a pooling."""
+        return None if len(self.layer.bottom) == 2 else [repeating_layer(self.layer, self.channels, self.scales[0])]

@@ -227,6 +227,7 @@ def test_preprocessing_is_undone() -> None:
         'type: "Clip" clip_param { min: -0.3 max: 0.6 }',
         'type: "Clip" clip_param { min: -0.3 max: inf }',
         'type: "Clip" clip_param { min: -inf max: 0.6 }',
+        'type: "Clip" clip_param { min: -3.4028235e38 max: 3.4028235e38 }',
         'type: "ReLU6"',
         'type: "ReLU6" relu6_param { negative_slope: 0.1 }',
     ],
@@ -238,6 +239,41 @@ def test_layers_that_a_program_lacks_are_computed_by_others(clamping: str, top: 
     assert {layer.type for layer in after.net.layer[2:]} <= {"ReLU", "Power"}
     assert difference_after(before, after) <= EXACT
     assert replace_lacking(before, lambda layer: False) is before
+
+
+@pytest.mark.parametrize("kind", ["ConvolutionDepthwise", "DepthwiseConvolution"])
+def test_a_convolution_of_each_channel_becomes_one_with_groups(kind: str) -> None:
+    before = model(
+        INPUT
+        + CONV
+        + f"""layer {{ name: "d" type: "{kind}" bottom: "c" top: "d"
+        convolution_param {{ num_output: 4 kernel_size: 3 {FILL} }} }}"""
+    )
+    after = replace_lacking(before, lambda layer: layer.type == kind)
+    assert [layer.type for layer in after.net.layer] == ["Input", "Convolution", "Convolution"]
+    assert after.net.layer[2].convolution_param.group == 4
+    assert difference_after(before, after) == 0
+
+
+@pytest.mark.parametrize(
+    "repeating", ['"Upsample" upsample_param { scale: 3 }', '"UpsampleDarknet" upsample_darknet_param { stride: 2 }']
+)
+def test_repeated_pixels_become_a_deconvolution(repeating: str) -> None:
+    before = model(INPUT + CONV + f"""layer {{ name: "u" type: {repeating} bottom: "c" top: "u" }}""")
+    after = replace_lacking(before, lambda layer: layer.type.startswith("Upsample"))
+    assert [layer.type for layer in after.net.layer] == ["Input", "Convolution", "Deconvolution"]
+    assert difference_after(before, after) == 0
+
+
+def test_a_layer_that_undoes_a_pooling_stays() -> None:
+    before = model(
+        INPUT
+        + CONV
+        + """layer { name: "p" type: "Pooling" bottom: "c" top: "p" top: "m"
+          pooling_param { kernel_size: 2 stride: 2 } }
+        layer { name: "u" type: "Upsample" bottom: "p" bottom: "m" top: "u" upsample_param { scale: 2 } }"""
+    )
+    assert replace_lacking(before, lambda layer: True) is before
 
 
 def test_only_replaced_layers_are_a_step() -> None:

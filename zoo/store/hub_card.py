@@ -50,10 +50,9 @@ def use_of(repository: str) -> str:
     """Return the text that says how to use a model of the hub."""
     name = repository.partition("/")[2]
     return f"""
-## Use it
+## Use it with netdsl
 
 ```console
-$ pip install netdsl
 $ zoo pull hf:{repository} --as {name}
 $ zoo card {name}
 $ zoo export {name} --to onnx -o {name}.onnx
