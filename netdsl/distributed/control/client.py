@@ -81,7 +81,7 @@ class ControlClient:
         self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
         self._lease = SupervisorLease(address.place.silence) if isinstance(address.place, NetworkPort) else None
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
-        self._losing = threading.Lock()
+        self._losing, self._ending = threading.Lock(), threading.Event()
         self._leaving, self._joins = threading.Event(), SimpleQueue[Join | PeerLostError | None]()
         self._meeting, self._rank_there = 0, rank
         self._stores: list[Endpoint] = []
@@ -109,8 +109,9 @@ class ControlClient:
 
     def report_end(self, ending: Ending, reason: str = "") -> None:
         """Report how the worker ended."""
+        self._ending.set()  # from now on the server may close the connection first
         self._send_message(Ended(ending, reason))
-        self._closed.set()  # from now on the server may close the connection first
+        self._closed.set()
 
     def await_join(self) -> Join | None:
         """Wait until this worker takes part, and return the membership. Returns `None` if the worker is to stop
@@ -200,7 +201,8 @@ class ControlClient:
             reason = self._silence()
         except (OSError, DistributedError):
             pass
-        self._lose_supervisor(reason)
+        if not self._ending.is_set():
+            self._lose_supervisor(reason)
 
     def _listen_for_peers(self, request: Introduce) -> None:
         """Listen where this worker's exchanges will arrive, until it takes part."""

@@ -73,8 +73,8 @@ def train(tmp_path: Path) -> Train:
 
 
 def test_a_worker_elsewhere_runs_the_code_of_the_command(train: Train, tmp_path: Path) -> None:
-    (first, text), (other, _) = train(*ROWS, *ALLOWED)
-    assert (first, other) == (2, 2)
+    (first, text), (other, said) = train(*ROWS, *ALLOWED)
+    assert (first, other) == (2, 2), f"{text}\n{said}"
     assert "worker 1: layer 'times': module 'layers_in_this_folder' can't be imported" in text
     assert "or add --ship, or ship=True in a program, which sends allowed modules to the workers\n" in text
     (tmp_path / "other/factor_of_layers.py").write_text("raise AssertionError('not the code that was sent')")

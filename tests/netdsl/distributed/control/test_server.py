@@ -490,6 +490,26 @@ def test_a_worker_that_reported_its_end_may_lose_the_server(where):
     assert reasons == []
 
 
+def test_the_server_may_end_before_the_report_of_an_end_returns(where, monkeypatch):
+    reasons, seen, send = [], threading.Event(), ControlClient._send_message
+    with ControlServer(where, 1) as server, ExitStack() as stack:
+        client = ControlClient(server.address(), 0, BEAT, leave=reasons.append)
+        take = client._take_messages
+        monkeypatch.setattr(client, "_take_messages", lambda: (take(), seen.set()))
+
+        def send_and_lose(message):
+            send(client, message)
+            if isinstance(message, Ended):
+                server.dismiss(0)
+                assert seen.wait(PATIENCE)
+
+        monkeypatch.setattr(client, "_send_message", send_and_lose)
+        stack.enter_context(client)
+        next_event(server, 0)
+        client.report_end(Ending.DONE)
+    assert reasons == []
+
+
 def test_a_missing_server_is_reported(where):
     with ControlServer(where, 1) as server:
         gone = server.address()
