@@ -254,6 +254,25 @@ def make_fully_convolutional(model: Model) -> Model:
     return _with_changes(model, built, changes)
 
 
+def replace_lacking(model: Model, lacks: Callable[[pb.LayerParameter], bool]) -> Model:
+    """Replace the layers whose types a program lacks by layers that compute the same values, where there are such."""
+    if not _in_other_layers(model.layers(Phase.TEST), lacks):
+        return model
+    built = model.module(Phase.TEST).built
+    return _with_changes(model, built, _in_other_layers(built, lacks))
+
+
+def _in_other_layers(built: Built, lacks: Callable[[pb.LayerParameter], bool]) -> Changes:
+    """Return the layers that replace those whose types a program lacks, where there are such."""
+    changes = dict[int, Sequence[NewLayer]]()
+    for index, (node, layer) in enumerate(built.pairs()):
+        if isinstance(layer, ComputedByOthers) and lacks(node.layer) and not _shares(layer):
+            others = layer.in_other_layers()
+            if others is not None:
+                changes[index] = others
+    return changes
+
+
 def round_weights(model: Model, precision: Precision) -> Model:
     """Round the weights of a model to a precision. They are still stored as float32, which Caffe needs."""
     weights = {name: [_round(array, precision) for array in arrays] for name, arrays in model.weights.items()}
@@ -309,25 +328,6 @@ class Preprocessing:
         """Return the batch of images that becomes this one when it is preprocessed."""
         mean = np.asarray(self.mean, np.float32).reshape(-1, *[1] * (image.ndim - 2))
         return np.ascontiguousarray((image + mean)[:, np.argsort(self.order)])
-
-
-def replace_lacking(model: Model, lacks: Callable[[pb.LayerParameter], bool]) -> Model:
-    """Replace the layers whose types a program lacks by layers that compute the same values, where there are such."""
-    if not _in_other_layers(model.layers(Phase.TEST), lacks):
-        return model
-    built = model.module(Phase.TEST).built
-    return _with_changes(model, built, _in_other_layers(built, lacks))
-
-
-def _in_other_layers(built: Built, lacks: Callable[[pb.LayerParameter], bool]) -> Changes:
-    """Return the layers that replace those whose types a program lacks, where there are such."""
-    changes = dict[int, Sequence[NewLayer]]()
-    for index, (node, layer) in enumerate(built.pairs()):
-        if isinstance(layer, ComputedByOthers) and lacks(node.layer) and not _shares(layer):
-            others = layer.in_other_layers()
-            if others is not None:
-                changes[index] = others
-    return changes
 
 
 def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:

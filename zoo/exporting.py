@@ -169,8 +169,7 @@ def _quantization(model: Model, request: ExportRequest, listen: Listen) -> Quant
 def _rewrites(request: ExportRequest) -> Rewrites:
     precision = None if request.precision is None else Precision[request.precision.upper()]
     fold = request.fold or request.int8
-    target = None if request.runtime is None else target_of(request.runtime)
-    lacking = partial(lacks, target) if target is not None and target.format == "caffe" else None
+    lacking = None if request.runtime is None else partial(lacks, target_of(request.runtime))
     return Rewrites(request.prune_to, fold, request.rgb, request.mean, request.fully_convolutional, precision, lacking)
 
 

@@ -111,7 +111,7 @@ def _difference_when_quantized(target: Target, file: Path, quantization: Quantiz
 def try_in_target(model: Model, target: Target, tolerance: float, work: Work = unreported) -> list[PartDifference]:
     """Write a model for a target into a temporary folder, and prove it there. Raises a `ConversionError` as
     `prove_in_target` does."""
-    fitting = replace_lacking(model, partial(lacks, target)) if target.format == "caffe" else model
+    fitting = replace_lacking(model, partial(lacks, target))
     with TemporaryDirectory() as folder:
         return prove_in_target(fitting, target, _written(fitting, target, Path(folder)), tolerance, work)
 

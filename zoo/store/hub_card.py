@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from zoo.cards import Card, Task
+from zoo.cards import Card, Result, Task
 
 _PIPELINES = {
     Task.CLASSIFICATION: "image-classification",
@@ -22,27 +22,27 @@ _NUMBER = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(%?)")
 
 def hub_fields(card: Card, files: Collection[str]) -> dict[str, str]:
     """Return the fields that a model's card has on the hub besides its own, as YAML in one line each."""
+    pipeline = "" if card.task is None else _PIPELINES.get(card.task, "")
     tags = [tag for suffix, tag in _TAGS.items() if any(name.endswith(suffix) for name in files)]
-    results = [result for each in card.results if (result := _result(card, each.metric, each.value, each.data))]
+    results = [measured for result in card.results if (measured := _in_hubs_form(result, pipeline or "other"))]
     return {
         "library_name": "netdsl",
-        "pipeline_tag": "" if card.task is None else _PIPELINES.get(card.task, ""),
+        "pipeline_tag": pipeline,
         "tags": json.dumps(["netdsl", *tags]),
         "model-index": json.dumps([{"name": card.name, "results": results}], ensure_ascii=False) if results else "",
     }
 
 
-def _result(card: Card, metric: str, value: str, data: str) -> dict[str, Any] | None:
+def _in_hubs_form(result: Result, task: str) -> dict[str, Any] | None:
     """Return a result in the hub's form, or `None` if its value isn't a number."""
-    number = _NUMBER.fullmatch(value)
+    number = _NUMBER.fullmatch(result.value)
     if number is None:
         return None
     measured = float(number[1]) / (100 if number[2] else 1)
-    task = "other" if card.task is None else _PIPELINES.get(card.task, "other")
     return {
         "task": {"type": task},
-        "dataset": {"name": data or "unknown", "type": "other"},
-        "metrics": [{"type": metric, "value": round(measured, 9)}],
+        "dataset": {"name": result.data or "unknown", "type": "other"},
+        "metrics": [{"type": result.metric, "value": round(measured, 9)}],
     }
 
 
